@@ -1,0 +1,114 @@
+"""Secrets that do not print, and text from outside made safe to print.
+
+Everything a person may read (exceptions, logs, results, diffs) passes through here: a secret is a :class:`Secret` as long as it
+travels, and a :class:`Redactor` removes known secrets from text that somebody else wrote, the service's own messages included.
+"""
+
+import base64
+import re
+from collections.abc import Iterable
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+MASK = "**********"
+
+# C0 and C1 controls, ANSI sequences and the Unicode characters that reorder text: none may reach a terminal or a log.
+_ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+class Secret:
+    """A text that is shown by nothing: not by ``str``, ``repr``, ``format`` or a traceback, and that refuses to be pickled.
+
+    ``reveal()`` gives the text to the one place that needs it. Two secrets are equal when their texts are.
+    """
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: "str | Secret") -> None:
+        self._text: str = text._text if isinstance(text, Secret) else text
+
+    def reveal(self) -> str:
+        """The text itself. Never log or format what this returns."""
+        return self._text
+
+    def __bool__(self) -> bool:
+        return bool(self._text)
+
+    def __len__(self) -> int:
+        return len(self._text)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Secret) and other._text == self._text
+
+    def __hash__(self) -> int:
+        return hash(("Secret", self._text))
+
+    def __repr__(self) -> str:
+        return f"Secret('{MASK}')"
+
+    def __str__(self) -> str:
+        return MASK
+
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a Secret cannot be pickled or copied into a file; call reveal() where it is really needed")
+
+    def __copy__(self) -> "Secret":
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Secret":
+        return self
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        # hide_input: a failed check of a secret must not print the value it refused.
+        from_text = core_schema.no_info_after_validator_function(cls, core_schema.str_schema(strict=True))
+        return core_schema.json_or_python_schema(
+            json_schema=from_text,
+            python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), from_text]),
+            serialization=core_schema.plain_serializer_function_ser_schema(lambda secret: MASK, return_schema=core_schema.str_schema()),
+        )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"type": "string", "format": "password"}
+
+
+def clean_text(text: str, limit: int = 1000) -> str:
+    """``text`` without control characters, terminal sequences and text-reordering marks, on one line, at most ``limit`` long."""
+    flat = _UNSAFE.sub("", _ANSI.sub("", text.replace("\r", " ").replace("\n", " ").replace("\t", " ")))
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"
+
+
+class Redactor:
+    """Removes known secrets from text, in the spellings they travel in: plain, URL-quoted and base64."""
+
+    def __init__(self, secrets: Iterable[Secret | str | None] = ()) -> None:
+        self._spellings: set[str] = set()
+        for secret in secrets:
+            self.add(secret)
+
+    def add(self, secret: Secret | str | None) -> None:
+        """Also remove this one from now on. Texts of fewer than four characters are left alone: they occur everywhere."""
+        text = secret.reveal() if isinstance(secret, Secret) else secret
+        if text and len(text) >= 4:
+            raw = text.encode()
+            self._spellings |= {text, quote(text, safe=""), base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()}
+
+    def __call__(self, text: str) -> str:
+        for spelling in sorted(self._spellings, key=len, reverse=True):
+            text = text.replace(spelling, MASK)
+        return text
+
+    def __repr__(self) -> str:
+        return f"<Redactor of {len(self._spellings)} spellings>"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        raise TypeError("a Redactor holds secrets and cannot be pickled")

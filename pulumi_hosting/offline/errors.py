@@ -1,0 +1,62 @@
+"""Errors of the offline engine. Each prints one line that says what is wrong and what to do next.
+
+    OfflineError
+    ├── ConfigurationError    project, stack, config or passphrase: exit 2
+    ├── StackNotFound         exit 6
+    ├── StackLocked           exit 1
+    ├── PluginError           a provider or the program could not be started
+    ├── Bail                  reported already; the operation ends without another word
+    └── ProviderError         a provider refused
+        └── InitError         … but made something first
+"""
+
+from .values import Properties
+
+
+class OfflineError(Exception):
+    """Anything the user should read without a traceback. `exit_code` is the command line's."""
+
+    exit_code = 1
+
+
+class ConfigurationError(OfflineError):
+    exit_code = 2
+
+
+class StackNotFound(OfflineError):
+    exit_code = 6
+
+
+class StackLocked(OfflineError):
+    pass
+
+
+class PluginError(OfflineError):
+    pass
+
+
+class Bail(OfflineError):
+    pass
+
+
+class ProviderError(OfflineError):
+    """A call to a provider failed. `corrupting` when it is not known how far the provider had come."""
+
+    def __init__(self, message: str, *, corrupting: bool = False) -> None:
+        super().__init__(message)
+        self.corrupting = corrupting
+
+
+class InitError(ProviderError):
+    """The provider made or changed the thing, but it is not ready: what it answered is saved, and the operation fails."""
+
+    def __init__(
+        self, reasons: list[str], id: str, properties: Properties | None, inputs: Properties | None, refresh_before_update: bool
+    ) -> None:
+        count = f"{len(reasons)} error{'s' if len(reasons) != 1 else ''} occurred:\n"
+        super().__init__(count + "\n".join(f"\t* {reason}" for reason in reasons) if reasons else "resource init failed")
+        self.reasons = reasons
+        self.id = id
+        self.properties = properties
+        self.inputs = inputs
+        self.refresh_before_update = refresh_before_update

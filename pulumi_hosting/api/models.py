@@ -699,12 +699,21 @@ def _refund_amount(value: object) -> object:
     return value.get("amount") if isinstance(value, dict) else value
 
 
+_REFUND_SCHEMA = {
+    "anyOf": [
+        {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "string", "pattern": MONEY_PATTERN}}},
+        {"type": "string", "pattern": MONEY_PATTERN},
+        {"type": "null"},
+    ]
+}
+
+
 class DeleteResult(Response):
     """``refund`` is the credited sum in ``currency`` (``None`` where the answer does not say)."""
 
     server_id: int | None = None
     status: str
-    refund: Annotated[Money | None, BeforeValidator(_refund_amount)] = None
+    refund: Annotated[Money | None, BeforeValidator(_refund_amount), WithJsonSchema(_REFUND_SCHEMA)] = None
     currency: str | None = None
     balance_after: Money | None = None
     refund_quote: RefundQuote | None = None

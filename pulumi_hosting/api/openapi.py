@@ -1,0 +1,249 @@
+"""The API as an OpenAPI 3.1 document, printed from the table of operations and the models (API document, "Versioning").
+
+Beside the standard parts each operation carries ``x-scopes``, ``x-idempotent``, ``x-expensive``, ``x-expensive-when`` (expensive only when
+a query parameter has one of these values) and ``x-sandbox``.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
+
+from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.api.models import INT64
+from pulumi_hosting.api.operations import KEY_LENGTH, OPERATIONS, SCOPES, Operation
+
+RETRY_AFTER_STATUSES = (409, 429, 503)
+
+_REF = "#/components/schemas/{model}"
+_GENERIC = re.compile(r"^(Page|Listing)_(\w+)_$")
+
+
+def document(*, server_url: str | None = None, title: str = "Hosting Client API") -> dict[str, Any]:
+    """The whole document, made anew at each call. ``server_url`` is the base URL, ending in ``/v1``; without it ``/v1`` is named."""
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": title, "version": "1.0.0", "description": "Virtual servers, domains, balance and webhooks of a hosting account."},
+        "servers": [{"url": server_url or "/v1"}],
+        "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
+        "paths": _paths(),
+        "components": {
+            "schemas": _schemas(),
+            "headers": _headers(),
+            "parameters": _parameters(),
+            "securitySchemes": {
+                "bearer": {
+                    "type": "http",
+                    "scheme": "bearer",
+                    "description": "API key; vk_live_… or vk_test_…. Scopes: "
+                    + "; ".join(f"{name}: {what}" for name, what in SCOPES.items()),
+                }
+            },
+        },
+    }
+
+
+def _paths() -> dict[str, Any]:
+    paths: dict[str, Any] = {}
+    for operation in OPERATIONS:
+        paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
+    return paths
+
+
+def _operation(operation: Operation) -> dict[str, Any]:
+    printed: dict[str, Any] = {
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "security": [{"bearer": []}] if operation.auth else [],
+        "parameters": [*_path_parameters(operation), *_query_parameters(operation), *_header_parameters(operation)],
+        "responses": {**_successes(operation), **_refusals(operation)},
+        "x-scopes": list(operation.scopes),
+        "x-idempotent": operation.is_keyed,
+        "x-expensive": operation.expensive,
+        "x-sandbox": operation.sandbox,
+    }
+    if operation.expensive_when:
+        printed["x-expensive-when"] = {name: list(values) for name, values in operation.expensive_when.items()}
+    if operation.request is not None:
+        printed["requestBody"] = {
+            "required": not operation.body_optional,
+            "content": {"application/json": {"schema": {"$ref": _REF.format(model=operation.request.__name__)}}},
+        }
+    return printed
+
+
+# --- parameters --------------------------------------------------------------------------------------------------------------
+
+
+def _path_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
+    for name in operation.path_parameters:
+        schema = {"type": "integer", "format": "int64", "minimum": 1, "maximum": INT64}
+        yield {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+def _query_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
+    if operation.query is None:
+        return
+    schema = operation.query.model_json_schema(mode="validation")
+    for name, field in schema["properties"].items():
+        yield {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": _not_null(field)}
+
+
+def _not_null(field: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a query parameter: a query has no null, an optional parameter is left out instead."""
+    kept = {name: value for name, value in field.items() if name not in ("title", "default", "anyOf")}
+    branches = [branch for branch in field.get("anyOf", ()) if branch != {"type": "null"}]
+    return {**kept, **branches[0]} if len(branches) == 1 else kept
+
+
+def _header_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
+    yield {"$ref": "#/components/parameters/RequestId"}
+    if operation.is_keyed:
+        yield {"$ref": "#/components/parameters/IdempotencyKey"}
+
+
+def _parameters() -> dict[str, Any]:
+    return {
+        "RequestId": {
+            "name": "X-Request-ID",
+            "in": "header",
+            "required": False,
+            "description": "Adopted and echoed after dropping all but letters, digits and . _ : - and keeping the first 64; never an error.",
+            "schema": {"type": "string"},
+        },
+        "IdempotencyKey": {
+            "name": "Idempotency-Key",
+            "in": "header",
+            "required": True,
+            "description": "Names this request for 7 days: repeated with the same key it is answered again, not carried out again.",
+            "schema": {"type": "string", "minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1},
+        },
+    }
+
+
+# --- answers -----------------------------------------------------------------------------------------------------------------
+
+
+def _headers() -> dict[str, Any]:
+    def header(kind: str, description: str, required: bool = False) -> dict[str, Any]:
+        return {"description": description, "required": required, "schema": {"type": kind}}
+
+    return {
+        "X-Request-ID": header("string", "Id of this request; equals error.request_id.", required=True),
+        "X-Sandbox": header("string", "true in every answer to a test key."),
+        "X-RateLimit-Limit": header("integer", "Requests per window in the bucket this call counted in."),
+        "X-RateLimit-Remaining": header("integer", "Requests left in the current window."),
+        "X-RateLimit-Reset": header("integer", "Unix seconds at which the window ends."),
+        "Retry-After": header("integer", "Seconds to wait before trying again."),
+        "Cache-Control": header("string", "public, max-age=300."),
+        "Content-Disposition": header("string", "attachment with a file name."),
+    }
+
+
+def _named_headers(*names: str) -> dict[str, Any]:
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
+
+
+def _common_headers(operation: Operation) -> dict[str, Any]:
+    limits = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox") if operation.auth else ()
+    return _named_headers("X-Request-ID", *limits)
+
+
+def _successes(operation: Operation) -> dict[str, Any]:
+    printed: dict[str, Any] = {}
+    for status, model in operation.responses.items():
+        answer: dict[str, Any] = {"description": operation.summary, "headers": _common_headers(operation)}
+        if model is bytes:
+            answer["content"] = {"application/pdf": {}}
+            answer["headers"] |= _named_headers("Content-Disposition")
+        elif model is dict:
+            answer["content"] = {"application/json": {"schema": {"type": "object"}}}
+            answer["headers"] |= _named_headers("Cache-Control")
+        elif model is not None:
+            answer["content"] = {"application/json": {"schema": {"$ref": _REF.format(model=schema_name(model))}}}
+        printed[str(status)] = answer
+    return printed
+
+
+def _refusals(operation: Operation) -> dict[str, Any]:
+    by_status: dict[int, list[str]] = {}
+    for code in operation.error_codes:
+        by_status.setdefault(CODES[code].status, []).append(code)
+    printed: dict[str, Any] = {}
+    for status, codes in sorted(by_status.items()):
+        headers = _common_headers(operation)
+        if status in RETRY_AFTER_STATUSES:
+            headers |= _named_headers("Retry-After")
+        printed[str(status)] = {
+            "description": "; ".join(f"{code}: {CODES[code].meaning}" for code in codes),
+            "headers": headers,
+            "content": {"application/json": {"schema": {"$ref": _REF.format(model="Error")}}},
+            "x-codes": codes,
+        }
+    return printed
+
+
+# --- schemas -----------------------------------------------------------------------------------------------------------------
+
+
+def schema_name(model: type[BaseModel]) -> str:
+    """The name of a model in ``components.schemas``: ``Page[Server]`` is ``ServerPage``, ``Listing[Zone]`` is ``ZoneListing``."""
+    return _plain_name(re.sub(r"[\[\]]", "_", model.__name__))
+
+
+def _plain_name(name: str) -> str:
+    match = _GENERIC.match(name)
+    return f"{match[2]}{match[1]}" if match else name
+
+
+def _schemas() -> dict[str, Any]:
+    models: dict[type[BaseModel], JsonSchemaMode] = {}
+    for operation in OPERATIONS:
+        if operation.request is not None:
+            models[operation.request] = "validation"
+        for model in operation.responses.values():
+            if model not in (None, bytes, dict):
+                models[model] = "serialization"
+    _, definitions = models_json_schema(list(models.items()), ref_template=_REF)
+    schemas = {_plain_name(name): _tidy(schema) for name, schema in definitions["$defs"].items()}
+    return {"Error": _ERROR, **dict(sorted(schemas.items()))}
+
+
+def _tidy(node: Any) -> Any:
+    """Without titles pydantic made from names and without ``default: null`` (absent is not null); references to the plain names."""
+    if isinstance(node, list):
+        return [_tidy(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    tidy: dict[str, Any] = {}
+    for name, value in node.items():
+        if name == "properties":
+            tidy[name] = {field: _tidy(schema) for field, schema in value.items()}
+        elif name == "$ref":
+            prefix, _, target = value.rpartition("/")
+            tidy[name] = f"{prefix}/{_plain_name(target)}"
+        elif name != "title" and not (name == "default" and value is None):
+            tidy[name] = _tidy(value)
+    return tidy
+
+
+_ERROR: dict[str, Any] = {
+    "type": "object",
+    "description": "The one envelope of every error.",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "request_id"],
+            "properties": {
+                "code": {"type": "string", "description": "Clients branch on it; codes may be added.", "examples": list(CODES)},
+                "message": {"type": "string", "description": "English, not stable, not for parsing."},
+                "request_id": {"type": "string"},
+                "details": {"type": "object", "additionalProperties": True},
+            },
+        }
+    },
+}

@@ -1,0 +1,65 @@
+# Every target works in a fresh clone: the virtual environment is made first, from requirements-dev.lock.
+
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export LC_ALL := C.UTF-8
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint fmt bench docs lock clean
+.PHONY: lint-style lint-types lint-layers lint-docs lint-versions lint-ansible
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(READY): requirements-dev.lock pyproject.toml tools/venv.sh tools/python.sh
+	@PYTHON="$(PYTHON)" bash tools/venv.sh $(VENV)
+	@touch $(READY)
+
+demo: $(READY)  ## see it work: emulator, Pulumi program, Ansible playbook, drift, repair, destroy, costs
+	@$(BIN)/python examples/demo/run.py
+
+test: $(READY)  ## all tests, with the coverage floor (ARGS="..." goes to pytest)
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --cov --cov-report term $(ARGS) \
+	  || { status=$$?; test $$status -ne 5 || echo "make test: pytest collected no test, so nothing is shown to work" >&2; exit $$status; }
+
+lint: $(READY)  ## style, types, layers, generated files, versions, playbooks; goes on after a failure
+	@$(MAKE) --no-print-directory --keep-going lint-style lint-types lint-layers lint-docs lint-versions lint-ansible
+
+lint-style: $(READY)
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+lint-types: $(READY)
+	$(BIN)/mypy
+
+lint-layers: $(READY)
+	$(BIN)/lint-imports --no-logo
+
+lint-docs: $(READY)
+	$(BIN)/python docs/generate.py --check
+
+lint-versions: $(READY)
+	$(BIN)/python tools/versions.py
+
+lint-ansible: $(READY)
+	$(BIN)/ansible-lint --offline
+
+fmt: $(READY)  ## format, and mend what can be mended by itself
+	@$(BIN)/ruff check --fix
+	@$(BIN)/ruff format
+
+bench: $(READY)  ## measurements, as ratios within one run
+	@$(BIN)/python -m tests.benchmarks
+
+docs: $(READY)  ## write docs/reference from the tables of the code
+	@$(BIN)/python docs/generate.py
+
+lock: $(READY)  ## write requirements-dev.lock from pyproject.toml (UPGRADE=1: newer versions)
+	@UPGRADE="$(UPGRADE)" bash tools/lock.sh $(BIN)/uv
+
+clean:  ## remove everything that was made
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .ansible .coverage .coverage.* .demo build dist
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,66 @@
+"""What every test may ask for: an emulator, a dialect, an engine. The summary at the end names the engines that ran."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+DIALECTS = ("spec", "live")
+
+# No deadline: how long an example takes says something about the machine, not about us. The same examples on every CI run.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ)
+settings.load_profile("house")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Every test that asks for an engine runs on the offline engine, and on Pulumi's own wherever its CLI is on PATH."""
+    if "engine" in metafunc.fixturenames:
+        names = ["offline", "pulumi"] if shutil.which("pulumi") else ["offline"]
+        metafunc.parametrize("engine", names, indirect=True)
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest) -> Any:
+    """An engine that runs Pulumi programs (``pulumi_hosting.engines``): offline always, and the real CLI too where there is one."""
+    from pulumi_hosting.engines import available  # asked late: only these tests need what the engines need
+
+    chosen = {engine.name: engine for engine in available()}[request.param]
+    request.node.user_properties.append(("engine", f"{chosen.name} {chosen.version}".strip()))
+    return chosen
+
+
+@pytest.fixture(params=DIALECTS)
+def dialect(request: pytest.FixtureRequest) -> str:
+    """The dialect the emulator speaks: as the API's document, and as a live deployment. A test that asks for it runs in both."""
+    spoken: str = request.param
+    return spoken
+
+
+@pytest.fixture
+def emulator(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A fresh emulator on a port of its own, seen over real HTTP. ``@pytest.mark.emulator(clock="manual", …)`` sets its options,
+    the ``dialect`` fixture its dialect."""
+    from pulumi_hosting.emulator import running  # asked late: the tests of the client alone need no server
+
+    marker = request.node.get_closest_marker("emulator")
+    options = dict(marker.kwargs) if marker else {}
+    if "dialect" in request.fixturenames:
+        options["dialect"] = request.getfixturevalue("dialect")
+    with running(**options) as started:
+        yield started
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line that tells which engines really ran: taken from the reports of the tests, so it holds under xdist too."""
+    ran = {
+        value
+        for reports in terminalreporter.stats.values()
+        for report in reports
+        if isinstance(report, pytest.TestReport)
+        for name, value in report.user_properties
+        if name == "engine"
+    }
+    terminalreporter.write_line(f"engines: {', '.join(sorted(map(str, ran))) or 'none'}")

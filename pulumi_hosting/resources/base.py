@@ -1,0 +1,256 @@
+"""The contract every noun keeps, and the words it is written in.
+
+A noun is ``kind``, ``Inputs``, ``State`` and five methods; ``settle`` and ``validate`` are optional powers. What holds for all of them:
+
+- ``find``    looks for the object by its natural key. Several hits are :class:`Ambiguous`, never a guess.
+- ``read``    None = gone. Any failure to read is raised: it never looks like "gone".
+- ``create``  returns the moment the id is known; waiting is ``settle``'s part, so that the id can be saved in between. Doing it twice
+              is the same as once: it looks before it sends, and keys survive a crash without any stored state.
+- ``update``  applies the named changes in place and returns the state afterwards.
+- ``delete``  gone already = done.
+- ``settle``  waits until the object is usable, and may exchange a provisional id for the real one.
+- ``validate``  what can only be known by asking: catalog, scopes, balance. Reads only.
+
+Not mentioned = not managed; not observable = not compared. Handlers turn typed values into API calls and know nothing of previews, check
+mode or frontends.
+"""
+
+import logging
+import re
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.errors import HostingError
+from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.resources.claims import Claims
+
+log = logging.getLogger("pulumi_hosting")
+
+
+# --- traits: a field's facts stand on the field ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Trait:
+    """Facts about an input.
+
+    - ``replaces``: a change needs a new object.
+    - ``when_creating``: it matters at creation only; a later change does nothing and says so.
+    - ``write_only``: the API never shows it, so it is compared with what was last sent, where that is known.
+    - ``unordered``: a set; order is no difference.
+    """
+
+    replaces: bool = False
+    when_creating: bool = False
+    write_only: bool = False
+    unordered: bool = False
+
+
+REPLACES = Trait(replaces=True)
+WHEN_CREATING = Trait(when_creating=True)
+
+
+def _id_text(value: object) -> object:
+    # Ids are 64-bit; Pulumi's numbers are floats, so an id travels as text and a small number is accepted for convenience.
+    if isinstance(value, bool):
+        raise ValueError("must be an id")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        value = int(value)
+    text = str(value) if isinstance(value, int | str) else ""
+    if not re.fullmatch(r"[1-9][0-9]{0,18}", text):
+        raise ValueError("must be an id: a positive integer, as text or number")
+    return text
+
+
+def _whole_number(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+IdText = Annotated[str, BeforeValidator(_id_text)]
+WholeNumber = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=2**63 - 1)]
+
+
+class Inputs(BaseModel):
+    """What a user declares. Closed: an unknown field is refused with its name. Only fields that were given are managed."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+
+    @classmethod
+    def trait(cls, name: str) -> Trait:
+        return next((item for item in cls.model_fields[name].metadata if isinstance(item, Trait)), Trait())
+
+    @classmethod
+    def secret_fields(cls) -> frozenset[str]:
+        """Fields whose values are never shown."""
+        return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
+
+    def given(self) -> dict[str, Any]:
+        """The fields that were given, in plain values (secrets revealed), in one normal form."""
+        return {name: plain(getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set}
+
+
+class State(BaseModel):
+    """What exists, as the API shows it, plus what was sent and cannot be read back. Plain values: money and time as text, ids as text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    id: str = Field(description="Id of the object.")
+
+    @classmethod
+    def secret_fields(cls) -> frozenset[str]:
+        return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
+
+    def values(self) -> dict[str, Any]:
+        """Every field in plain values, secrets revealed: for a state that encrypts them."""
+        return {name: plain(getattr(self, name)) for name in type(self).model_fields}
+
+    def shown(self) -> dict[str, Any]:
+        """Every field that may be shown: without secrets."""
+        hidden = self.secret_fields()
+        return {name: value for name, value in self.values().items() if name not in hidden}
+
+
+def plain(value: Any) -> Any:
+    return value.reveal() if isinstance(value, Secret) else value
+
+
+def _mentions_secret(annotation: Any) -> bool:
+    return annotation is Secret or any(_mentions_secret(part) for part in getattr(annotation, "__args__", ()))
+
+
+# --- what a handler is given -------------------------------------------------------------------------------------------------
+
+
+class Clock:
+    """Time, handed in so that tests need not wait. ``monotonic`` is for deadlines, in seconds."""
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+@dataclass
+class Context:
+    """One user's wish as a handler sees it.
+
+    - ``identity``: what names this declaration for ever: ``pulumi:<project>/<stack>/<type>/<name>`` or ``ansible:<scope>/<name>``. Keys
+      and the ownership mark are derived from it; it holds no secret.
+    - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is the one meant.
+    - ``owned``: ids this declaration owns already; never mistaken for a lost one.
+    - ``wait_timeout``: seconds to wait for anything asynchronous.
+    - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
+    """
+
+    client: Client
+    identity: str
+    name_is_identity: bool = False
+    owned: frozenset[str] = frozenset()
+    claims: Claims = field(default_factory=Claims)
+    wait_timeout: float = 600.0
+    poll_interval: float = 5.0
+    clock: Clock = field(default_factory=Clock)
+    tell: Callable[[str], None] = log.info
+    warn: Callable[[str], None] = log.warning
+
+
+# --- how a handler stops -----------------------------------------------------------------------------------------------------
+
+
+class NounError(HostingError):
+    """A stop decided by a noun, not by the service: one line with the object and the next step."""
+
+
+class Ambiguous(NounError):
+    """Several objects match a natural key."""
+
+    def __init__(self, what: str, ids: list[str]) -> None:
+        self.ids = ids
+        super().__init__(
+            f"{what} matches several objects: ids {', '.join(ids)}. Next: give the id of the one you mean, or delete the others"
+        )
+
+
+class Foreign(NounError):
+    """An object that this declaration did not make stands where it would create one. ``id`` names it."""
+
+    def __init__(self, message: str, id: str) -> None:
+        self.id = id
+        super().__init__(message)
+
+
+class NotReady(NounError):
+    """Something asynchronous did not finish in time; running again continues it. ``id`` is what is known of the object by then."""
+
+    def __init__(self, message: str, id: str) -> None:
+        self.id = id
+        super().__init__(message)
+
+
+# --- the interface -----------------------------------------------------------------------------------------------------------
+
+I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
+S = TypeVar("S", bound=State)
+
+
+class Noun(ABC, Generic[I, S]):
+    """One kind of thing a user can declare. See the module's text for the contract."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    Inputs: type[I]
+    State: type[S]
+    replacement_is_free: ClassVar[bool] = False
+    """Replacing costs nothing and loses nothing, so a frontend without a preview may do it unasked."""
+    delete_before_replace: ClassVar[bool] = False
+    """The natural key is unique, so the old object must go before the new one can come."""
+    listed_in_sandbox: ClassVar[bool] = False
+    """Whether a test key can read back what it made; where not, absence says nothing."""
+    scopes: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Scopes needed by ``read``, ``create``, ``update``, ``delete``."""
+
+    @abstractmethod
+    def find(self, context: Context, inputs: I) -> S | None:
+        """The object the natural key of ``inputs`` names, or None."""
+
+    @abstractmethod
+    def read(self, context: Context, id: str, last: S | None = None) -> S | None:
+        """The object by id, or None if it is gone. ``last``: what was known, for what the API never shows."""
+
+    @abstractmethod
+    def create(self, context: Context, inputs: I) -> S:
+        """Make it, or find what an interrupted run of the same declaration made. The id may be provisional until ``settle``."""
+
+    @abstractmethod
+    def update(self, context: Context, state: S, inputs: I, fields: frozenset[str]) -> S:
+        """Apply ``fields`` of ``inputs`` in place."""
+
+    @abstractmethod
+    def delete(self, context: Context, state: S) -> None:
+        """Remove it; gone already = done."""
+
+    def settle(self, context: Context, state: S, inputs: I) -> S:
+        """Wait until it is usable."""
+        return state
+
+    def is_provisional(self, state: S) -> bool:
+        """Whether the id stands for something that is still to become the object."""
+        return False
+
+    def validate(self, context: Context, inputs: I, unknown: frozenset[str]) -> dict[str, str]:
+        """Field → reason, for what only the account can tell; ``unknown`` fields are not known yet."""
+        return {}
+
+    def predict(self, inputs: I, state: S | None) -> dict[str, Any]:
+        """The state's fields as they would be afterwards, as far as they can be known without doing it."""
+        known = state.shown() if state else {}
+        hidden = self.State.secret_fields()
+        wished = {name: value for name, value in inputs.given().items() if name in self.State.model_fields and name not in hidden}
+        return {**known, **wished}

@@ -1,0 +1,39 @@
+"""What this process knows to belong to whom, so that two declarations never take the same object.
+
+Engines ask for many creations at once and never say which objects a declaration already has at that moment; a process therefore
+remembers every id that it saw with a declaration, and lets only one of several declarations of the same natural key search at a time.
+"""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class Claims:
+    """Ids by declaration, and one lock per natural key. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._ids: dict[str, set[str]] = {}
+        self._locks: dict[str, threading.Lock] = {}
+
+    def add(self, identity: str, id: str) -> None:
+        with self._guard:
+            self._ids.setdefault(identity, set()).add(id)
+
+    def of(self, identity: str) -> frozenset[str]:
+        """Ids that ``identity`` was seen with."""
+        with self._guard:
+            return frozenset(self._ids.get(identity, ()))
+
+    def of_others(self, identity: str) -> frozenset[str]:
+        with self._guard:
+            return frozenset(id for owner, ids in self._ids.items() if owner != identity for id in ids)
+
+    @contextmanager
+    def alone(self, natural_key: str) -> Iterator[None]:
+        """Hold the natural key for the length of a look and the creation that follows it."""
+        with self._guard:
+            lock = self._locks.setdefault(natural_key, threading.Lock())
+        with lock:
+            yield

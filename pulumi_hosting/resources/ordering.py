@@ -1,0 +1,302 @@
+"""Ordering a server so that it is bought once, whatever is killed, cut or repeated.
+
+The order of steps, for one declaration (``POST /servers`` is keyed; names are not unique; a 202 order is not among the servers yet):
+
+1. *Quiesce*: wait for orders of this name that are still provisioning, since nobody can see yet what they become.
+2. *Look*: walk the living servers of this name. One with our mark is ours. Where the name itself is the identity, the one found is meant.
+   Any other must be *proven* ours, or we stop: a second server is never bought beside an unexplained namesake.
+3. *Order*: keys of generation 0, 1, 2 …; normally one request. Every accepted id is read before it is believed; a generation is left
+   behind only when its outcome is proven to be of the past.
+
+*Proof* costs nothing and can buy nothing: the key of our order is sent to another operation for a server that cannot exist. Answer
+``idempotency_conflict`` means that the key is bound, so repeating the order with it replays the first answer, which names the server.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.errors import (
+    ApiError,
+    Forbidden,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    InsufficientFunds,
+    NotFound,
+    TransportError,
+)
+from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NotReady, NounError
+from pulumi_hosting.resources.keys import KeyRing, mark
+
+GENERATIONS = 16
+NOBODY = 2**53 - 1
+"""An id no server has: beyond every range the API document gives out, and still exact in every JSON reader."""
+
+ORDER_PREFIX = "order:"
+_MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at: clocks differ
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What an order came to: a server, or an order still under way. The password only where this answer showed it."""
+
+    server: m.Server | None
+    order: m.Order | None = None
+    root_password: Secret | None = None
+    charged: Decimal | None = None
+    invoice_id: int | None = None
+
+
+class Verdict(Enum):
+    """What an answer to an order means for the generation it was sent with."""
+
+    SPENT = "bound to something of the past: the next generation"
+    REFUSED = "a refusal that holds: report it"
+    UNCLEAR = "the service failed: look at the money, then once more"
+
+
+def judge(error: ApiError, contradicted: Callable[[ApiError], bool]) -> Verdict:
+    """Decide about a refused order. ``contradicted`` tells whether the account's present state shows a refusal to be a stored, old one.
+
+    >>> judge(IdempotencyConflict(status=409, code="idempotency_conflict", message=""), lambda e: False)
+    <Verdict.SPENT: 'bound to something of the past: the next generation'>
+    """
+    if isinstance(error, IdempotencyConflict):
+        # Quiesce and look have found no living server of ours, so what the key is bound to is dead, refused or was only probed.
+        return Verdict.SPENT
+    if isinstance(error, IdempotencyInProgress):
+        return Verdict.REFUSED
+    if error.status >= 500:
+        return Verdict.UNCLEAR
+    return Verdict.SPENT if contradicted(error) else Verdict.REFUSED
+
+
+def split_mark(notes: str | None) -> tuple[str, str | None]:
+    """Notes as their author wrote them, and the ownership mark behind them."""
+    text = notes or ""
+    head, bracket, tail = text.rpartition("[iac:")
+    if bracket and tail.endswith("]") and len(tail) == 9:
+        return head.rstrip(), bracket + tail
+    return text, None
+
+
+def with_mark(notes: str, own_mark: str) -> str:
+    return f"{notes} {own_mark}" if notes else own_mark
+
+
+@dataclass
+class ServerOrder:
+    """One declaration's order. ``body`` is what ``POST /servers`` is sent; its password stays outside the keys."""
+
+    context: Context
+    body: dict[str, Any]
+    attempt: int = 0
+
+    def __post_init__(self) -> None:
+        me = account(self.context.client)
+        self.started = datetime.now(UTC)
+        self.keys = KeyRing(
+            account_id=me.account_id,
+            livemode=me.livemode,
+            identity=self.context.identity,
+            operation="create_server",
+            body={name: value for name, value in self.body.items() if name != "password"},
+            attempt=self.attempt,
+        )
+
+    # --- the three steps
+
+    def place(self) -> Ordered:
+        """Find what an interrupted run bought, else buy. Raises Foreign, Ambiguous, NotReady, or the service's refusal."""
+        with self.context.claims.alone(f"server {self.body['name']}"):
+            return self._found() or self._order()
+
+    def _found(self) -> Ordered | None:
+        self._quiesce()
+        candidates = self._living_namesakes()
+        if self.context.name_is_identity:
+            if len(candidates) > 1:
+                raise Ambiguous(f"server name {self.body['name']!r}", [str(server.id) for server in candidates])
+            return Ordered(candidates[0]) if candidates else None
+        own = [server for server in candidates if split_mark(server.notes)[1] == mark(self.context.identity)]
+        if len(own) > 1:
+            raise Ambiguous(f"the mark {mark(self.context.identity)} of this declaration", [str(server.id) for server in own])
+        if own:
+            self.context.tell(f"server {own[0].id} carries this declaration's mark: an earlier run ordered it")
+            return Ordered(own[0])
+        if not candidates or self.attempt > 0:
+            return None
+        proven = self._proven()
+        if proven is None:
+            raise self._foreign(candidates[0])
+        return proven
+
+    def _quiesce(self) -> None:
+        deadline = self.context.clock.monotonic() + self.context.wait_timeout
+        while pending := [order for order in self.context.client.orders.list() if self._may_become_ours(order)]:
+            known = ", ".join(str(order.invoice_id) for order in pending)
+            if self.context.clock.monotonic() >= deadline:
+                raise NotReady(
+                    f"order {known} for a server named {self.body['name']!r} is still {pending[0].status} after "
+                    f"{self.context.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be waited for",
+                    id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
+                )
+            self.context.tell(f"waiting for order {known} ({pending[0].status})")
+            self.context.clock.sleep(self.context.poll_interval)
+
+    def _may_become_ours(self, order: m.Order) -> bool:
+        if (
+            order.is_active
+            or order.is_failed
+            or f"{ORDER_PREFIX}{order.invoice_id}" in self.context.claims.of_others(self.context.identity)
+        ):
+            return False
+        return order.server_name == self.body["name"] or (order.server_name is None and order.tariff_id in (None, self.body["tariff_id"]))
+
+    def _living_namesakes(self) -> list[m.Server]:
+        not_ours = self.context.owned | self.context.claims.of_others(self.context.identity)
+        return [
+            server
+            for server in self.context.client.servers.list()
+            if server.name == self.body["name"] and not server.is_gone and str(server.id) not in not_ours
+        ]
+
+    def _order(self) -> Ordered:
+        looked_again = False
+        for generation in range(GENERATIONS):
+            try:
+                answer = self._send(generation)
+            except ApiError as error:
+                verdict = judge(error, self._contradicted)
+                if verdict is Verdict.REFUSED:
+                    raise
+                if verdict is Verdict.UNCLEAR:
+                    if looked_again or not self._money_unmoved():
+                        raise NounError(
+                            f"{error} — whether the order was carried out is not known; nothing was repeated. Next: run again, "
+                            f"and compare invoices and servers before ordering by hand (key {self.keys.key(generation)})"
+                        ) from None
+                    looked_again = True
+                    if found := self._found():
+                        return found
+                continue
+            if accepted := self._accepted(answer):
+                return accepted
+        raise NounError(
+            f"{GENERATIONS} orders of server {self.body['name']!r} within seven days are all spent. "
+            "Next: wait for the oldest to be forgotten, or set order_attempt to a new number"
+        )
+
+    # --- parts
+
+    def _send(self, generation: int) -> m.ServerCreated | m.Order:
+        return self.context.client.servers.create(**self.body, idempotency_key=self.keys.key(generation))
+
+    def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
+        """An accepted order, read before it is believed: None when it is bound to a dead server, a failed order, or one that is ours."""
+        if isinstance(answer, m.Order):
+            order = self.context.client.orders.get(answer.invoice_id)
+            if order.is_failed:
+                return None
+            if order.is_active and order.server_id is not None:
+                server = self._alive(order.server_id)
+                return Ordered(server, order, charged=order.amount, invoice_id=order.invoice_id) if server else None
+            self.context.claims.add(self.context.identity, f"{ORDER_PREFIX}{order.invoice_id}")
+            return Ordered(None, order, charged=order.amount, invoice_id=order.invoice_id)
+        server = self._alive(answer.server.id)
+        if server is None:
+            return None
+        shown = answer.root_password if answer.root_password else None
+        return Ordered(server, None, shown, answer.charged, answer.invoice_id)
+
+    def _alive(self, server_id: int) -> m.Server | None:
+        if str(server_id) in self.context.owned | self.context.claims.of_others(self.context.identity):
+            return None
+        try:
+            server = self.context.client.servers.get(server_id)
+        except NotFound:
+            return None
+        return None if server.is_gone else server
+
+    def _proven(self) -> Ordered | None:
+        """The server an interrupted run of this declaration ordered, shown by its key; None without proof."""
+        for generation in range(GENERATIONS):
+            if not self._is_bound(self.keys.key(generation)):
+                return None
+            try:
+                answer = self._send(generation)
+            except ApiError:
+                continue  # bound to a refusal, or to another body: no proof in this generation
+            if accepted := self._accepted(answer):
+                self.context.tell(f"order {accepted.invoice_id} of an interrupted run was found by its key")
+                return accepted
+        return None
+
+    def _is_bound(self, key: str) -> bool:
+        """Whether the key is remembered for another request. Sent for a server that cannot exist, so nothing can come of it."""
+        try:
+            self.context.client.servers.renew(NOBODY, months=1, idempotency_key=key)
+        except (IdempotencyConflict, IdempotencyInProgress):
+            return True
+        except ApiError:
+            return False
+        return False
+
+    def _foreign(self, server: m.Server) -> Foreign:
+        since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
+        return Foreign(
+            f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this declaration ordered it; "
+            f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, choose another name, "
+            f"or set order_attempt to {self.attempt + 1} to order one more of that name",
+            id=str(server.id),
+        )
+
+    def _contradicted(self, error: ApiError) -> bool:
+        client = self.context.client
+        try:
+            if isinstance(error, InsufficientFunds):
+                return error.required is not None and client.balance.get().balance >= error.required
+            if error.code in ("no_capacity", "tariff_unavailable"):
+                return client.catalog.tariff(self.body["tariff_id"]).in_stock
+            if error.code == "os_not_allowed":
+                return any(image.slug == self.body["os"] for image in client.catalog.os_images(tariff_id=self.body["tariff_id"]).data)
+        except (Forbidden, NotFound):
+            return False
+        return False
+
+    def _money_unmoved(self) -> bool:
+        """Whether no money is missing for a server that does not exist: every purchase since we began names its server or was returned."""
+        try:
+            return not list(self._unexplained_invoices())
+        except (ApiError, TransportError):
+            return False
+
+    def _unexplained_invoices(self) -> Iterator[int]:
+        net: dict[int, Decimal] = {}
+        for movement in self.context.client.balance.transactions(since=self.started - _MONEY_WINDOW):
+            if movement.invoice_id is not None:
+                sign = 1 if movement.direction == "debit" else -1
+                net[movement.invoice_id] = net.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
+        for invoice_id, amount in net.items():
+            if amount > 0:
+                invoice = self.context.client.invoices.get(invoice_id)
+                if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items):
+                    yield invoice_id
+
+
+_ACCOUNTS: WeakKeyDictionary[Client, m.Me] = WeakKeyDictionary()
+
+
+def account(client: Client) -> m.Me:
+    """Whose key this is; asked once per client."""
+    me = _ACCOUNTS.get(client)
+    if me is None:
+        me = _ACCOUNTS[client] = client.me()
+    return me

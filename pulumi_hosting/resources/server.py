@@ -1,0 +1,439 @@
+"""A virtual server (API document, "Servers" and "Orders").
+
+Ordered once (see ``ordering``), waited for through a 202, changed in place where the API can (name, notes, auto-renew), replaced where it
+cannot. The id is ``order:<invoice_id>`` while all that is known of it is its order.
+"""
+
+import re
+import uuid
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.errors import (
+    ApiError,
+    Conflict,
+    NotFound,
+    OperationInProgress,
+    ServerError,
+    ServiceState,
+    TransportError,
+    Unavailable,
+)
+from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.resources import base
+from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, Ambiguous, Context, IdText, NotReady, NounError, Trait, WholeNumber
+from pulumi_hosting.resources.keys import mark
+from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, split_mark, with_mark
+
+
+def _sorted_ids(ids: list[str]) -> list[str]:
+    return sorted(set(ids), key=int)
+
+
+def _trimmed(notes: str) -> str:
+    if split_mark(notes)[1]:
+        raise ValueError("must not end in [iac:…]: that mark is kept by the provider")
+    return notes.rstrip()
+
+
+class ServerInputs(base.Inputs):
+    tariff_id: Annotated[WholeNumber, Field(description="Id of the tariff, from the catalog. A change replaces the server."), REPLACES]
+    os: Annotated[m.OsSlug, Field(description="Image slug, from the catalog. A change replaces the server."), REPLACES]
+    name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -")]
+    months: Annotated[
+        Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
+        Field(description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when ordering only."),
+        WHEN_CREATING,
+    ] = 1
+    hours: Annotated[
+        Annotated[WholeNumber, Field(le=720)] | None,
+        Field(description="Hours paid when ordering an hourly server: 1 to 720. Matters when ordering only."),
+        WHEN_CREATING,
+    ] = None
+    billing_cycle: Annotated[
+        Literal["monthly", "hourly"] | None,
+        Field(description="monthly or hourly. A change replaces the server."),
+        REPLACES,
+    ] = None
+    ssh_key_ids: Annotated[
+        Annotated[list[IdText], AfterValidator(_sorted_ids)] | None,
+        Field(description="Ids of SSH keys installed when ordering; order does not matter. A change replaces the server."),
+        Trait(replaces=True, write_only=True, unordered=True),
+    ] = None
+    password: Annotated[
+        m.RootPassword | None,
+        Field(
+            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
+            "Generated and shown once when absent. A change replaces the server."
+        ),
+        Trait(replaces=True, write_only=True),
+    ] = None
+    promo_code: Annotated[m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING] = None
+    custom_fields: Annotated[
+        Annotated[dict[str, str], Field(max_length=30)] | None,
+        Field(description="Answers to the provider's extra order questions, up to 30. Matter when ordering only."),
+        WHEN_CREATING,
+    ] = None
+    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance.")] = None
+    notes: Annotated[
+        Annotated[str, AfterValidator(_trimmed)] | None,
+        Field(description="Free text shown in the cabinet."),
+    ] = None
+    adopt_id: Annotated[
+        IdText | None,
+        Field(description="Take over this existing server instead of ordering one. Tariff and image must be the declared ones."),
+        WHEN_CREATING,
+    ] = None
+    order_attempt: Annotated[
+        Annotated[int, Field(ge=0, le=10**6)] | None,
+        Field(description="Raise it to say 'order again' where the provider stopped rather than buy a second server of a name."),
+        WHEN_CREATING,
+    ] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole_attempt(cls, data: Any) -> Any:
+        # Pulumi's numbers are floats.
+        if isinstance(data, dict) and isinstance(attempt := data.get("order_attempt"), float) and attempt.is_integer():
+            return {**data, "order_attempt": int(attempt)}
+        return data
+
+    @model_validator(mode="after")
+    def _one_period(self) -> Self:
+        given = self.model_fields_set
+        if "hours" in given and self.hours is not None:
+            if "months" in given:
+                raise ValueError("hours: give either months or hours, not both")
+            if self.billing_cycle == "monthly":
+                raise ValueError("hours: a monthly server is ordered by months")
+        if self.billing_cycle == "hourly" and "months" in given:
+            raise ValueError("months: an hourly server is ordered by hours")
+        return self
+
+    def order_body(self) -> dict[str, Any]:
+        """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly orders say so in both fields."""
+        body: dict[str, Any] = {"tariff_id": self.tariff_id, "os": self.os, "name": self.name}
+        if self.hours is not None or self.billing_cycle == "hourly":
+            body |= {"hours": self.hours or 1, "billing_cycle": "hourly"}
+        else:
+            body["months"] = self.months
+            if self.billing_cycle is not None:
+                body["billing_cycle"] = self.billing_cycle
+        if self.ssh_key_ids:
+            body["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids]
+        if self.password is not None:
+            body["password"] = self.password
+        if self.promo_code is not None:
+            body["promo_code"] = self.promo_code
+        if self.custom_fields:
+            body["custom_fields"] = dict(sorted(self.custom_fields.items()))
+        return body
+
+
+def _one_of(value: int, allowed: tuple[int, ...]) -> int:
+    if value not in allowed:
+        raise ValueError(f"must be one of {', '.join(map(str, allowed))}")
+    return value
+
+
+class ServerState(base.State):
+    id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
+    name: str | None = Field(default=None, description="Host name.")
+    hostname: str | None = Field(default=None, description="Host name kept by the panel.")
+    status: str = Field(
+        description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created."
+    )
+    tariff_id: int | None = Field(default=None, description="Id of the tariff; empty once the tariff is gone.")
+    tariff: str | None = Field(default=None, description="Name of the tariff.")
+    os: str | None = Field(default=None, description="Image slug as ordered.")
+    location: str | None = Field(default=None, description="Name of the location.")
+    ip: str | None = Field(default=None, description="Primary address.")
+    ips: list[str] = Field(default=[], description="Every address, v4 and v6.")
+    notes: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's mark.")
+    auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance.")
+    billing_cycle: str | None = Field(default=None, description="monthly or hourly.")
+    price_monthly: str | None = Field(default=None, description="Price per month (decimal, in currency).")
+    recurring_amount: str | None = Field(default=None, description="Price of the next renewal (decimal, in currency).")
+    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    next_due_at: str | None = Field(default=None, description="When the next renewal is due (RFC 3339, UTC).")
+    refund_amount: str | None = Field(default=None, description="What a deletion would credit now (decimal, in currency).")
+    blocked: bool | None = Field(default=None, description="Locked by staff.")
+    created_at: str | None = Field(default=None, description="When it was created (RFC 3339, UTC).")
+    invoice_id: str | None = Field(default=None, description="Invoice of the order; empty in the sandbox and for adopted servers.")
+    charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
+    root_password: Secret | None = Field(default=None, description="Root password, where it was shown or declared.")
+    # Sent, and never shown by the API: kept as declared.
+    ssh_key_ids: list[str] | None = Field(default=None, description="Ids of SSH keys installed when ordering, as declared.")
+    password: Secret | None = Field(default=None, description="Root password as declared.")
+
+
+_KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "password")
+
+
+def _text(value: Decimal | datetime | None) -> str | None:
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return None if value is None else str(value)
+
+
+def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
+    billing = server.billing
+    quote = server.refund_quote if isinstance(server, m.ServerDetail) else None
+    return ServerState(
+        id=str(server.id),
+        name=server.name,
+        hostname=server.hostname,
+        status=server.status,
+        tariff_id=server.tariff.id if server.tariff else None,
+        tariff=server.tariff.name if server.tariff else None,
+        os=server.os,
+        location=server.location,
+        ip=server.ip,
+        ips=sorted(server.ips or ([server.ip] if server.ip else []), key=lambda text: (":" in text, text)),
+        notes=split_mark(server.notes)[0],
+        auto_renew=billing.auto_renew if billing else None,
+        billing_cycle=billing.cycle if billing else None,
+        price_monthly=_text(billing.price_monthly) if billing else None,
+        recurring_amount=_text(billing.recurring_amount) if billing else None,
+        currency=(billing.currency if billing else None) or (last.currency if last else None),
+        next_due_at=_text(billing.next_due_at) if billing else None,
+        refund_amount=_text(quote.amount) if quote else (last.refund_amount if last else None),
+        blocked=server.flags.blocked,
+        created_at=_text(server.created_at),
+        **({name: getattr(last, name) for name in _KEPT} if last else {}),
+    )
+
+
+def _provisional(order: m.Order, last: ServerState | None = None) -> ServerState:
+    known = last.model_dump() | {name: getattr(last, name) for name in _KEPT} if last else {}
+    return ServerState(
+        **{
+            **known,
+            "id": f"{ORDER_PREFIX}{order.invoice_id}",
+            "status": "provisioning",
+            "name": order.server_name or known.get("name"),
+            "invoice_id": str(order.invoice_id),
+            "charged": _text(order.amount) or known.get("charged"),
+            "currency": order.currency or known.get("currency"),
+        }
+    )
+
+
+class ServerNoun(base.Noun[ServerInputs, ServerState]):
+    kind: ClassVar[str] = "server"
+    title: ClassVar[str] = "server"
+    Inputs = ServerInputs
+    State = ServerState
+    listed_in_sandbox = True
+    scopes: ClassVar = {
+        "read": ("servers:read",),
+        "create": ("servers:read", "servers:order", "servers:manage"),
+        "update": ("servers:read", "servers:manage"),
+        "delete": ("servers:read", "servers:delete"),
+    }
+
+    # --- looking
+
+    def find(self, context: Context, inputs: ServerInputs) -> ServerState | None:
+        """The living server of that name; one still being ordered counts too."""
+        living = [server for server in context.client.servers.list() if server.name == inputs.name and not server.is_gone]
+        if len(living) > 1:
+            raise Ambiguous(f"server name {inputs.name!r}", [str(server.id) for server in living])
+        if living:
+            return _from_api(living[0])
+        for order in context.client.orders.list():
+            if order.server_name == inputs.name and not order.is_failed:
+                return _provisional(order)
+        return None
+
+    def read(self, context: Context, id: str, last: ServerState | None = None) -> ServerState | None:
+        if id.startswith(ORDER_PREFIX):
+            order = context.client.orders.get(_order_id(id))
+            if order.is_failed:
+                return None
+            if not (order.is_active and order.server_id):
+                return _provisional(order, last)
+            id = str(order.server_id)
+        server = _living(context, id)
+        return _from_api(server, last) if server else None
+
+    def is_provisional(self, state: ServerState) -> bool:
+        return state.id.startswith(ORDER_PREFIX)
+
+    # --- making
+
+    def create(self, context: Context, inputs: ServerInputs) -> ServerState:
+        if inputs.adopt_id is not None:
+            return self._kept(self._adopt(context, inputs, inputs.adopt_id), inputs)
+        ordered = ServerOrder(context, inputs.order_body(), attempt=inputs.order_attempt or 0).place()
+        state = _from_api(ordered.server) if ordered.server else _provisional(_expect_order(ordered))
+        context.claims.add(context.identity, state.id)
+        extra = {
+            "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
+            "charged": _text(ordered.charged),
+            "root_password": ordered.root_password,
+            "name": inputs.name,
+        }
+        return self._kept(state.model_copy(update=extra), inputs)
+
+    @staticmethod
+    def _kept(state: ServerState, inputs: ServerInputs) -> ServerState:
+        """With what was declared and the API never shows."""
+        password = state.root_password or inputs.password
+        return state.model_copy(update={"ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password})
+
+    @staticmethod
+    def _adopt(context: Context, inputs: ServerInputs, id: str) -> ServerState:
+        server = _living(context, id)
+        if server is None:
+            raise NounError(
+                f"adopt_id: there is no living server {id} on this account. Next: correct adopt_id, or leave it out to order one"
+            )
+        state = _from_api(server)
+        differing = [
+            f"{name} is {getattr(state, name)!r}, not {wish!r}"
+            for name, wish in inputs.given().items()
+            if name in ("tariff_id", "os", "billing_cycle") and getattr(state, name) != wish
+        ]
+        if differing:
+            raise NounError(f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is")
+        return state
+
+    def settle(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+        """Wait for the order, then set what an order cannot carry: notes, auto-renew, our mark."""
+        if state.id.startswith(ORDER_PREFIX):
+            state = self._kept(self._await(context, state), inputs)
+            context.claims.add(context.identity, state.id)
+        if state.root_password is None and inputs.adopt_id is None and not inputs.ssh_key_ids:
+            context.warn(
+                f"server {state.id}: its generated root password was not shown to this run (slow order or interrupted run). "
+                "Next: declare a password or SSH keys, or reset the password"
+            )
+        late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
+        wishes = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}
+        if context.name_is_identity:
+            return self._patch(context, state, wishes) if wishes else state
+        # What reads back without the mark is what was written with it, so the mark is written even where nothing else is.
+        notes = wishes.get("notes", state.notes) or ""
+        try:
+            return self._patch(context, state, {**wishes, "notes": notes})
+        except ApiError as error:
+            if wishes:
+                raise
+            # Without the mark a lost answer is still found by its key, for seven days.
+            context.warn(f"server {state.id}: the ownership mark could not be written: {error}")
+            return state
+
+    def _await(self, context: Context, state: ServerState) -> ServerState:
+        deadline = context.clock.monotonic() + context.wait_timeout
+        while True:
+            order = context.client.orders.get(_order_id(state.id))
+            if order.is_failed:
+                raise NounError(
+                    f"order {order.invoice_id} for server {state.name!r} ended as {order.status}"
+                    + (f" ({order.failure_reason})" if order.failure_reason else "")
+                    + "; the charge was returned to the balance. Next: run again to order anew"
+                )
+            if order.is_active and order.server_id:
+                server = _living(context, str(order.server_id))
+                if server is None:
+                    raise NounError(
+                        f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run again to order anew"
+                    )
+                return _from_api(server, state)
+            if context.clock.monotonic() >= deadline:
+                raise NotReady(
+                    f"order {order.invoice_id} for server {state.name!r} is still {order.status} after {context.wait_timeout:.0f} s. "
+                    "Next: run again; the order is known and will be waited for, not placed again",
+                    id=state.id,
+                )
+            context.tell(f"server {state.name}: order {order.invoice_id} is {order.status}")
+            context.clock.sleep(context.poll_interval)
+
+    # --- changing
+
+    def update(self, context: Context, state: ServerState, inputs: ServerInputs, fields: frozenset[str]) -> ServerState:
+        if state.id.startswith(ORDER_PREFIX):
+            state = self._kept(self._await(context, state), inputs)
+        wishes = {name: value for name, value in inputs.given().items() if name in fields}
+        return self._patch(context, state, wishes)
+
+    @staticmethod
+    def _patch(context: Context, state: ServerState, wishes: dict[str, Any]) -> ServerState:
+        """PATCH what is wished. Whose mark stands behind the notes stays so; where the name is not the identity, it becomes ours."""
+        body = {name: value for name, value in wishes.items() if value is not None or name == "notes"}
+        if "notes" in body:
+            own: str | None = mark(context.identity)
+            if context.name_is_identity:
+                server = _living(context, state.id)
+                own = split_mark(server.notes)[1] if server else None
+            body["notes"] = with_mark(body["notes"] or "", own) if own else body["notes"]
+        after = _from_api(context.client.servers.update(int(state.id), **body), state)
+        # A simulated change is answered but need not show: what was accepted is what is so.
+        return after.model_copy(update={name: value for name, value in wishes.items() if value is not None})
+
+    # --- removing
+
+    def delete(self, context: Context, state: ServerState) -> None:
+        if state.id.startswith(ORDER_PREFIX):
+            current = self.read(context, state.id)
+            if current is not None and current.id.startswith(ORDER_PREFIX):
+                current = self._await_or_gone(context, current)
+            if current is None:
+                return
+            state = current
+        deadline = context.clock.monotonic() + context.wait_timeout
+        while True:
+            try:
+                # A fresh key each time: a stored failure would otherwise block the deletion for seven days.
+                result = context.client.servers.delete(int(state.id), idempotency_key=f"iac1-delete-{uuid.uuid4().hex}")
+            except NotFound:
+                return
+            except OperationInProgress:
+                if context.clock.monotonic() >= deadline:
+                    raise
+                context.tell(f"server {state.id}: another operation is running")
+                context.clock.sleep(context.poll_interval)
+                continue
+            except (ServiceState, TransportError, Unavailable, ServerError, Conflict):
+                if _living(context, state.id) is None:
+                    return
+                raise
+            if result.refunded is not None:
+                context.tell(f"server {state.id} deleted, {result.refunded} {result.currency or ''} credited".rstrip())
+            return
+
+    def _await_or_gone(self, context: Context, state: ServerState) -> ServerState | None:
+        try:
+            return self._await(context, state)
+        except NotReady:
+            raise
+        except NounError:
+            return None
+
+
+def _living(context: Context, id: str) -> m.Server | None:
+    if not re.fullmatch(r"[1-9][0-9]{0,18}", id):
+        raise NounError(f"{id!r} is not a server id. Next: correct it; ids are positive integers")
+    try:
+        server = context.client.servers.get(int(id))
+    except NotFound:
+        return None
+    return None if server.is_gone else server
+
+
+def _order_id(id: str) -> int:
+    return int(id.removeprefix(ORDER_PREFIX))
+
+
+def _expect_order(ordered: Ordered) -> m.Order:
+    if ordered.order is None:  # pragma: no cover — Ordered holds a server or an order
+        raise NounError("an order without server and order")
+    return ordered.order
+
+
+SERVER = ServerNoun()

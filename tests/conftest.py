@@ -53,6 +53,7 @@ def emulator(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield started
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """One line that tells which engines really ran: taken from the reports of the tests, so it holds under xdist too."""
     ran = {

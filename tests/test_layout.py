@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from docs import generate
+from pulumi_hosting.resources import NOUNS
 from tools import versions
 
 ROOT = Path(__file__).parent.parent
@@ -196,3 +197,11 @@ def test_every_dependency_has_its_reason() -> None:
 def test_make_alone_lists_the_commands() -> None:
     listing = subprocess.run(["make"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     assert {"demo", "test", "lint", "bench", "docs", "lock"} <= set(re.findall(r"make (\w+)", listing))
+
+
+# --- layers ------------------------------------------------------------------------------------------------------------------
+
+
+def test_the_contract_of_the_nouns_names_every_noun() -> None:
+    contracts = {contract["type"]: contract for contract in PROJECT["tool"]["importlinter"]["contracts"]}
+    assert {type(noun).__module__ for noun in NOUNS.values()} == set(contracts["independence"]["modules"])

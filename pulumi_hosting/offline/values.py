@@ -10,7 +10,7 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
-type Properties = dict[str, Any]
+Properties = dict[str, Any]
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"

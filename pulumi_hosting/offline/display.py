@@ -1,0 +1,157 @@
+"""What an operation says on the terminal: one line for each resource, in Pulumi's signs, then diagnostics, outputs and a summary."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from .events import Event
+from .state import urn_name, urn_type
+from .steps import (
+    CREATE,
+    CREATE_REPLACEMENT,
+    DELETE,
+    DELETE_REPLACED,
+    DISCARD,
+    DISCARD_REPLACED,
+    IMPORT,
+    IMPORT_REPLACEMENT,
+    READ,
+    READ_REPLACEMENT,
+    REFRESH,
+    REPLACE,
+    SAME,
+    UPDATE,
+)
+
+BANNER = "This is the offline engine of pulumi-hosting, for trying and testing. It is not Pulumi's: run real stacks with `pulumi`."
+
+_SIGNS = {
+    SAME: " ",
+    CREATE: "+",
+    UPDATE: "~",
+    DELETE: "-",
+    REPLACE: "+-",
+    CREATE_REPLACEMENT: "++",
+    DELETE_REPLACED: "--",
+    READ: ">",
+    READ_REPLACEMENT: ">>",
+    REFRESH: "~",
+    DISCARD: "<",
+    DISCARD_REPLACED: "<<",
+    IMPORT: "=",
+    IMPORT_REPLACEMENT: "=>",
+}
+_DONE = {
+    CREATE: "created",
+    UPDATE: "updated",
+    DELETE: "deleted",
+    REPLACE: "replaced",
+    CREATE_REPLACEMENT: "created replacement",
+    DELETE_REPLACED: "deleted original",
+    READ: "read",
+    READ_REPLACEMENT: "read for replacement",
+    REFRESH: "refreshed",
+    DISCARD: "discarded",
+    DISCARD_REPLACED: "discarded original",
+    IMPORT: "imported",
+    IMPORT_REPLACEMENT: "imported replacement",
+    SAME: "unchanged",
+}
+_SUMMARY = (
+    (CREATE, "to create", "created"),
+    (UPDATE, "to update", "updated"),
+    (DELETE, "to delete", "deleted"),
+    (REPLACE, "to replace", "replaced"),
+    (IMPORT, "to import", "imported"),
+    (READ, "to read", "read"),
+    (DISCARD, "to discard", "discarded"),
+)
+_TITLES = {"up": "Updating", "preview": "Previewing update", "refresh": "Refreshing", "destroy": "Destroying"}
+_PREVIEWS = {"up": "Previewing update", "refresh": "Previewing refresh", "destroy": "Previewing destroy"}
+
+
+class Display:
+    """A listener to engine events that prints them with `write`, which takes a line."""
+
+    def __init__(self, write: Callable[[str], None], *, stack: str, diff: bool = False) -> None:
+        self._write = write
+        self._stack = stack
+        self._diff = diff
+        self._shown: set[tuple[str, str]] = set()
+
+    def start(self, command: str, *, preview: bool) -> None:
+        self._write(BANNER)
+        title = _PREVIEWS.get(command, _TITLES[command]) if preview else _TITLES[command]
+        self._write(f"{title} ({self._stack}):")
+
+    def __call__(self, event: Event) -> None:
+        if "resOutputsEvent" in event:
+            self._resource(event["resOutputsEvent"]["metadata"])
+        elif "resourcePreEvent" in event:
+            metadata = event["resourcePreEvent"]["metadata"]
+            # Components have no outcome of their own: they are shown when they are announced.
+            if metadata["new"] is not None and not metadata["new"]["custom"] and metadata["op"] not in (SAME, REFRESH):
+                self._resource(metadata)
+        elif "resOpFailedEvent" in event:
+            metadata = event["resOpFailedEvent"]["metadata"]
+            self._line(metadata, "failed")
+        elif "diagnosticEvent" in event:
+            self._diagnostic(event["diagnosticEvent"])
+
+    def _resource(self, metadata: dict[str, Any]) -> None:
+        if metadata["op"] == SAME or (metadata["op"], metadata["urn"]) in self._shown:
+            return
+        self._shown.add((metadata["op"], metadata["urn"]))
+        self._line(metadata, _DONE.get(metadata["op"], metadata["op"]))
+        if self._diff and metadata["op"] in (UPDATE, REPLACE, REFRESH):
+            self._changes(metadata)
+
+    def _line(self, metadata: dict[str, Any], status: str) -> None:
+        keys = metadata.get("diffs") or _changed_inputs(metadata)
+        detail = f" [diff: {','.join(_signed(metadata, key) for key in keys)}]" if keys and metadata["op"] in (UPDATE, REPLACE) else ""
+        self._write(f" {_SIGNS.get(metadata['op'], '?'):>2} {urn_type(metadata['urn'])} {urn_name(metadata['urn'])} {status}{detail}")
+
+    def _changes(self, metadata: dict[str, Any]) -> None:
+        old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
+        for key in _changed_inputs(metadata):
+            before, after = (json.dumps(values.get(key), ensure_ascii=False) for values in (old, new))
+            sign = "+" if key not in old else "-" if key not in new else "~"
+            self._write(f"      {sign} {key}: " + (after if sign == "+" else before if sign == "-" else f"{before} => {after}"))
+
+    def _diagnostic(self, event: dict[str, Any]) -> None:
+        if event["severity"] == "debug" or event.get("ephemeral"):
+            return
+        where = f"{urn_type(event['urn'])} ({urn_name(event['urn'])}): " if event.get("urn") else ""
+        first, *rest = (event["prefix"] + event["message"]).rstrip("\n").split("\n")
+        self._write(f"    {where}{first}")
+        for line in rest:
+            self._write(f"    {line}")
+
+    def end(self, changes: dict[str, int], outputs: dict[str, Any], *, preview: bool, seconds: float, failed: bool) -> None:
+        if outputs and not failed:
+            self._write("Outputs:")
+            for key, value in sorted(outputs.items()):
+                self._write(f"    {key}: {json.dumps(value, ensure_ascii=False)}")
+        self._write("Resources:")
+        for op, future, past in _SUMMARY:
+            if changes.get(op):
+                self._write(f"    {_SIGNS[op]} {changes[op]} {future if preview else past}")
+        if changes.get(SAME):
+            self._write(f"    {changes[SAME]} unchanged")
+        if not changes:
+            self._write("    none")
+        self._write(f"Duration: {seconds:.0f}s")
+
+
+def _inputs(state: dict[str, Any] | None) -> dict[str, Any]:
+    return state["inputs"] if state else {}
+
+
+def _changed_inputs(metadata: dict[str, Any]) -> list[str]:
+    old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
+    return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
+
+
+def _signed(metadata: dict[str, Any], key: str) -> str:
+    old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
+    return ("+" if key not in old else "-" if key not in new else "~") + key

@@ -1,0 +1,812 @@
+"""Deciding: which steps bring a registered resource to what the program wants. The rules are those of Pulumi's step generator.
+
+`register` is a generator: it runs under the engine's lock, and yields whatever takes time (a refresh, a diff, an import) to be done without it.
+"""
+
+import os
+import re
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from .errors import Bail, PluginError, ProviderError
+from .plugins import Diff, Failure
+from .registry import Registry
+from .state import STACK_TYPE, Graph, State, is_provider, make_urn, package_of, provider_id, provider_urn, qualified_type, urn_name, urn_type
+from .steps import (
+    CREATE,
+    CREATE_REPLACEMENT,
+    DELETE,
+    DELETE_REPLACED,
+    DISCARD,
+    DISCARD_REPLACED,
+    IMPORT,
+    IMPORT_REPLACEMENT,
+    READ,
+    READ_REPLACEMENT,
+    REFRESH,
+    REMOVE_PENDING_REPLACE,
+    REPLACE,
+    SAME,
+    UPDATE,
+    CreateStep,
+    Crud,
+    DeleteStep,
+    ImportStep,
+    Readable,
+    ReadStep,
+    RefreshStep,
+    RemovePendingReplaceStep,
+    ReplaceStep,
+    SameStep,
+    Step,
+    UpdateStep,
+    diff_resource,
+    ignoring,
+)
+from .values import UNKNOWN, Properties, Secret, contains_unknowns, parse_path, path_contains, without_secrets
+
+Mode = Literal["update", "refresh", "destroy"]
+INIT_ERROR_KEY = "#initerror"
+
+
+@dataclass(frozen=True)
+class Alias:
+    """Another name a resource may have had: a whole URN, or the parts that differ."""
+
+    urn: str = ""
+    name: str = ""
+    type: str = ""
+    stack: str = ""
+    project: str = ""
+    parent: str = ""
+    no_parent: bool = False
+
+
+@dataclass
+class Goal:
+    """A resource as the program wants it."""
+
+    type: str
+    name: str
+    custom: bool = False
+    properties: Properties = field(default_factory=dict)
+    parent: str = ""
+    protect: bool | None = None
+    dependencies: list[str] = field(default_factory=list)
+    provider: str = ""
+    property_dependencies: dict[str, list[str]] = field(default_factory=dict)
+    delete_before_replace: bool | None = None
+    ignore_changes: list[str] = field(default_factory=list)
+    additional_secret_outputs: list[str] = field(default_factory=list)
+    aliases: list[Alias] = field(default_factory=list)
+    import_id: str = ""
+    custom_timeouts: dict[str, float] = field(default_factory=dict)
+    replace_on_changes: list[str] = field(default_factory=list)
+    replacement_trigger: Any = None
+    retain_on_delete: bool | None = None
+    deleted_with: str = ""
+    replace_with: list[str] = field(default_factory=list)
+    hide_diff: list[str] = field(default_factory=list)
+    source_position: str = ""
+
+
+@dataclass
+class ReadGoal:
+    """A resource the program wants to look at."""
+
+    type: str
+    name: str
+    id: str
+    properties: Properties
+    parent: str = ""
+    provider: str = ""
+    dependencies: list[str] = field(default_factory=list)
+    additional_secret_outputs: list[str] = field(default_factory=list)
+    source_position: str = ""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """URNs an operation is confined to; `*` stands for anything but a colon, `**` for anything. None given means everything."""
+
+    patterns: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.patterns)
+
+    def __contains__(self, urn: object) -> bool:
+        return not self.patterns or any(_matches(pattern, str(urn)) for pattern in self.patterns)
+
+
+def _matches(pattern: str, urn: str) -> bool:
+    if "*" not in pattern:
+        return pattern == urn
+    parts = (".*" if part == "**" else "[^:]*" if part == "*" else re.escape(part) for part in re.split(r"(\*\*|\*)", pattern))
+    return re.fullmatch("".join(parts), urn) is not None
+
+
+class World(Protocol):
+    """What the generator knows of the operation it decides for."""
+
+    stack: str
+    project: str
+    preview: bool
+    targets: Targets
+    target_dependents: bool
+    registry: Registry
+    resources: list[State]
+    olds: dict[str, State]
+    graph: Graph
+
+    def error(self, message: str, urn: str = "") -> None: ...
+    def warn(self, urn: str, message: str) -> None: ...
+    def info(self, urn: str, message: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class DiffWork:
+    """A diff to be asked for while others go on."""
+
+    ask: Callable[[], Diff]
+
+
+Work = DiffWork | RefreshStep | ImportStep | list[Step]
+"""What may take long: a diff, or steps to run before deciding further."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The steps for a resource, and what the program is told once they are done."""
+
+    steps: list[Step]
+    result: Callable[[], State]
+    unknown: bool = False
+
+
+class StepGenerator:
+    def __init__(self, world: World, mode: Mode = "update", *, refresh: bool = False) -> None:
+        self._world = world
+        self._mode = mode
+        self._refresh = refresh
+        self.errored = False
+        self.urns: set[str] = set()
+        self.deletes: set[str] = set()
+        self._reads: set[str] = set()
+        self._replaces: set[str] = set()
+        self._updates: set[str] = set()
+        self._creates: set[str] = set()
+        self._sames: set[str] = set()
+        self._refreshes: set[str] = set()
+        self._imports: set[str] = set()
+        self._skipped: set[str] = set()
+        self._to_delete: list[State] = []
+        self._pending_deletes: set[int] = set()
+        self._providers: dict[str, State] = {}
+        self._replace_keys: dict[str, tuple[str, ...]] = {}
+        self._aliased: dict[str, str] = {}
+        """From an old URN to the new one that claims it."""
+        self._aliases: dict[str, str] = {}
+        """From a new URN to the old one it was."""
+        self._refreshed: dict[int, State] = {}
+        self._targets_actual: set[str] = set()
+        self._queued_sames: list[Step] = []
+        self._news: dict[str, State] = {}
+
+    # Names.
+
+    def _claim_urn(self, parent: str, type: str, name: str) -> str:
+        if parent and parent not in self.urns:
+            raise PluginError(f"could not find parent resource {parent}")
+        urn = make_urn(self._world.stack, self._world.project, parent, type, name)
+        if urn in self.urns:
+            self._world.error(f"Duplicate resource URN '{urn}'; try giving it a unique name", urn)
+            raise Bail
+        self.urns.add(urn)
+        return urn
+
+    def _alias_urn(self, goal: Goal, alias: Alias) -> str:
+        if alias.urn:
+            return alias.urn
+        parent = self._aliases.get(alias.parent, alias.parent) if alias.parent else goal.parent
+        if alias.no_parent or qualified_type(parent) == STACK_TYPE:
+            parent = ""
+        stack, project = alias.stack or self._world.stack, alias.project or self._world.project
+        return make_urn(stack, project, parent, alias.type or goal.type, alias.name or goal.name)
+
+    def _inherited_alias(self, type: str, name: str, parent: str, parent_alias: str) -> str:
+        """The old URN of a child whose parent was renamed; a name built from the parent's is renamed with it."""
+        parent_name = urn_name(parent)
+        old_name = urn_name(parent_alias) + name.removeprefix(parent_name) if name.startswith(parent_name) else name
+        return make_urn(self._world.stack, self._world.project, parent_alias, type, old_name)
+
+    def _candidate_urns(self, goal: Goal) -> Iterable[str]:
+        aliases = [self._alias_urn(goal, alias) for alias in goal.aliases]
+        yield from aliases
+        if goal.parent in self._aliases:
+            parent_alias = self._aliases[goal.parent]
+            yield self._inherited_alias(goal.type, goal.name, goal.parent, parent_alias)
+            for urn in aliases:
+                yield self._inherited_alias(urn_type(urn), urn_name(urn), goal.parent, parent_alias)
+
+    def _find_old(self, urn: str, goal: Goal) -> tuple[State | None, str, bool]:
+        """The resource as it was, the old URN it was found under if that was another, and whether two resources claim it."""
+        invalid = False
+        if urn in self._aliased:
+            invalid = True
+            self._world.error(f"Duplicate resource URN '{urn}' conflicting with alias on resource with URN '{self._aliased[urn]}'", urn)
+        for candidate in (urn, *self._candidate_urns(goal)):
+            old = self._world.olds.get(candidate)
+            if old is None:
+                continue
+            if candidate == urn:
+                return old, "", invalid
+            if candidate in self.urns or candidate in self._aliased:
+                invalid = True
+                claimed = self._aliased.get(candidate, urn)
+                self._world.error(f"Duplicate resource alias '{candidate}' applied to resource with URN '{urn}' conflicting with {claimed}", urn)
+            self._aliased[candidate] = urn
+            self._aliases[urn] = candidate
+            self._world.registry.add_alias(urn, candidate)
+            return old, candidate, invalid
+        return None, "", invalid
+
+    # Registrations.
+
+    def register(self, goal: Goal) -> Generator[Work, Any, Decision]:
+        world = self._world
+        urn = self._claim_urn(goal.parent, goal.type, goal.name)
+        old, alias, invalid = self._find_old(urn, goal)
+        new = State(
+            urn=urn,
+            type=goal.type,
+            custom=goal.custom,
+            inputs=goal.properties,
+            parent=goal.parent,
+            protect=bool(goal.protect),
+            dependencies=goal.dependencies,
+            provider=goal.provider,
+            property_dependencies=goal.property_dependencies,
+            additional_secret_outputs=goal.additional_secret_outputs,
+            aliases=[alias] if alias else [],
+            custom_timeouts=goal.custom_timeouts,
+            import_id=goal.import_id,
+            retain_on_delete=bool(goal.retain_on_delete),
+            deleted_with=goal.deleted_with,
+            replace_with=goal.replace_with,
+            ignore_changes=goal.ignore_changes,
+            hide_diff=goal.hide_diff,
+            replace_on_changes=goal.replace_on_changes,
+            replacement_trigger=goal.replacement_trigger,
+            refresh_before_update=old.refresh_before_update if old else False,
+            source_position=goal.source_position,
+            created=old.created if old else "",
+            modified=old.modified if old else "",
+        )
+        self._news[urn] = new
+        if is_provider(goal.type):
+            self._providers[urn] = self._providers[alias or urn] = new
+        managed = goal.custom and not is_provider(goal.type)
+
+        if old is not None and self._refresh and self._is_targeted(old):
+            refresh = RefreshStep(REFRESH, old, new, persisted=True, hidden=not managed)
+            self._refreshes.add(urn)
+            yield refresh
+            before, old = old, refresh.result
+            if old is not None:
+                world.graph.alias(old, before)
+                self._refreshed[id(before)] = old
+
+        if self._mode == "refresh" and (managed or self._has_skipped_dependency(new)):
+            if old is None:
+                return self._skip_create(new)
+            return Decision([], lambda: old)
+        if self._mode == "destroy":
+            if self._has_skipped_dependency(new) or (managed and old is None):
+                if old is not None:
+                    new.outputs = old.outputs
+                return self._skip_create(new)
+            self._to_delete.append(new)
+            if managed:
+                assert old is not None
+                self._sames.add(urn)
+                new.inputs = old.inputs
+                return Decision([SameStep(SAME, old, new)], lambda: new)
+
+        provider = self._provider_for(new)
+        recreating = urn in self.deletes
+        old_import_id = (old.import_id or old.id) if old else ""
+        if goal.custom and goal.import_id and (old is None or old.external or old_import_id != goal.import_id):
+            imported = new.copy()
+            replacing = old is not None and not recreating
+            step = ImportStep(IMPORT_REPLACEMENT if replacing else IMPORT, None, imported, replacing=replacing, original=old)
+            self._imports.add(urn)
+            if old is not None and replacing:
+                yield [step, ReplaceStep(REPLACE, old, imported)]
+            else:
+                yield step
+            old = step.found
+            assert old is not None
+            new.import_id = goal.import_id
+            # From here on it is an ordinary comparison of what was found with what the program wants.
+            world.graph = Graph([*world.graph.resources, old])
+        return (yield from self._compare(goal, old, new, provider, recreating=recreating, invalid=invalid))
+
+    def _skip_create(self, new: State) -> Decision:
+        self._sames.add(new.urn)
+        self._skipped.add(new.urn)
+        return Decision([SameStep(SAME, new.copy(), new, skipped=True)], lambda: new, unknown=True)
+
+    def _has_skipped_dependency(self, new: State) -> bool:
+        urns = {urn for _, urn in new.needs()} | ({provider_urn(new.provider)} if new.provider else set())
+        return not self._skipped.isdisjoint(urns)
+
+    def _provider_for(self, state: State) -> Crud | None:
+        if not state.custom:
+            return None
+        if is_provider(state.type):
+            return self._world.registry
+        provider = self._world.registry.get(state.provider)
+        if provider is None:
+            old = self._world.olds.get(provider_urn(state.provider))
+            if old is None or old.id != provider_id(state.provider):
+                self._world.error(f"unknown provider '{state.provider}' for resource '{state.urn}'", state.urn)
+                raise Bail
+            self._world.registry.ensure(state.provider, self._world.resources)
+            provider = self._world.registry.get(state.provider)
+        return provider
+
+    def _compare(
+        self, goal: Goal, old: State | None, new: State, provider: Crud | None, *, recreating: bool, invalid: bool
+    ) -> Generator[Work, Any, Decision]:
+        world, urn = self._world, new.urn
+        was_external = old is not None and old.external
+        targeted = is_provider(new.type) or new.type == STACK_TYPE or self._is_targeted(new)
+        seed = os.urandom(32)
+        if provider is not None:
+            inputs = new.inputs
+            if old is not None:
+                inputs, failed = ignoring(inputs, old.inputs, goal.ignore_changes)
+                if failed:
+                    world.info(urn, f'cannot ignore changes in added or removed elements of the path: "{", ".join(failed)}"')
+            if not targeted:
+                new.inputs = old.inputs if old else {}
+            else:
+                fresh = recreating or was_external or old is None
+                olds = {} if fresh or old is None else old.inputs
+                checked = provider.check(urn, olds, goal.properties if fresh else inputs, seed, preview=world.preview)
+                new.inputs = checked.inputs
+                invalid = self._report(new, checked.failures) or invalid
+        if invalid:
+            raise Bail(f"resource {urn} is invalid")
+
+        if recreating and old is not None:
+            return self._recreate(old, new)
+        if was_external and old is not None:
+            self._creates.add(urn)
+            create = CreateStep(CREATE_REPLACEMENT, old, new, replacing=True, delete_old_later=True)
+            return self._decide([create, ReplaceStep(REPLACE, old, new)], new)
+        if targeted:
+            self._targets_actual.add(urn)
+        if old is None:
+            if not targeted:
+                return self._skip_create(new)
+            self._creates.add(urn)
+            return self._decide([CreateStep(CREATE, None, new)], new)
+        if not targeted:
+            return self._leave_untargeted(old, new)
+        return (yield from self._diff(goal, old, new, provider, seed))
+
+    def _decide(self, steps: list[Step], new: State) -> Decision:
+        return Decision(self._validated(steps), lambda: new)
+
+    def _report(self, new: State, failures: Iterable[Failure]) -> bool:
+        """Tell the user what the provider's check found; True when there was something."""
+        found = False
+        for failure in failures:
+            found = True
+            if failure.property:
+                value = _shown(new.inputs.get(failure.property))
+                problem = f": property {failure.property} value {value} has a problem: {failure.reason}"
+            else:
+                problem = f" has a problem: {failure.reason}"
+            self._world.error(f"{new.type} resource '{new.name}'{problem}", new.urn)
+        return found
+
+    def _recreate(self, old: State, new: State) -> Decision:
+        """It was deleted earlier in this operation because something it depends on is replaced: now it is made again."""
+        self.deletes.discard(new.urn)
+        self._replaces.add(new.urn)
+        keys = self._replace_keys.get(new.urn, ())
+        create = CreateStep(CREATE_REPLACEMENT, old, new, keys=keys, replacing=True)
+        return self._decide([ReplaceStep(REPLACE, old, new), create], new)
+
+    def _diff(self, goal: Goal, old: State, new: State, provider: Crud | None, seed: bytes) -> Generator[Work, Any, Decision]:
+        triggered = False
+        if goal.replacement_trigger is not None:
+            if not self._world.preview and contains_unknowns(goal.replacement_trigger):
+                self._world.error(f"replacement trigger contains unknowns for {new.urn}", new.urn)
+                raise Bail
+            triggered = without_secrets(goal.replacement_trigger) != without_secrets(old.replacement_trigger)
+        if triggered:
+            diff = Diff("some")
+        else:
+            known = self._diff_without_asking(old, new, provider)
+            if known is None:
+                assert provider is not None
+                asked = provider
+                known = yield DiffWork(lambda: self._ask_diff(asked, old, new, goal))
+                if new.urn in self.deletes:  # another resource's replacement has deleted it meanwhile
+                    return self._recreate(old, new)
+            diff = known
+        diff = _with_replace_on_changes(diff, goal.replace_on_changes, bool(old.init_errors))
+        steps = self._steps_from_diff(goal, old, new, provider, diff, triggered, seed)
+        if steps:
+            return self._decide(steps, new)
+        if new.urn in self._imports:
+            return Decision([], lambda: old)
+        self._sames.add(new.urn)
+        return self._decide([SameStep(SAME, old, new)], new)
+
+    def _ask_diff(self, provider: Crud, old: State, new: State, goal: Goal) -> Diff:
+        # The state's own URN may be an alias; the provider is asked about the new one.
+        subject = old if old.urn == new.urn else old.copy(urn=new.urn)
+        return diff_resource(provider, subject, new.inputs, goal.ignore_changes, preview=self._world.preview)
+
+    def _diff_without_asking(self, old: State, new: State, provider: Crud | None) -> Diff | None:
+        """What needs no provider to say; None when it must be asked."""
+        if old.taint:
+            return Diff("some", replaces=("id",))
+        if any(urn in self._replaces for urn in new.replace_with):
+            return Diff("some", replaces=("replaceWith",))
+        if new.deleted_with and new.deleted_with in self._replaces:
+            return Diff("some", replaces=("deletedWith",))
+        if self._provider_changed(old, new):
+            return Diff("some", replaces=("provider",))
+        if provider is None:
+            return Diff("none" if old.inputs == new.inputs else "some")
+        return None
+
+    def _provider_changed(self, old: State, new: State) -> bool:
+        if old.provider == new.provider:
+            return False
+        if not old.provider or not new.provider:
+            return True
+        old_urn, new_urn = provider_urn(old.provider), provider_urn(new.provider)
+        if self._aliased.get(old_urn) == new_urn:
+            return False
+        provider = self._world.registry.get(new.provider)
+        before, after = self._world.olds.get(old_urn), self._providers.get(new_urn)
+        if provider is None or before is None or after is None:
+            raise PluginError(f"failed to resolve provider reference: {new.provider}")
+        return provider.diff_config(new_urn, before.inputs, before.outputs, after.inputs).replace
+
+    def _steps_from_diff(
+        self, goal: Goal, old: State, new: State, provider: Crud | None, diff: Diff, triggered: bool, seed: bytes
+    ) -> list[Step]:
+        if diff.changes == "some" or old.pending_replacement:
+            if diff.replace or triggered or old.pending_replacement:
+                return self._replacement(goal, old, new, provider, diff, seed)
+            self._updates.add(new.urn)
+            return [UpdateStep(UPDATE, old, new, diffs=diff.diffs, detailed=diff.detailed)]
+        if old.init_errors:
+            # Nothing to change, but it never got ready: an empty update goes on with it.
+            self._updates.add(new.urn)
+            return [UpdateStep(UPDATE, old, new, diffs=diff.diffs, detailed=diff.detailed)]
+        return []
+
+    def _replacement(self, goal: Goal, old: State, new: State, provider: Crud | None, diff: Diff, seed: bytes) -> list[Step]:
+        world, urn = self._world, new.urn
+        if new.protect and old.protect:
+            world.error(
+                f'unable to replace resource "{urn}"\nas it is currently marked for protection. To unprotect the resource, remove the '
+                "`protect` flag from the resource in your Pulumi program and run `pulumi up`",
+                urn,
+            )
+            self.errored = True
+            if not world.preview:
+                raise Bail
+        if goal.import_id:
+            message = "previously-imported resources that still specify an ID may not be replaced; please remove the `import` declaration from your program"
+            if not world.preview:
+                raise ProviderError(message)
+            world.warn(urn, message)
+        self._replaces.add(urn)
+        if provider is not None and not old.taint:
+            # What the first check carried over from the old resource does not hold for its replacement.
+            checked = provider.check(urn, {}, goal.properties, seed, preview=world.preview)
+            if self._report(new, checked.failures):
+                raise Bail
+            new.inputs = checked.inputs
+        facts: dict[str, Any] = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
+        replace = ReplaceStep(REPLACE, old, new, **facts)
+        delete_first = diff.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace
+        if not delete_first:
+            return [CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True, delete_old_later=True), replace]
+        steps = self._delete_dependents(old, urn)
+        world.registry.ensure(old.provider, world.resources)
+        if not old.pending_replacement:
+            self.deletes.add(old.urn)
+            steps.append(DeleteStep(DELETE_REPLACED, old, replacing=True, pending_replacement=True, deleted=self.deletes))
+        return [*steps, replace, CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True)]
+
+    # Delete before replace: whoever would be replaced with the resource goes first.
+
+    def _delete_dependents(self, old: State, urn: str) -> list[Step]:
+        steps: list[Step] = []
+        dependents = self._dependent_replacements(old) + [(state, ()) for state in self._cascading(urn)]
+        for state, keys in reversed(dependents):
+            if id(state) in self._pending_deletes:
+                continue
+            self._replace_keys[state.urn] = keys
+            if state.delete:
+                steps.append(DeleteStep(DISCARD if state.external else DELETE, state, deleted=self.deletes))
+            else:
+                if state.protect:
+                    self._world.error(
+                        f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked for protection. To '
+                        "unprotect the resource, remove the `protect` flag from the resource in your Pulumi program and run `pulumi up`, or use "
+                        f"the command:\n`pulumi state unprotect '{state.urn}'`",
+                        urn,
+                    )
+                    self.errored = True
+                    raise Bail
+                op = DISCARD_REPLACED if state.external else DELETE_REPLACED
+                steps.append(DeleteStep(op, state, replacing=True, pending_replacement=True, deleted=self.deletes))
+            self.deletes.add(state.urn)
+            self._pending_deletes.add(id(state))
+        return steps
+
+    def _cascading(self, urn: str) -> list[State]:
+        """Resources that said they are deleted or replaced with this one."""
+        found: dict[str, State] = {}
+        for states in (self._news, self._world.olds):
+            for name, state in states.items():
+                if name != urn and name not in found and (urn in state.replace_with or state.deleted_with == urn):
+                    old = self._world.olds.get(name)
+                    if old is not None and not self._is_operated(name):
+                        found[name] = old
+        return list(found.values())
+
+    def _dependent_replacements(self, root: State) -> list[tuple[State, tuple[str, ...]]]:
+        """Dependents that a replacement of `root` would replace too: those whose provider says so when the values they took from it are unknown."""
+        replaced = {root.urn}
+        seen = self._reads | self._creates | self._sames | self._updates | self.deletes | self._replaces
+        result = []
+        for state in self._world.graph.depending_on(root, seen):
+            keys = self._would_be_replaced(state, replaced)
+            if keys is not None:
+                replaced.add(state.urn)
+                result.append((state, keys))
+        return result
+
+    def _would_be_replaced(self, state: State, replaced: set[str]) -> tuple[str, ...] | None:
+        if not state.custom or state.external:
+            return None
+        if state.provider and provider_urn(state.provider) in replaced:
+            self._world.registry.ensure(state.provider, self._world.resources)
+            return ()
+        if state.deleted_with in replaced:
+            return ()
+        touched = {key for key, urns in state.property_dependencies.items() if not replaced.isdisjoint(urns)}
+        inputs = {key: UNKNOWN if key in touched else value for key, value in state.inputs.items()}
+        if touched.isdisjoint(state.inputs):
+            return None
+        if is_provider(state.type):
+            self._world.registry.same(state, state.inputs)
+        else:
+            self._world.registry.ensure(state.provider, self._world.resources)
+        provider = self._provider_for(state)
+        assert provider is not None
+        diff = diff_resource(provider, state, inputs, state.ignore_changes, preview=True)
+        diff = _with_replace_on_changes(diff, state.replace_on_changes, False)
+        return diff.replaces if diff.replace else None
+
+    # Reads.
+
+    def read(self, goal: ReadGoal) -> Decision:
+        urn = self._claim_urn(goal.parent, goal.type, goal.name)
+        old, alias, _ = self._find_old(urn, Goal(goal.type, goal.name, parent=goal.parent))
+        new = State(
+            urn=urn,
+            type=goal.type,
+            custom=True,
+            id=goal.id,
+            inputs=goal.properties,
+            parent=goal.parent,
+            external=True,
+            dependencies=goal.dependencies,
+            provider=goal.provider,
+            additional_secret_outputs=goal.additional_secret_outputs,
+            aliases=[alias] if alias else [],
+            source_position=goal.source_position,
+        )
+        if not goal.id:
+            raise PluginError(f"expected an ID for {urn}")
+        if old is not None and not old.external and old.id != goal.id:
+            self._replaces.add(urn)
+            read = ReadStep(READ_REPLACEMENT, old, new, replacing=True)
+            return self._decide([read, ReplaceStep(REPLACE, old, new)], new)
+        if self._mode == "destroy":
+            self._to_delete.append(new)
+        self._reads.add(urn)
+        return self._decide([ReadStep(READ, old, new)], new)
+
+    # Targets.
+
+    def _is_targeted(self, state: State) -> bool:
+        targets = self._world.targets
+        if not targets or state.urn in targets:
+            return True
+        if not self._world.target_dependents:
+            return False
+        urns = {urn for _, urn in state.needs()} | ({provider_urn(state.provider)} if state.provider else set())
+        return not self._targets_actual.isdisjoint(urns)
+
+    def _leave_untargeted(self, old: State, new: State) -> Decision:
+        """Keep a resource as it is, and before it everything it depends on that the program no longer mentions."""
+        steps: list[Step] = []
+
+        def keep(state: State) -> State:
+            self.urns.add(state.urn)
+            self._sames |= {new.urn, state.urn}
+            needed = [urn for _, urn in state.needs()] + ([provider_urn(state.provider)] if state.provider else [])
+            for urn in needed:
+                if not self._is_operated(urn) and urn in self._world.olds:
+                    keep(self._world.olds[urn])
+            kept = state.copy(id="")
+            if not state.delete:
+                steps.append(SameStep(SAME, state, kept, untargeted=True))
+            return kept
+
+        kept = keep(old)
+        return Decision(steps, lambda: kept)
+
+    def _validated(self, steps: list[Step]) -> list[Step]:
+        """Refuse a targeted step that depends on a create left out because it was not targeted."""
+        if not self._world.targets:
+            return steps
+        for step in steps:
+            if step.new is None or (isinstance(step, SameStep) and step.skipped):
+                continue
+            needed = {urn for _, urn in step.new.needs()} | ({provider_urn(step.new.provider)} if step.new.provider else set())
+            for urn in sorted(needed & self._skipped):
+                self._world.error(
+                    f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list.", step.urn
+                )
+                self.errored = True
+                if not self._world.preview:
+                    raise Bail
+                self._skipped.discard(urn)
+        return steps
+
+    # What is left when the program has ended.
+
+    def registered(self) -> list[State]:
+        return list(self._news.values())
+
+    def _is_operated(self, urn: str) -> bool:
+        urn = self._aliased.get(urn, urn)
+        return any(urn in done for done in (self._sames, self._updates, self._replaces, self._reads, self._refreshes))
+
+    def refreshes(self) -> list[Step]:
+        """Refresh steps for what is in the state and was not registered."""
+        steps: list[Step] = []
+        for state in self._world.resources:
+            if not self._is_operated(state.urn) and state.urn in self._world.targets:
+                self._world.registry.ensure(state.provider, self._world.resources)
+                self._refreshes.add(state.urn)
+                steps.append(RefreshStep(REFRESH, state, state))
+        return steps
+
+    def deletions(self) -> tuple[list[Step], list[list[Step]]]:
+        """Steps that keep what is not targeted, and batches of deletes: each batch may run in parallel, one batch after the other."""
+        world = self._world
+        allowed = self._deletable() if world.targets else None
+        sames: list[Step] = []
+        deletes: list[Step] = []
+        for res in list(world.resources):
+            if allowed is not None and res.urn not in allowed:
+                if not self._is_operated(res.urn):
+                    sames.append(SameStep(SAME, res, res.copy(id=""), untargeted=True))
+                continue
+            state = self._refreshed.get(id(res), res)
+            if state.delete:
+                if id(state) in self._pending_deletes:
+                    continue
+                self.deletes.add(state.urn)
+                op = DISCARD_REPLACED if state.external else DELETE_REPLACED
+                deletes.append(DeleteStep(op, state, replacing=True, deleted=self.deletes))
+            elif not self._is_operated(state.urn):
+                self.deletes.add(state.urn)
+                if state.pending_replacement:
+                    deletes.append(RemovePendingReplaceStep(REMOVE_PENDING_REPLACE, state))
+                else:
+                    deletes.append(DeleteStep(DISCARD if state.external else DELETE, state, deleted=self.deletes))
+            if state.urn in self.deletes:
+                world.registry.ensure(state.provider, world.resources)
+        for state in self._to_delete:
+            if allowed is None or state.urn in allowed:
+                self.deletes.add(state.urn)
+                deletes.append(DeleteStep(DISCARD if state.external else DELETE, state, deleted=self.deletes))
+        self._refuse_untargeted(deletes)
+        return sames, self._batches(deletes)
+
+    def _refuse_untargeted(self, deletes: list[Step]) -> None:
+        world = self._world
+        if world.target_dependents:
+            return
+        refused = [step.urn for step in deletes if step.urn not in world.targets]
+        for urn in refused:
+            world.error(
+                f"Resource '{urn}' will be destroyed but was not specified in --target list.\nEither include resource in --target list or "
+                "pass --target-dependents to proceed.",
+                urn,
+            )
+            self.errored = True
+        if refused and not world.preview:
+            raise Bail
+
+    def _deletable(self) -> set[str]:
+        """Targets, and whatever cannot stay without them."""
+        world = self._world
+        graph = self.scheduling_graph()
+        found: set[str] = set()
+        for root in [state for state in world.resources if state.urn in world.targets]:
+            found.add(root.urn)
+            found |= {state.urn for state in graph.depending_on(root, with_children=True)}
+            found |= {state.urn for state, _ in self._dependent_replacements(root)}
+        return found
+
+    def scheduling_graph(self) -> Graph:
+        graph = Graph([*self._to_delete, *self._world.resources])
+        for before in self._world.resources:
+            if id(before) in self._refreshed:
+                graph.alias(self._refreshed[id(before)], before)
+        return graph
+
+    def _batches(self, deletes: list[Step]) -> list[list[Step]]:
+        """Dependents first. A resource's depth is one more than that of what it depends on; the deepest are deleted first."""
+        graph = self.scheduling_graph()
+        condemned = {id(step.old): step for step in deletes}
+        depths: dict[int, int] = {}
+
+        # Dependencies come earlier in the list, so depths are known when they are needed.
+        for state in graph.resources:
+            real = self._refreshed.get(id(state), state)
+            if id(real) in condemned:
+                needed = [depths[key] for other in graph.dependencies_of(real) if (key := id(self._refreshed.get(id(other), other))) in depths]
+                depths[id(real)] = max(needed, default=-1) + 1
+        batches: dict[int, list[Step]] = {}
+        for step in deletes:
+            batches.setdefault(depths[id(step.old)], []).append(step)
+        return [batches[depth] for depth in sorted(batches, reverse=True)]
+
+
+def _with_replace_on_changes(diff: Diff, paths: Iterable[str], init_errors: bool) -> Diff:
+    """The diff with replacement asked for where the program's `replace_on_changes` says so."""
+    wanted = [parse_path(path) for path in paths]
+    if not wanted or (diff.changes != "some" and not init_errors):
+        return diff
+    detailed = diff.detailed
+    if detailed is not None:
+        detailed = {
+            path: f"{kind.removesuffix('-replace')}-replace" if any(path_contains(outer, parse_path(path)) for outer in wanted) else kind
+            for path, kind in detailed.items()
+        }
+    keys = [key for key in diff.diffs if any(path_contains(outer, [key]) for outer in wanted)]
+    changes = diff.changes
+    if init_errors and any(path_contains(outer, [INIT_ERROR_KEY]) for outer in wanted):
+        keys.append(INIT_ERROR_KEY)
+        changes = "some"
+    replaces = tuple(dict.fromkeys((*diff.replaces, *keys)))
+    return Diff(changes, replaces, diff.diffs, detailed, diff.delete_before_replace, diff.stables)
+
+
+def _shown(value: Any) -> str:
+    """A refused value as Pulumi prints it; secrets stay hidden, where Pulumi would show them."""
+    if isinstance(value, Secret):
+        return "[secret]"
+    if value is None:
+        return "{<nil>}"
+    return f"{{{value}}}"

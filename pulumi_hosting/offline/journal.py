@@ -1,0 +1,170 @@
+"""Saves the state of a stack while it changes: after every step, and before every step that makes something."""
+
+import threading
+from collections.abc import Callable
+
+from .state import PendingOperation, Snapshot, State, rebuild
+from .steps import (
+    CREATE,
+    CREATE_REPLACEMENT,
+    DELETE,
+    DELETE_REPLACED,
+    DISCARD,
+    DISCARD_REPLACED,
+    IMPORT,
+    IMPORT_REPLACEMENT,
+    READ,
+    READ_REPLACEMENT,
+    REFRESH,
+    REMOVE_PENDING_REPLACE,
+    SAME,
+    UPDATE,
+    RefreshStep,
+    SameStep,
+    Step,
+    same_as_saved,
+)
+
+_PENDING = {
+    CREATE: "creating",
+    CREATE_REPLACEMENT: "creating",
+    UPDATE: "updating",
+    DELETE: "deleting",
+    DELETE_REPLACED: "deleting",
+    DISCARD: "deleting",
+    DISCARD_REPLACED: "deleting",
+    READ: "reading",
+    READ_REPLACEMENT: "reading",
+    IMPORT: "importing",
+    IMPORT_REPLACEMENT: "importing",
+}
+
+
+class Journal:
+    """The state as it shall be saved now: what is new in this operation, then what of the old is not yet dealt with.
+
+    `save` gets the snapshot and must write it as a whole. Several steps that wait for a write share one.
+    """
+
+    def __init__(self, base: Snapshot, save: Callable[[Snapshot], None]) -> None:
+        self._base = base.resources
+        # A pending create outlives every operation: only a person can say what became of it.
+        self._base_pending = [operation for operation in base.pending if operation.type == "creating"]
+        self._extra = base.extra
+        self._save = save
+        self._new: list[State] = []
+        self._done: set[int] = set()
+        self._pending: dict[int, PendingOperation] = {}
+        self._refreshing = False
+        self._lock = threading.Lock()
+        self._write_lock = threading.Lock()
+        self._changes = 0
+        self._written = 0
+        self._dirty = base.pending != self._base_pending
+        self._keep: list[State] = []
+
+    def rebase(self, resources: list[State]) -> None:
+        """Replace the old resources, after a refresh."""
+        with self._lock:
+            self._base = resources
+            self._dirty = True
+
+    def begin(self, step: Step) -> None:
+        kind = _PENDING.get(step.op)
+        if kind is None:
+            return
+        subject = step.old if kind == "deleting" else step.new
+        assert subject is not None
+        with self._lock:
+            self._pending[id(subject)] = PendingOperation(kind, subject)
+            self._changes += 1
+        self._flush()
+
+    def end(self, step: Step, successful: bool) -> None:
+        with self._lock:
+            if not self._record(step, successful):
+                return
+            self._changes += 1
+        self._flush()
+
+    def _record(self, step: Step, successful: bool) -> bool:
+        """True when it must be written at once."""
+        old, new = step.old, step.new
+        for state in (old, new):
+            if state is not None:
+                self._pending.pop(id(state), None)
+        if step.op == SAME:
+            assert isinstance(step, SameStep) and old is not None and new is not None
+            if not successful:
+                return True
+            self._mark_done(old)
+            if step.skipped:
+                return False
+            self._new.append(new)
+            if same_as_saved(old, new) and old._written is not None:
+                new._written = _same_text(old, new)
+            self._dirty = True
+            return not same_as_saved(old, new)
+        if step.op == REFRESH:
+            assert isinstance(step, RefreshStep)
+            if not step.persisted:
+                return False
+            self._refreshing = True
+            if successful and old is not None:
+                self._mark_done(old)
+                if step.result is not None:
+                    self._new.append(step.result)
+            return True
+        if not successful or step.op not in (*_PENDING, REMOVE_PENDING_REPLACE):
+            return step.op in _PENDING
+        if step.op in (DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, REMOVE_PENDING_REPLACE):
+            assert old is not None
+            if not old.pending_replacement or step.op == REMOVE_PENDING_REPLACE:
+                self._mark_done(old)
+            return True
+        if old is not None and (step.op in (UPDATE, READ, READ_REPLACEMENT) or old.pending_replacement):
+            if step.op != READ_REPLACEMENT:
+                self._mark_done(old)
+        assert new is not None
+        self._new.append(new)
+        return True
+
+    def _mark_done(self, state: State) -> None:
+        self._done.add(id(state))
+        self._keep.append(state)  # an identity is only worth something while its object lives
+
+    def outputs_changed(self) -> None:
+        with self._lock:
+            self._changes += 1
+        self._flush()
+
+    def snapshot(self) -> Snapshot:
+        resources = [state for state in (*self._new, *self._base) if id(state) not in self._done]
+        if self._refreshing:
+            resources = rebuild(resources)
+        return Snapshot(resources, [*self._pending.values(), *self._base_pending], self._extra)
+
+    def _flush(self) -> None:
+        wanted = self._changes
+        with self._write_lock:
+            if self._written >= wanted:
+                return
+            with self._lock:
+                written, snapshot = self._changes, self.snapshot()
+                self._dirty = False
+            self._save(snapshot)
+            self._written = written
+
+    def close(self) -> None:
+        """Write what was not worth a write of its own."""
+        if self._dirty:
+            with self._lock:
+                self._changes += 1
+            self._flush()
+
+
+def _same_text(old: State, new: State) -> str | None:
+    """The saved text of `old` where it serves for `new` too: nothing is encrypted anew that did not change."""
+    names = ("ignore_changes", "replace_on_changes", "additional_secret_outputs", "property_dependencies", "dependencies")
+    names += ("hide_diff", "source_position", "aliases", "init_errors", "import_id", "refresh_before_update", "taint", "extra", "modified")
+    return old._written if all(getattr(old, name) == getattr(new, name) for name in names) else None

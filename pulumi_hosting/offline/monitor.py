@@ -1,0 +1,334 @@
+"""The two services a Pulumi program talks to: the ResourceMonitor, which registers resources, and the Engine, which takes its log."""
+
+import re
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import alias_pb2, engine_pb2, engine_pb2_grpc, resource_pb2, resource_pb2_grpc
+
+from .engine import Closed, Deployment
+from .errors import OfflineError, ProviderError
+from .generator import Alias, Goal, ReadGoal
+from .plugins import CHANNEL_OPTIONS
+from .registry import reference
+from .state import is_provider, package_of, provider_id, provider_urn, urn_type
+from .values import Properties, Secret, Wire, contains_unknowns, from_struct, from_value, to_struct, without_outputs, without_secrets
+
+_FEATURES = {
+    "secrets": resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
+    "resourceReferences": resource_pb2.RESOURCE_MONITOR_FEATURE_RESOURCE_REFERENCES,
+    "outputValues": resource_pb2.RESOURCE_MONITOR_FEATURE_OUTPUT_VALUES,
+    "aliasSpecs": resource_pb2.RESOURCE_MONITOR_FEATURE_ALIAS_SPECS,
+    "replacementTrigger": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACEMENT_TRIGGER,
+    "deletedWith": resource_pb2.RESOURCE_MONITOR_FEATURE_DELETED_WITH,
+    "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
+}
+_NOT_OFFLINE = "the offline engine does not support {}; run this program with Pulumi's own CLI"
+_SEVERITIES = {engine_pb2.DEBUG: "debug", engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
+
+
+@dataclass(frozen=True)
+class StackInfo:
+    """What a program may ask about the stack it deploys."""
+
+    project: str
+    stack: str
+    organization: str
+    config: Properties
+    preview: bool
+    parallel: int
+
+    def plain_config(self) -> dict[str, str]:
+        return {key: str(without_secrets(value)) for key, value in self.config.items()}
+
+    def secret_keys(self) -> list[str]:
+        return [key for key, value in self.config.items() if isinstance(value, Secret)]
+
+
+class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
+    """Serves one program. `finished` is set when the program has registered all it wants."""
+
+    def __init__(self, deployment: Deployment, info: StackInfo) -> None:
+        self._deployment = deployment
+        self._info = info
+        self.finished = threading.Event()
+        self._shutdown = threading.Event()
+        self._goals: dict[str, Goal] = {}
+        self._component_providers: dict[str, dict[str, str]] = {}
+        self._parents: dict[str, str] = {}
+        self._default_providers: dict[tuple[str, str], str] = {}
+        self._default_lock = threading.Lock()
+        self._packages: dict[str, tuple[str, str]] = {}
+
+    def release(self) -> None:
+        """Let the program end."""
+        self._shutdown.set()
+
+    # What the engine can do.
+
+    def SupportsFeature(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return resource_pb2.SupportsFeatureResponse(hasSupport=request.id in _FEATURES)
+
+    def GetDeploymentInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
+        info = self._info
+        return resource_pb2.DeploymentInfo(
+            project=info.project,
+            stack=info.stack,
+            organization=info.organization,
+            config=info.plain_config(),
+            configSecretKeys=info.secret_keys(),
+            dryRun=info.preview,
+            parallel=info.parallel,
+            supportedFeatures=list(_FEATURES.values()),
+        )
+
+    def RegisterPackage(self, request: Any, context: grpc.ServicerContext) -> Any:
+        if request.HasField("parameterization") or request.HasField("extension"):
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, _NOT_OFFLINE.format("parameterized packages"))
+        ref = f"{request.name}@{request.version}"
+        self._packages[ref] = (request.name, request.version)
+        return resource_pb2.RegisterPackageResponse(ref=ref)
+
+    def SignalAndWaitForShutdown(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self.finished.set()
+        self._shutdown.wait()
+        return empty_pb2.Empty()
+
+    # Registrations.
+
+    def RegisterResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return self._answer(context, lambda: self._register(request))
+
+    def ReadResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return self._answer(context, lambda: self._read(request))
+
+    def RegisterResourceOutputs(self, request: Any, context: grpc.ServicerContext) -> Any:
+        def store() -> Any:
+            self._deployment.register_outputs(request.urn, without_outputs(from_struct(request.outputs, keep_null=False)))
+            return empty_pb2.Empty()
+
+        return self._answer(context, store)
+
+    def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return self._answer(context, lambda: self._invoke(request))
+
+    def _answer(self, context: grpc.ServicerContext, serve: Callable[[], Any]) -> Any:
+        try:
+            return serve()
+        except Closed:
+            context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
+        except _Unsupported as error:
+            self._deployment.error(str(error))
+            self._deployment.fail()
+            context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
+        except OfflineError as error:
+            context.abort(grpc.StatusCode.UNKNOWN, str(error))
+
+    def _register(self, request: Any) -> Any:
+        if request.remote:
+            raise _Unsupported(_NOT_OFFLINE.format("components that live in a plugin"))
+        if request.transforms or any(names for _, names in request.hooks.ListFields()):
+            raise _Unsupported(_NOT_OFFLINE.format("transforms and resource hooks"))
+        goal = self._goal(request)
+        registered = self._deployment.register(goal)
+        state = registered.state
+        self._goals[state.urn] = goal
+        self._parents[state.urn] = goal.parent
+        if not goal.custom:
+            self._component_providers[state.urn] = dict(request.providers)
+        outputs = state.outputs if goal.custom else {}
+        if not request.supportsPartialValues:
+            outputs = {key: value for key, value in outputs.items() if not contains_unknowns(value)}
+        return resource_pb2.RegisterResourceResponse(
+            urn=state.urn,
+            id=state.id,
+            object=to_struct(outputs, Wire(secrets=request.acceptSecrets, resources=request.acceptResources)),
+            result=resource_pb2.SUCCESS,
+            unknown=registered.unknown,
+        )
+
+    def _goal(self, request: Any) -> Goal:
+        parent = self._goals.get(request.parent)
+        dependencies = sorted(set(request.dependencies))
+        properties = without_outputs(from_struct(request.object, keep_null=False))
+        if request.propertyDependencies:
+            property_dependencies = {key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()}
+        else:
+            property_dependencies = {key: dependencies for key in properties}
+        provider = ""
+        if request.custom and not is_provider(request.type):
+            provider = self._provider(request)
+        elif is_provider(request.type) and request.version:
+            properties["version"] = request.version
+        return Goal(
+            type=request.type,
+            name=request.name,
+            custom=request.custom,
+            properties=properties,
+            parent=request.parent,
+            protect=_option(request, "protect", parent.protect if parent else None),
+            dependencies=dependencies,
+            provider=provider,
+            property_dependencies=property_dependencies,
+            delete_before_replace=request.deleteBeforeReplace
+            if request.deleteBeforeReplaceDefined or request.deleteBeforeReplace
+            else None,
+            ignore_changes=list(request.ignoreChanges),
+            additional_secret_outputs=list(request.additionalSecretOutputs),
+            aliases=[Alias(urn=urn) for urn in request.aliasURNs] + [_alias(item) for item in request.aliases],
+            import_id=request.importId,
+            custom_timeouts=_timeouts(request.customTimeouts),
+            replace_on_changes=list(request.replaceOnChanges),
+            replacement_trigger=from_value(request.replacement_trigger) if request.HasField("replacement_trigger") else None,
+            retain_on_delete=_option(request, "retainOnDelete", parent.retain_on_delete if parent else None),
+            deleted_with=request.deletedWith or (parent.deleted_with if parent else ""),
+            replace_with=list(request.replace_with),
+            hide_diff=list(request.hideDiffs),
+        )
+
+    def _provider(self, request: Any) -> str:
+        """The provider of a resource: given, its parents', or the default one of its package."""
+        package = package_of(request.type)
+        given: str = request.provider or getattr(request, "providers", {}).get(package, "")
+        parent = request.parent
+        inherited = self._goals[parent].provider if parent in self._goals else ""
+        if not given and inherited and package_of(urn_type(provider_urn(inherited))) == package:
+            return inherited
+        while not given and parent:
+            given = self._component_providers.get(parent, {}).get(package, "")
+            parent = self._parents.get(parent, "")
+        return given or self._default_provider(package, request.version or self._packages.get(request.packageRef, ("", ""))[1])
+
+    def _default_provider(self, package: str, version: str) -> str:
+        with self._default_lock:
+            ref = self._default_providers.get((package, version))
+            if ref is None:
+                name = f"default_{re.sub('[^0-9A-Za-z]', '_', version)}" if version else "default"
+                inputs = self._package_config(package) | ({"version": version} if version else {})
+                registered = self._deployment.register(Goal(f"pulumi:providers:{package}", name, custom=True, properties=inputs))
+                ref = reference(registered.state.urn, registered.state.id)
+                self._default_providers[package, version] = ref
+            return ref
+
+    def _package_config(self, package: str) -> Properties:
+        """The stack's configuration for a package; dynamic providers get all of it."""
+        if package in ("pulumi-python", "pulumi-nodejs"):
+            return dict(self._info.config)
+        own = f"{package}:"
+        return {key.removeprefix(own): value for key, value in self._info.config.items() if key.startswith(own)}
+
+    def _read(self, request: Any) -> Any:
+        goal = ReadGoal(
+            type=request.type,
+            name=request.name,
+            id=request.id,
+            properties=without_outputs(from_struct(request.properties, keep_null=False)),
+            parent=request.parent,
+            provider=self._provider(request),
+            dependencies=sorted(set(request.dependencies)),
+            additional_secret_outputs=list(request.additionalSecretOutputs),
+        )
+        state = self._deployment.read(goal)
+        return resource_pb2.ReadResourceResponse(
+            urn=state.urn, properties=to_struct(state.outputs, Wire(secrets=request.acceptSecrets, resources=request.acceptResources))
+        )
+
+    def _invoke(self, request: Any) -> Any:
+        package = package_of(request.tok)
+        if package == "pulumi":
+            raise _Unsupported(_NOT_OFFLINE.format("stack references"))
+        ref = request.provider or self._default_provider(package, request.version)
+        provider = self._deployment.registry.get(ref)
+        if provider is None:
+            raise ProviderError(f"unknown provider {provider_urn(ref)} ({provider_id(ref)})")
+        args = without_outputs(from_struct(request.args, keep_null=False))
+        if contains_unknowns(args):
+            return resource_pb2.ResourceInvokeResponse(unknown=True)
+        result = provider.invoke(request.tok, args, preview=self._info.preview)
+        answer = resource_pb2.ResourceInvokeResponse(
+            failures=[{"property": failure.property, "reason": failure.reason} for failure in result.failures]
+        )
+        getattr(answer, "return").CopyFrom(to_struct(result.inputs, Wire(secrets=True, resources=request.acceptResources)))
+        return answer
+
+
+class _Unsupported(Exception):
+    pass
+
+
+def _option(request: Any, name: str, inherited: bool | None) -> bool | None:
+    return getattr(request, name) if request.HasField(name) else inherited
+
+
+def _alias(item: alias_pb2.Alias) -> Alias:
+    if item.WhichOneof("alias") == "urn":
+        return Alias(urn=item.urn)
+    spec = item.spec
+    return Alias("", spec.name, spec.type, spec.stack, spec.project, spec.parentUrn, spec.noParent)
+
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _timeouts(message: Any) -> dict[str, float]:
+    return {name: seconds(text) for name in ("create", "update", "delete", "read") if (text := getattr(message, name))}
+
+
+def seconds(text: str) -> float:
+    """A duration as Pulumi writes it (`90s`, `1h30m`), in seconds. Raises `ProviderError`."""
+    parts = _DURATION.findall(text)
+    if not parts or "".join(amount + unit for amount, unit in parts) != text:
+        raise ProviderError(f"unable to parse customTimeout value {text!r}; write it like 90s, 10m or 1h30m")
+    total = sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
+    return int(total) if total == int(total) else total
+
+
+class Engine(engine_pb2_grpc.EngineServicer):
+    """The log of program and providers, and the root resource."""
+
+    def __init__(self, log: Callable[[str, str, str, bool], None]) -> None:
+        self._log = log
+        self._root = ""
+
+    def Log(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._log(_SEVERITIES.get(request.severity, "info"), request.message, request.urn, request.ephemeral)
+        return empty_pb2.Empty()
+
+    def GetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return engine_pb2.GetRootResourceResponse(urn=self._root)
+
+    def SetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._root = request.urn
+        return engine_pb2.SetRootResourceResponse()
+
+    def RequirePulumiVersion(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return engine_pb2.RequirePulumiVersionResponse()
+
+
+class Server:
+    """A loopback gRPC server on a free port. `address` is what clients are given."""
+
+    def __init__(self, services: Iterable[Callable[[grpc.Server], None]], threads: int) -> None:
+        self._server = grpc.server(ThreadPoolExecutor(threads, thread_name_prefix="offline-rpc"), options=CHANNEL_OPTIONS)
+        for add in services:
+            add(self._server)
+        port = self._server.add_insecure_port("127.0.0.1:0")
+        self.address = f"127.0.0.1:{port}"
+        self._server.start()
+
+    def stop(self) -> None:
+        self._server.stop(0).wait()
+
+
+def add_monitor(monitor: Monitor) -> Callable[[grpc.Server], None]:
+    return lambda server: resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)
+
+
+def add_engine(engine: Engine) -> Callable[[grpc.Server], None]:
+    return lambda server: engine_pb2_grpc.add_EngineServicer_to_server(engine, server)

@@ -1,0 +1,149 @@
+"""Pulumi.yaml, Pulumi.<stack>.yaml, and which Python runs the program."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from .backend import write_private
+from .errors import ConfigurationError
+from .secrets import Crypter
+from .values import Properties, Secret
+
+
+@dataclass(frozen=True)
+class Project:
+    """A program's project file. `root` is where Pulumi.yaml lies, `program` what is run (a file, or a directory with `__main__.py`)."""
+
+    name: str
+    root: Path
+    program: Path
+    options: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def directory(self) -> Path:
+        """Where the program and its dynamic providers run."""
+        return self.program if self.program.is_dir() else self.program.parent
+
+    def stack_file(self, stack: str) -> Path:
+        return self.root / f"Pulumi.{stack}.yaml"
+
+
+def load_project(cwd: Path) -> Project:
+    """The project of a directory: the nearest Pulumi.yaml upwards. Raises `ConfigurationError`."""
+    cwd = cwd.absolute()
+    if not cwd.is_dir():
+        raise ConfigurationError(f"{cwd} is not a directory")
+    for root in (cwd, *cwd.parents):
+        for name in ("Pulumi.yaml", "Pulumi.yml"):
+            if (root / name).is_file():
+                return _parse_project(root / name)
+    raise ConfigurationError(f"no Pulumi.yaml project file found in {cwd} or above it")
+
+
+def _parse_project(path: Path) -> Project:
+    data = _read_yaml(path)
+    runtime = data.get("runtime")
+    options: dict[str, Any] = {}
+    if isinstance(runtime, dict):
+        options = runtime.get("options") or {}
+        runtime = runtime.get("name")
+    if runtime != "python":
+        raise ConfigurationError(f"{path}: the offline engine runs Python programs only; runtime is {runtime!r}")
+    name = data.get("name")
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"{path}: the project has no name")
+    program = (path.parent / str(data.get("main") or ".")).resolve()
+    if not program.exists():
+        raise ConfigurationError(f"{path}: could not find the program {program}")
+    return Project(name, path.parent, program, options, data.get("config") or {})
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    try:
+        data = yaml.safe_load(path.read_text()) or {}
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(data, dict):
+        raise ConfigurationError(f"{path} must be a mapping")
+    return data
+
+
+def find_python(project: Project, environ: Mapping[str, str]) -> str:
+    """The interpreter for the program and for dynamic providers: PULUMI_PYTHON_CMD, else the project's virtualenv, else this one."""
+    if command := environ.get("PULUMI_PYTHON_CMD"):
+        return command
+    if virtualenv := project.options.get("virtualenv"):
+        folder = "Scripts" if os.name == "nt" else "bin"
+        python = project.root / str(virtualenv) / folder / "python"
+        if not python.exists():
+            raise ConfigurationError(f"the virtualenv of Pulumi.yaml has no {python}; create it, or set PULUMI_PYTHON_CMD")
+        return str(python)
+    return sys.executable
+
+
+@dataclass
+class StackConfig:
+    """The configuration of one stack. Keys are `namespace:name`; a key without namespace belongs to the project."""
+
+    path: Path
+    project: Project
+    data: dict[str, Any]
+
+    @classmethod
+    def load(cls, project: Project, stack: str) -> "StackConfig":
+        path = project.stack_file(stack)
+        return cls(path, project, _read_yaml(path) if path.exists() else {})
+
+    def save(self) -> None:
+        write_private(self.path, yaml.safe_dump(self.data, sort_keys=False))
+        self.path.chmod(0o644)  # as Pulumi writes it: made to be committed, its secrets are encrypted
+
+    def crypter(self, passphrase: str | None) -> Crypter | None:
+        salt = self.data.get("encryptionsalt")
+        return Crypter(passphrase, salt) if salt else None
+
+    def ensure_crypter(self, passphrase: str | None) -> Crypter:
+        """The stack's crypter; a stack without salt gets one, saved at once."""
+        crypter = self.crypter(passphrase)
+        if crypter is None:
+            crypter = Crypter.new(passphrase)
+            self.data = {"encryptionsalt": crypter.state} | self.data
+            self.save()
+        return crypter
+
+    def key(self, name: str) -> str:
+        return name if ":" in name else f"{self.project.name}:{name}"
+
+    def set(self, name: str, value: str, crypter: Crypter | None = None) -> None:
+        """Set a value; given a crypter, as a secret."""
+        config = self.data.setdefault("config", {})
+        config[self.key(name)] = value if crypter is None else {"secure": crypter.encrypt(value)}
+
+    def values(self, crypter: Crypter | None) -> Properties:
+        """Every value as text, secrets as `Secret`; defaults of the project file below those of the stack's."""
+        result: Properties = {}
+        for name, declared in self.project.config.items():
+            default = declared.get("value", declared.get("default")) if isinstance(declared, dict) else declared
+            if default is not None:
+                result[self.key(str(name))] = _text(default)
+        for name, value in (self.data.get("config") or {}).items():
+            if isinstance(value, dict) and set(value) == {"secure"}:
+                if crypter is None:
+                    raise ConfigurationError(f"{self.path} holds the secret {name}, but no encryptionsalt")
+                result[str(name)] = Secret(crypter.decrypt(value["secure"]))
+            else:
+                result[str(name)] = _text(value)
+        return result
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else json.dumps(value)

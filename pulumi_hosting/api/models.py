@@ -26,6 +26,7 @@ from pydantic import (
     model_validator,
 )
 
+from pulumi_hosting.api.meta import Meta
 from pulumi_hosting.api.redact import Secret
 
 INT64 = 2**63 - 1
@@ -34,7 +35,7 @@ SANDBOX_SERVER_IDS = 9_000_000_000
 SYNTHETIC_SERVER_IDS = range(2_000_000_000, SANDBOX_SERVER_IDS)
 
 MONEY_PATTERN = r"^-?[0-9]+\.[0-9]{2,4}$"
-PASSWORD_PATTERN = r"^(?=.*[A-Za-z])(?=.*[0-9])[A-Za-z0-9!@#$%^&*-]{8,64}$"
+PASSWORD_PATTERN = r"^(?=.*[A-Za-z])(?=.*[0-9])[A-Za-z0-9!@#$%^&*-]{8,64}$"  # noqa: S105  # a rule, not a password
 SERVER_NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
 HOST_NAME_PATTERN = (
     r"^(?=.{1,253}\.?$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+\.?$"
@@ -173,6 +174,9 @@ class Request(BaseModel):
 class Response(BaseModel):
     """An answer. Unknown fields are kept in ``model_extra`` but never printed: they may be secrets of a later version."""
 
+    # A slot, not a private attribute: those cost a Python call per object, and would make equal answers of two calls unequal.
+    __slots__ = ("_meta",)
+
     model_config = ConfigDict(
         extra="allow",
         strict=True,
@@ -182,6 +186,11 @@ class Response(BaseModel):
         populate_by_name=True,
         revalidate_instances="never",
     )
+
+    @property
+    def meta(self) -> Meta | None:
+        """Request id, rate limits, sandbox mark of the call that brought this; ``None`` inside of other answers and on your own objects."""
+        return getattr(self, "_meta", None)
 
     def __repr_args__(self) -> Any:
         extras = self.model_extra or {}

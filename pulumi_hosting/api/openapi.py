@@ -111,7 +111,7 @@ def _parameters() -> dict[str, Any]:
             "name": "X-Request-ID",
             "in": "header",
             "required": False,
-            "description": "Adopted and echoed after dropping all but letters, digits and . _ : - and keeping the first 64; never an error.",
+            "description": "Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. Never an error.",
             "schema": {"type": "string"},
         },
         "IdempotencyKey": {

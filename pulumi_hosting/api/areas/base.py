@@ -1,0 +1,39 @@
+"""What an area asks of its client."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.results import UNSET, Given, Items, Pages
+
+
+class Caller(Protocol):
+    """The three ways to call an operation; see :class:`~pulumi_hosting.api.client.Client`."""
+
+    def call(
+        self,
+        operation_id: str,
+        *ids: int | str,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Any: ...
+
+    def pages(self, operation_id: str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Pages[Any]: ...
+
+    def items(self, operation_id: str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Items[Any]: ...
+
+
+class Area:
+    """A group of operations."""
+
+    def __init__(self, caller: Caller) -> None:
+        self._caller = caller
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._caller!r}>"
+
+
+def hidden(text: Given[str | Secret]) -> Given[Secret]:
+    """A secret argument in its wrapping, so that no traceback with local variables shows it."""
+    return UNSET if text is UNSET else Secret(text)

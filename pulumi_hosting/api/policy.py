@@ -1,0 +1,109 @@
+"""Wait, or give up? Small pure functions; the loop that asks them is in the client (API document, "Idempotency", "Errors").
+
+A read, and a mutation that carries an Idempotency-Key, may be sent again after 429, 502, 503, 504, ``idempotency_in_progress`` and after
+a failure of the connection. Nothing else is: not a 500, and never a mutation without a key.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Protocol
+
+from pulumi_hosting.api.errors import ApiError, HostingError, RedirectRefused, TransportError
+from pulumi_hosting.api.operations import Operation
+
+RETRIED_STATUSES = frozenset({429, 502, 503, 504})
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 8.0
+
+
+class Rng(Protocol):
+    """The randomness of the jitter; ``random.Random`` is one."""
+
+    def random(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long one call may take: ``deadline`` seconds over all attempts; ``attempts`` bounds those that follow failures.
+
+    Being told to wait (429, ``idempotency_in_progress``) is no failure: only the deadline bounds it.
+    """
+
+    deadline: float = 120.0
+    attempts: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Send it again after ``after`` seconds."""
+
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Give the error to the caller; ``why`` is for the log."""
+
+    why: str
+
+
+def decide(operation: Operation, error: HostingError, *, attempt: int, elapsed: float, patience: Patience, rng: Rng) -> Retry | Stop:
+    """What follows from ``error`` of attempt number ``attempt`` (1 = first), ``elapsed`` seconds after the call began."""
+    if not may_repeat(operation):
+        return Stop("the operation must not be repeated blindly")
+    if not is_passing(error):
+        return Stop("the answer is final")
+    if attempt >= patience.attempts and not _is_queue(error):
+        return Stop("too many failures")
+    wait = pause(getattr(error, "retry_after", None), attempt, rng)
+    return Retry(wait) if elapsed + wait < patience.deadline else Stop("the deadline is too near")
+
+
+def may_repeat(operation: Operation) -> bool:
+    """Whether sending the same bytes again can do no harm."""
+    return operation.replay in ("safe", "keyed")
+
+
+def is_passing(error: HostingError) -> bool:
+    """Whether the same request may get another answer a moment later."""
+    if isinstance(error, ApiError):
+        return error.status in RETRIED_STATUSES or error.code == "idempotency_in_progress"
+    return isinstance(error, TransportError) and not isinstance(error, RedirectRefused)
+
+
+def _is_queue(error: HostingError) -> bool:
+    return isinstance(error, ApiError) and (error.status == 429 or error.code == "idempotency_in_progress")
+
+
+def pause(retry_after: float | None, attempt: int, rng: Rng) -> float:
+    """Seconds to wait: what the service asks for and a little more, so that many waiters do not return at once; else the backoff.
+
+    A zero or past ``Retry-After`` still pauses: the service may know no better.
+    """
+    if not retry_after:
+        return backoff(attempt, rng)
+    return retry_after + FIRST_WAIT * rng.random()
+
+
+def backoff(attempt: int, rng: Rng) -> float:
+    """0.5 s, doubled after every attempt, at most 8 s; of that a random part between one half and all."""
+    whole = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt - 1, 16))
+    return whole * (0.5 + rng.random() / 2)
+
+
+def parse_retry_after(text: str | None, now: float) -> float | None:
+    """Seconds of a ``Retry-After`` header, which holds seconds or an HTTP date; ``now`` is unix time. Unreadable is ``None``, past is 0."""
+    if text is None:
+        return None
+    text = text.strip()
+    if re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text, re.ASCII):
+        return max(0.0, float(text))
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    # RFC 9110 dates are GMT; one without a zone would be read as local time.
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0.0, moment.timestamp() - now)

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from pulumi_hosting.api.errors import WriteRefused as WriteRefused
     from pulumi_hosting.api.redact import Secret as Secret
     from pulumi_hosting.api.results import UNSET as UNSET
+    from pulumi_hosting.provider.dynamic import Server as Server
+    from pulumi_hosting.provider.dynamic import SshKey as SshKey
 
 # Name → module that has it. Each name stands above too, for type checkers.
 _HOMES = {
@@ -37,6 +39,8 @@ _HOMES = {
     "WriteRefused": "pulumi_hosting.api.errors",
     "Secret": "pulumi_hosting.api.redact",
     "UNSET": "pulumi_hosting.api.results",
+    "Server": "pulumi_hosting.provider.dynamic",
+    "SshKey": "pulumi_hosting.provider.dynamic",
 }
 
 __all__ = [*_HOMES]  # names of strings, made from the one list

@@ -99,6 +99,11 @@ class Client:
         self.keys = KeysArea(self)
         self.webhooks = WebhooksArea(self)
 
+    @property
+    def is_test_key(self) -> bool:
+        """Whether the key is a test key (``vk_test_…``): reads are real, writes are simulated. (API document, "Sandbox")"""
+        return self._settings.api_key.reveal().startswith("vk_test_")
+
     # --- meta
 
     def health(self) -> Health:

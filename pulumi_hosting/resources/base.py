@@ -216,6 +216,10 @@ class Noun(ABC, Generic[I, S]):
     scopes: ClassVar[Mapping[str, tuple[str, ...]]]
     """Scopes needed by ``read``, ``create``, ``update``, ``delete``."""
 
+    def partial_state(self, values: Mapping[str, Any]) -> S:
+        """A state from what was recorded: by an older version, or by a lookup that knows little more than the id."""
+        return self.State.model_validate({**{name: "" for name, info in self.State.model_fields.items() if info.is_required()}, **values})
+
     @abstractmethod
     def find(self, context: Context, inputs: I) -> S | None:
         """The object the natural key of ``inputs`` names, or None."""

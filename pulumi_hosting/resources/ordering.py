@@ -266,7 +266,7 @@ class ServerOrder:
             if error.code in ("no_capacity", "tariff_unavailable"):
                 return client.catalog.tariff(self.body["tariff_id"]).in_stock
             if error.code == "os_not_allowed":
-                return any(image.slug == self.body["os"] for image in client.catalog.os_images(tariff_id=self.body["tariff_id"]).data)
+                return any(image.slug == self.body["os"] for image in client.catalog.os_images(tariff_id=self.body["tariff_id"]))
         except (Forbidden, NotFound):
             return False
         return False

@@ -7,6 +7,7 @@ an answer was lost, looks again. It cannot be changed in place; a new name or ke
 import base64
 import binascii
 import hashlib
+from collections.abc import Iterable
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -92,7 +93,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
 
     def find(self, context: Context, inputs: SshKeyInputs) -> SshKeyState | None:
         """By fingerprint, else by name."""
-        keys = context.client.ssh_keys.list().data
+        keys = context.client.ssh_keys.list()
         same = self._same_material(keys, inputs)
         if same is None:
             named = [key for key in keys if key.name == inputs.name]
@@ -102,7 +103,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         return _from_api(same, inputs.public_key) if same else None
 
     def read(self, context: Context, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
-        for key in context.client.ssh_keys.list().data:
+        for key in context.client.ssh_keys.list():
             if str(key.id) == id:
                 return _from_api(key, last.public_key if last else None)
         return None
@@ -122,7 +123,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
                 raise
 
     def _existing(self, context: Context, inputs: SshKeyInputs) -> SshKeyState | None:
-        key = self._same_material(context.client.ssh_keys.list().data, inputs)
+        key = self._same_material(context.client.ssh_keys.list(), inputs)
         if key is None:
             return None
         if key.name != inputs.name:
@@ -134,7 +135,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         return _from_api(key, inputs.public_key)
 
     @staticmethod
-    def _same_material(keys: list[m.SshKey], inputs: SshKeyInputs) -> m.SshKey | None:
+    def _same_material(keys: Iterable[m.SshKey], inputs: SshKeyInputs) -> m.SshKey | None:
         """The key with the same material; of several (a service may allow doubles) one of the wished name, else the oldest."""
         same = [key for key in keys if material(key.public_key) == material(inputs.public_key)]
         return min(same, key=lambda key: (key.name != inputs.name, key.id), default=None)
@@ -148,7 +149,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         except NotFound:
             return
         except TransportError:
-            if any(str(key.id) == state.id for key in context.client.ssh_keys.list().data):
+            if any(str(key.id) == state.id for key in context.client.ssh_keys.list()):
                 raise
 
 

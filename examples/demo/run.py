@@ -1,0 +1,102 @@
+"""The whole story on one emulated account: Pulumi and Ansible bring things up, nothing changes twice, drift is found and repaired.
+
+Nothing is charged and no account is needed: everything talks to an emulator that this script starts and ends.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+from pathlib import Path
+
+from pulumi_hosting.emulator import running
+from pulumi_hosting.engines import Run, choose
+from pulumi_hosting.rehearsal import Control
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+
+
+def title(text: str) -> None:
+    print(f"\n=== {text}", flush=True)
+
+
+def shown(run: Run, expected: int = 0) -> Run:
+    """Print what an engine printed; end the demo where it did not go as expected."""
+    print(run.output.strip(), flush=True)
+    if run.exit_code != expected:
+        sys.exit(f"the demo expected exit code {expected} of `{' '.join(run.command)}` and got {run.exit_code}")
+    return run
+
+
+def play(environ: dict[str, str], *arguments: str) -> str:
+    """Run the playbook; its recap tells what changed."""
+    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", str(HERE / "playbook.yml"), *arguments]
+    done = subprocess.run(command, env=environ, text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    print(done.stdout.strip(), flush=True)
+    if done.returncode:
+        sys.exit(f"the playbook failed:\n{done.stderr}")
+    return done.stdout
+
+
+def unchanged(recap: str) -> None:
+    if "changed=0" not in recap:
+        sys.exit("the demo expected the playbook to change nothing")
+
+
+def main() -> None:
+    engine = choose("auto")
+    print(f"engine: {engine}")
+    with tempfile.TemporaryDirectory(prefix="hosting-demo-") as home, running() as emulator:
+        print(f"emulator: {emulator.base_url}")
+        account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+        control = Control(emulator.control_url)
+        stack = engine.stack(HERE / "program", Path(home), account)
+        environ = {
+            **os.environ,
+            **account,
+            "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
+            "ANSIBLE_HOME": str(Path(home) / "ansible"),
+            "ANSIBLE_NOCOLOR": "1",
+            "LC_ALL": "C.UTF-8",
+        }
+
+        title("Pulumi: an SSH key and a server")
+        shown(stack.preview())
+        shown(stack.up())
+        title("Ansible: the same account, one more server")
+        play(environ)
+
+        title("Again: nothing changes")
+        shown(stack.up("--expect-no-changes"))
+        unchanged(play(environ))
+
+        title("Drift: somebody edits both servers in the cabinet")
+        for server in control("GET", "/objects")["servers"]:
+            control("PATCH", f"/servers/{server['id']}", {"notes": "edited by hand"})
+        shown(stack.refresh("--preview-only", "--expect-no-changes"), expected=7)
+        play(environ, "--check", "--diff")
+
+        title("Repair")
+        shown(stack.up("--refresh"))
+        play(environ)
+        shown(stack.refresh("--preview-only", "--expect-no-changes"))
+
+        title("Destroy all")
+        play(environ, "-e", "worker=absent")
+        shown(stack.destroy())
+
+        title("What it cost")
+        ledger = control.ledger()
+        sums = {
+            way: sum((Decimal(str(row["amount"])).copy_abs() for row in ledger if row["direction"] == way), Decimal(0))
+            for way in ("debit", "credit")
+        }
+        print(f"charged {sums['debit']}, refunded {sums['credit']}, in {len(ledger)} movements and {control.requests()} requests")
+        if left := [server for server in control("GET", "/objects")["servers"] if server["status"] not in ("cancelled", "terminated")]:
+            sys.exit(f"the demo left {len(left)} servers behind")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,224 @@
+"""One driver for both engines: Pulumi's CLI where it is on PATH, and the offline engine, which takes the same command line.
+
+A :class:`Stack` is one program in one stack, isolated from the user's own Pulumi: state, plugins and passphrase in a directory of its own.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+OFFLINE, PULUMI = "offline", "pulumi"
+
+
+class EngineMissing(Exception):
+    """The engine asked for is not on this machine. ``str()`` says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A way to run Pulumi programs. ``name``: ``offline`` or ``pulumi``; ``command``: what stands before ``up``, ``preview`` …"""
+
+    name: str
+    version: str
+    command: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}".strip()
+
+    def stack(self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev") -> "Stack":
+        """A new stack of the program in ``program``, kept below ``home``; ``environ`` is added to the environment of every command."""
+        made = Stack(self, program, home, name, dict(environ or {}))
+        made.init()
+        return made
+
+
+@cache
+def _pulumi(path: str) -> Engine:
+    answer = subprocess.run(
+        [path, "version"], capture_output=True, text=True, check=False, env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+    )
+    return Engine(PULUMI, answer.stdout.strip(), (path,))
+
+
+def available() -> list[Engine]:
+    """The engines at hand: offline always, Pulumi's own where its CLI is on PATH."""
+    engines = [Engine(OFFLINE, "", (sys.executable, "-m", "pulumi_hosting.offline"))]
+    if path := shutil.which("pulumi"):
+        engines.append(_pulumi(path))
+    return engines
+
+
+def choose(name: str = "auto") -> Engine:
+    """``auto``: Pulumi's where it is on PATH, else offline. Raises :class:`EngineMissing`."""
+    by_name = {engine.name: engine for engine in available()}
+    if name == "auto":
+        return by_name.get(PULUMI, by_name[OFFLINE])
+    if name not in by_name:
+        raise EngineMissing(
+            f"no {name} command is on PATH. Next: install Pulumi's CLI (pulumi-hosting rehearse --install-pulumi), or use --engine offline"
+        )
+    return by_name[name]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step an engine announced: ``op`` (create, update, replace, delete, same, refresh, read …) on ``name`` of ``type``."""
+
+    op: str
+    name: str
+    type: str
+    diffs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one command did. ``output``: everything it printed; ``changes``: the summary's counts by operation."""
+
+    command: tuple[str, ...]
+    exit_code: int
+    output: str
+    steps: tuple[Step, ...] = ()
+    changes: Mapping[str, int] = field(default_factory=dict)
+    errors: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """Counts of what was, or would be, changed."""
+        return {op: count for op, count in self.changes.items() if op not in ("same", "read", "refresh") and count}
+
+
+@dataclass
+class Stack:
+    """A program and its stack. Every method runs one command to its end and gives back what it did."""
+
+    engine: Engine
+    program: Path
+    home: Path
+    name: str
+    environ: dict[str, str]
+
+    def init(self) -> None:
+        (self.home / "state").mkdir(parents=True, exist_ok=True)
+        made = self.run("stack", "init", self.name)
+        if made.exit_code:
+            raise RuntimeError(f"the stack could not be made: {made.output.strip()}")
+
+    def up(self, *flags: str) -> Run:
+        return self.run("up", "--yes", "--skip-preview", *flags)
+
+    def preview(self, *flags: str) -> Run:
+        return self.run("preview", *flags)
+
+    def refresh(self, *flags: str) -> Run:
+        approved = () if "--preview-only" in flags else ("--yes", "--skip-preview")
+        return self.run("refresh", *approved, *flags)
+
+    def destroy(self, *flags: str) -> Run:
+        approved = () if "--preview-only" in flags else ("--yes", "--skip-preview")
+        return self.run("destroy", *approved, *flags)
+
+    def cancel(self) -> Run:
+        return self.run("cancel", "--yes")
+
+    def outputs(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self.run("stack", "output", "--json", "--show-secrets").output or "{}")
+        return found
+
+    def export(self, *flags: str) -> dict[str, Any]:
+        """The stack's deployment, secrets encrypted unless ``--show-secrets``."""
+        found: dict[str, Any] = json.loads(self.run("stack", "export", *flags).output)
+        return found
+
+    def run(self, *arguments: str, stdin: None = None) -> Run:
+        """Run one command of the engine."""
+        with tempfile.TemporaryDirectory(prefix="events-") as folder:
+            log = Path(folder) / "events.json"
+            command = self.command(*arguments, event_log=log)
+            done = subprocess.run(
+                command, cwd=self.program, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+            )
+            events = _events(log)
+        quiet = arguments[0] in ("stack", "config")
+        output = done.stdout if quiet and done.returncode == 0 else done.stdout + done.stderr
+        return Run(tuple(arguments), done.returncode, output, _steps(events), _changes(events), _errors(events))
+
+    def command(self, *arguments: str, event_log: Path | None = None) -> list[str]:
+        """The whole command line, for those who start it themselves."""
+        operation = arguments[0] in ("up", "preview", "refresh", "destroy")
+        extra = ["--event-log", str(event_log)] if event_log and operation else []
+        chosen = [] if arguments[:2] == ("stack", "init") else ["--stack", self.name]
+        return [*self.engine.command, *arguments, *chosen, "--non-interactive", *extra]
+
+    def environment(self) -> dict[str, str]:
+        """Isolated from the user's own Pulumi, quiet, and nothing fetched."""
+        return {
+            **os.environ,
+            "PULUMI_HOME": str(self.home / "pulumi"),
+            "PULUMI_BACKEND_URL": (self.home / "state").resolve().as_uri(),
+            "PULUMI_CONFIG_PASSPHRASE": "rehearsal",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+            "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
+            "PULUMI_DEBUG_COMMANDS": "true",  # the CLI knows --event-log only so
+            "PULUMI_PYTHON_CMD": sys.executable,
+            "NO_COLOR": "1",
+            **self.environ,
+        }
+
+
+def _events(log: Path) -> list[dict[str, Any]]:
+    if not log.exists():
+        return []
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+    steps = []
+    for event in events:
+        # A refresh announces "refresh" and tells with its outcome what it found.
+        kind = "resourcePreEvent" if "resourcePreEvent" in event else "resOutputsEvent"
+        metadata = event.get(kind, {}).get("metadata")
+        if not metadata or (kind == "resOutputsEvent" and not _is_refresh(events, metadata["urn"])):
+            continue
+        if kind == "resourcePreEvent" and metadata["op"] == "refresh":
+            continue
+        diffs = metadata.get("diffs") or sorted(metadata.get("detailedDiff") or {})
+        steps.append(Step(metadata["op"], metadata["urn"].rsplit("::", 1)[-1], metadata["type"], tuple(diffs)))
+    return tuple(steps)
+
+
+def _is_refresh(events: Sequence[Mapping[str, Any]], urn: str) -> bool:
+    return any(
+        event.get("resourcePreEvent", {}).get("metadata", {}).get("op") == "refresh" and event["resourcePreEvent"]["metadata"]["urn"] == urn
+        for event in events
+    )
+
+
+def _changes(events: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    for event in reversed(events):
+        if "summaryEvent" in event:
+            return dict(event["summaryEvent"].get("resourceChanges") or {})
+    return {}
+
+
+def _errors(events: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    found = [event["diagnosticEvent"] for event in events if "diagnosticEvent" in event]
+    return tuple(item["message"].strip() for item in found if item.get("severity") == "error")
+
+
+def install() -> Engine:
+    """Pulumi's CLI of the SDK's version, downloaded to where Pulumi keeps it. Needs the internet. Raises :class:`EngineMissing`."""
+    from pulumi_hosting.offline.download import NotDownloaded, download_cli
+
+    try:
+        return _pulumi(download_cli())
+    except NotDownloaded as error:
+        raise EngineMissing(f"{error}. Next: install it yourself, or use --engine offline") from None

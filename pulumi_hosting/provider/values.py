@@ -1,0 +1,53 @@
+"""Between Pulumi's values and a noun's: camelCase on the wire, snake_case inside; no nulls on the wire; keys beginning ``__`` are ours.
+
+Unknowns (values that exist only after another resource does) are found at any depth and named by field.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pulumi.output import Unknown
+
+IDENTITY = "__identity"
+"""Input and output: what names the declaration for ever; keys and the ownership mark are derived from it."""
+
+MANAGED = "__managed"
+"""Output: the inputs the program gives, so that a refresh compares those and no others."""
+
+WAIT_TIMEOUT = "waitTimeout"
+
+
+def camel(name: str) -> str:
+    """``tariff_id`` → ``tariffId``; names beginning ``__`` stay."""
+    if name.startswith("__"):
+        return name
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
+
+
+def snake(name: str) -> str:
+    """``tariffId`` → ``tariff_id``; names beginning ``__`` stay."""
+    return name if name.startswith("__") else re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether the value, or anything inside it, is only known later."""
+    if isinstance(value, Unknown):
+        return True
+    if isinstance(value, Mapping):
+        return any(map(is_unknown, value.values()))
+    return isinstance(value, list | tuple) and any(map(is_unknown, value))
+
+
+def from_pulumi(props: Mapping[str, Any]) -> tuple[dict[str, Any], frozenset[str]]:
+    """A noun's raw inputs, and the names of those that are not known yet. Our own ``__`` keys are left out."""
+    mine = {snake(key): value for key, value in props.items() if not key.startswith("__") and key != WAIT_TIMEOUT}
+    unknown = frozenset(name for name, value in mine.items() if is_unknown(value))
+    return {name: value for name, value in mine.items() if name not in unknown and value is not None}, unknown
+
+
+def to_pulumi(values: Mapping[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:
+    """Wire properties: camelCase keys, no nulls."""
+    left_out = frozenset(without)
+    return {camel(name): value for name, value in values.items() if value is not None and name not in left_out}

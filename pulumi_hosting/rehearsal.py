@@ -1,0 +1,191 @@
+"""Plays a Pulumi program against a fresh emulator, through its whole life: preview, up, up again, drift, repair, destroy.
+
+Nothing real is touched and nothing is charged: the program talks to an emulator that lives as long as the rehearsal. Every step says what
+it expects, what happened, how many requests it took and what it cost.
+"""
+
+import json
+import tempfile
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pulumi_hosting.emulator import running
+from pulumi_hosting.engines import Engine, Run
+
+DYNAMIC = "pulumi-python:dynamic/hosting:"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How something managed changes behind Pulumi's back: a call of the emulator's control interface. ``patch`` None = deleted."""
+
+    field: str
+    path: str
+    other: Callable[[Any], Any] | None = None
+    """The value it changes to, given the present one; None = the object is deleted."""
+
+
+# Per resource type, every managed field that somebody can change outside, and deletion where nothing else can change.
+DRIFTS: Mapping[str, Sequence[Drift]] = {
+    "Server": (
+        Drift("name", "/servers/{id}", lambda value: f"{value}-renamed"),
+        Drift("notes", "/servers/{id}", lambda value: "changed in the cabinet"),
+        Drift("autoRenew", "/servers/{id}", lambda value: not value),
+        Drift("os", "/servers/{id}", lambda value: "debian-11" if value != "debian-11" else "debian-12"),
+        Drift("(gone)", "/servers/{id}"),
+    ),
+    "SshKey": (Drift("(gone)", "/ssh-keys/{id}"),),
+}
+
+_CONTROL_NAMES = {"autoRenew": "auto_renew"}
+
+
+@dataclass
+class Control:
+    """The emulator's control interface, seen from the rehearsal."""
+
+    url: str
+
+    def __call__(self, method: str, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310  # our own emulator on loopback
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
+            return json.loads(answer.read() or b"null")
+
+    def requests(self) -> int:
+        found = self("GET", "/requests?since=0")
+        return len(found["requests"] if isinstance(found, dict) else found)
+
+    def ledger(self) -> list[dict[str, Any]]:
+        found = self("GET", "/ledger")
+        return list(found["ledger"] if isinstance(found, dict) else found)
+
+
+@dataclass
+class Rehearsal:
+    """One program on one engine. ``say`` receives each line of the report."""
+
+    engine: Engine
+    program: Path
+    say: Callable[[str], None] = print
+    dialect: str = "spec"
+    config: Mapping[str, str] = field(default_factory=dict)
+    failed: list[str] = field(default_factory=list)
+
+    def play(self) -> bool:
+        """Run everything; True when every expectation held."""
+        self.say(
+            f"engine: {self.engine}" + (" (for trying and testing; real stacks are run by pulumi)" if self.engine.name == "offline" else "")
+        )
+        with tempfile.TemporaryDirectory(prefix="rehearsal-") as home, running(dialect=self.dialect) as emulator:
+            self.control = Control(emulator.control_url)
+            environ = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+            self.say(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
+            self.stack = self.engine.stack(self.program, Path(home), environ)
+            for key, value in self.config.items():
+                self.stack.run("config", "set", key, value)
+            try:
+                self._acts()
+            finally:
+                if self.failed:
+                    self.stack.destroy()  # the emulator ends here anyway; the program's own clean-up should run as well
+        self.say(
+            "rehearsal: "
+            + ("everything as expected" if not self.failed else f"{len(self.failed)} expectations failed: {'; '.join(self.failed)}")
+        )
+        return not self.failed
+
+    # --- the acts
+
+    def _acts(self) -> None:
+        self._step("preview", self.stack.preview, lambda run: run.exit_code == 0 and bool(run.changed), "shows what would be made")
+        first = self._step("up", self.stack.up, lambda run: run.exit_code == 0 and bool(run.changed), "makes it")
+        if first.exit_code:
+            return
+        self._step(
+            "up again", lambda: self.stack.up("--expect-no-changes"), lambda run: run.exit_code == 0 and not run.changed, "changes nothing"
+        )
+        self._step("drift check", self._look, lambda run: run.exit_code == 0, "finds nothing")
+        for title, changed in self._drifts():
+            self._drift(title, changed)
+        self._step("destroy", self.stack.destroy, lambda run: run.exit_code == 0, "removes all")
+        self._costs()
+
+    def _drift(self, title: str, changed: list[tuple[str, str]]) -> None:
+        self._step(f"drift: {title}", self._look, lambda run: run.exit_code == 7 and self._names(run, changed), "is found and named")
+        repaired = self._step(
+            f"repair: {title}", lambda: self.stack.up("--refresh"), lambda run: run.exit_code == 0 and bool(run.changed), "is repaired"
+        )
+        if not repaired.exit_code:
+            self._step("drift check", self._look, lambda run: run.exit_code == 0, "finds nothing")
+
+    def _look(self) -> Run:
+        return self.stack.refresh("--preview-only", "--expect-no-changes")
+
+    def _drifts(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+        """Change one field after the other outside, in every resource that manages it; yields the title and (resource, field)."""
+        for kind, drifts in DRIFTS.items():
+            for drift in drifts:
+                changed = []
+                for resource in self._resources(kind):
+                    outputs = resource["outputs"]
+                    if drift.other is None:
+                        self.control("DELETE", drift.path.format(id=resource["id"]))
+                    elif drift.field in outputs.get("__managed", ()) or _snake_managed(drift.field, outputs):
+                        patch = {_CONTROL_NAMES.get(drift.field, drift.field): drift.other(outputs.get(drift.field))}
+                        self.control("PATCH", drift.path.format(id=resource["id"]), patch)
+                    else:
+                        continue
+                    changed.append((resource["urn"].rsplit("::", 1)[-1], drift.field))
+                if changed:
+                    yield f"{kind}.{drift.field} of {', '.join(name for name, _ in changed)}", changed
+
+    def _resources(self, kind: str) -> list[dict[str, Any]]:
+        exported = self.stack.export()["deployment"].get("resources", [])
+        return [resource for resource in exported if resource["type"] == f"{DYNAMIC}{kind}"]
+
+    @staticmethod
+    def _names(run: Run, changed: list[tuple[str, str]]) -> bool:
+        found = {step.name: step for step in run.steps if step.op not in ("same", "refresh")}
+        return all(
+            name in found and (found[name].op == "delete" if field == "(gone)" else not found[name].diffs or field in found[name].diffs)
+            for name, field in changed
+        )
+
+    # --- the report
+
+    def _step(self, title: str, act: Callable[[], Run], expected: Callable[[Run], bool], promise: str) -> Run:
+        before = self.control.requests()
+        run = act()
+        sent = self.control.requests() - before
+        held = expected(run)
+        what = ", ".join(f"{count} {op}" for op, count in sorted(run.changed.items())) or "no change"
+        self.say(f"{'ok    ' if held else 'FAILED'} {title:<34} {promise}: {what} ({sent} requests)")
+        if not held:
+            self.failed.append(title)
+            for line in [*run.errors, *(() if run.errors else run.output.strip().splitlines()[-12:])]:
+                self.say(f"       | {line}")
+        return run
+
+    def _costs(self) -> None:
+        charged = refunded = Decimal(0)
+        for movement in self.control.ledger():
+            amount = abs(Decimal(str(movement["amount"])))
+            if movement["direction"] == "debit":
+                charged += amount
+            else:
+                refunded += amount
+        self.say(f"cost: {charged} charged, {refunded} refunded, in {self.control.requests()} requests")
+
+
+def _snake_managed(field_name: str, outputs: Mapping[str, Any]) -> bool:
+    return _CONTROL_NAMES.get(field_name, field_name) in outputs.get("__managed", ())
+
+
+def rehearse(engine: Engine, program: Path, say: Callable[[str], None] = print, *, dialect: str = "spec") -> bool:
+    """Play the program in ``program`` on ``engine``; True when everything went as expected."""
+    return Rehearsal(engine, program, say, dialect).play()

@@ -1,0 +1,162 @@
+"""Check and diff: pure reasoning about any noun."""
+
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.resources.ordering import split_mark, with_mark
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.ssh_key import SSH_KEY, fingerprint
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
+GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
+CANARY = "cAnary!1"
+
+
+def failures(raw: dict[str, Any], unknown: set[str] | None = None) -> dict[str, str]:
+    return dict(engine.check(SERVER, raw, unknown or ()).failures)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"tariff_id": None}, "tariff_id"),
+        ({"tariff_id": 0}, "tariff_id"),
+        ({"tariff_id": 1.5}, "tariff_id"),
+        ({"tariff_id": True}, "tariff_id"),
+        ({"os": ""}, "os"),
+        ({"name": "not a name"}, "name"),
+        ({"name": "web\n"}, "name"),
+        ({"months": 2}, "months"),
+        ({"months": 3, "hours": 1}, "hours"),
+        ({"hours": 0}, "hours"),
+        ({"hours": 721}, "hours"),
+        ({"hours": 1, "billing_cycle": "monthly"}, "hours"),
+        ({"months": 1, "billing_cycle": "hourly"}, "months"),
+        ({"billing_cycle": "weekly"}, "billing_cycle"),
+        ({"ssh_key_ids": ["x"]}, "ssh_key_ids"),
+        ({"ssh_key_ids": [0]}, "ssh_key_ids"),
+        ({"password": "short"}, "password"),
+        ({"password": "onlyletters"}, "password"),
+        ({"password": "with space 1"}, "password"),
+        ({"promo_code": "x" * 65}, "promo_code"),
+        ({"custom_fields": {str(n): "x" for n in range(31)}}, "custom_fields"),
+        ({"auto_renew": "yes"}, "auto_renew"),
+        ({"notes": "mine [iac:aaaaaaaa]"}, "notes"),
+        ({"adopt_id": "web"}, "adopt_id"),
+        ({"order_attempt": -1}, "order_attempt"),
+        ({"colour": "red"}, "colour"),
+    ],
+)
+def test_bad_inputs_are_refused_by_name(change: dict[str, Any], field: str) -> None:
+    assert field in failures({**GOOD, **change})
+
+
+def test_a_required_field_that_is_absent_is_named() -> None:
+    assert failures({"name": "web-1"}) == {"tariff_id": "is required", "os": "is required"}
+
+
+def test_a_refused_secret_is_not_repeated() -> None:
+    found = failures({**GOOD, "password": CANARY + " "})
+    assert list(found) == ["password"]
+    assert CANARY not in str(found)
+
+
+def test_unknown_fields_are_not_judged_but_the_others_are() -> None:
+    assert failures({"name": "web-1", "os": "debian-12"}, {"tariff_id"}) == {}
+    assert list(failures({"name": "bad name", "os": "debian-12"}, {"tariff_id"})) == ["name"]
+    assert list(failures(GOOD, {"colour"})) == ["colour"]
+
+
+def test_normal_form_is_a_fixed_point() -> None:
+    once = engine.check(SERVER, {**GOOD, "tariff_id": 1.0, "ssh_key_ids": [10, "9", 10.0], "notes": "x  "}).values
+    assert once["ssh_key_ids"] == ["9", "10"]
+    assert once["tariff_id"] == 1
+    assert once["notes"] == "x"
+    assert engine.check(SERVER, once).values == once
+
+
+def test_only_what_is_declared_is_compared() -> None:
+    olds = {**GOOD, "notes": "somebody's", "auto_renew": True, "id": "1"}
+    assert not engine.diff(SERVER, olds, GOOD)
+    assert engine.diff(SERVER, olds, {**GOOD, "notes": "mine"}).fields == {"notes"}
+
+
+@pytest.mark.parametrize(("field", "value"), [("tariff_id", 2), ("os", "debian-11"), ("billing_cycle", "hourly"), ("ssh_key_ids", ["7"])])
+def test_what_cannot_change_in_place_replaces(field: str, value: Any) -> None:
+    olds = {**GOOD, "billing_cycle": "monthly", "ssh_key_ids": ["5"]}
+    found = engine.diff(SERVER, olds, {**GOOD, field: value})
+    assert found.replaces == (field,)
+
+
+def test_a_changed_password_replaces_and_is_not_shown() -> None:
+    found = engine.diff(SERVER, {**GOOD, "password": CANARY}, {**GOOD, "password": CANARY + "2"})
+    assert found.replaces == ("password",)
+    assert CANARY not in repr(found)
+
+
+def test_what_cannot_be_observed_and_was_never_recorded_is_not_compared() -> None:
+    assert not engine.diff(SERVER, GOOD, {**GOOD, "password": CANARY, "ssh_key_ids": ["1"]})
+
+
+def test_the_order_of_a_set_is_no_difference() -> None:
+    assert not engine.diff(SERVER, {**GOOD, "ssh_key_ids": ["2", "1"]}, {**GOOD, "ssh_key_ids": ["1", "2"]})
+
+
+def test_what_matters_when_ordering_only_has_no_effect_later_and_says_so() -> None:
+    found = engine.diff(SERVER, {**GOOD, "months": 1}, {**GOOD, "months": 12})
+    assert not found
+    assert found.remarks == ("months matters when ordering only: the change has no effect",)
+
+
+def test_an_unknown_value_may_be_a_change() -> None:
+    found = engine.diff(SERVER, {**GOOD, "ssh_key_ids": ["1"]}, GOOD, {"ssh_key_ids"})
+    assert found.replaces == ("ssh_key_ids",)
+
+
+def test_every_noun_says_what_it_needs() -> None:
+    for noun in NOUNS.values():
+        assert set(noun.scopes) == {"read", "create", "update", "delete"}
+        for model in (noun.Inputs, noun.State):
+            missing = [name for name, info in model.model_fields.items() if not info.description]
+            assert not missing, f"{model.__name__}: {missing} have no description"
+
+
+# --- SSH keys
+
+
+def test_a_private_key_is_refused_and_not_repeated() -> None:
+    private = "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----"
+    found = engine.check(SSH_KEY, {"name": "me", "public_key": private}).failures
+    assert list(found) == ["public_key"]
+    assert "b3BlbnNzaC1rZXktdjEAAAAA" not in str(found)
+
+
+@pytest.mark.parametrize("line", ["", "ssh-ed25519", "ssh-ed25519 not*base64", "ssh-ed448 AAAA", KEY + "\n" + KEY])
+def test_what_is_no_public_key_line_is_refused(line: str) -> None:
+    assert list(engine.check(SSH_KEY, {"name": "me", "public_key": line}).failures) == ["public_key"]
+
+
+def test_spacing_of_a_key_is_no_difference() -> None:
+    one = engine.check(SSH_KEY, {"name": "me", "public_key": KEY}).values
+    other = engine.check(SSH_KEY, {"name": "me", "public_key": f"  {KEY.replace(' ', '   ')}\n"}).values
+    assert one == other
+
+
+def test_the_fingerprint_is_the_one_ssh_keygen_prints() -> None:
+    # ssh-keygen -lf of the same line
+    assert fingerprint(KEY) == "SHA256:cnmcsPqQgrIF4jj61QVgYj+0i8erbS7LwtQPWxd7nuM"
+
+
+# --- the mark behind the notes
+
+
+@pytest.mark.parametrize("notes", ["", "mine", "mine [not a mark]", "[iac:short]"])
+def test_notes_survive_the_mark(notes: str) -> None:
+    assert split_mark(with_mark(notes, "[iac:abcdefgh]")) == (notes, "[iac:abcdefgh]")
+
+
+def test_notes_without_a_mark_are_as_they_are() -> None:
+    assert split_mark("mine") == ("mine", None)
+    assert split_mark(None) == ("", None)

@@ -1,0 +1,76 @@
+"""Keys must never change between versions: an encoding that does is a second order. These vectors are frozen."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_hosting.api.operations import KEY_LENGTH
+from pulumi_hosting.resources.keys import KeyRing, canonical, mark
+
+BODY: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1", "months": 1}
+
+
+def ring(**changes: Any) -> KeyRing:
+    facts: dict[str, Any] = {
+        "account_id": 1,
+        "livemode": True,
+        "identity": "pulumi:demo/dev/server/web-1",
+        "operation": "create_server",
+        "body": BODY,
+    }
+    return KeyRing(**{**facts, **changes})
+
+
+VECTORS = {
+    0: "iac1-22ennordh2ueo7xnl7vxujp6iwhiveemdjgmmmumfe7byhjxosva",
+    1: "iac1-wfxz2ojsecu4iituefr6lnlxcp5dafkbidxlmpex2xxgwrdy5yuq",
+}
+
+
+@pytest.mark.parametrize(("generation", "key"), VECTORS.items())
+def test_vectors_are_frozen(generation: int, key: str) -> None:
+    assert ring().key(generation) == key
+
+
+def test_mark_is_frozen() -> None:
+    assert mark("pulumi:demo/dev/server/web-1") == "[iac:wns2mcxo]"
+
+
+def test_a_key_is_one_the_api_takes() -> None:
+    key = ring().key(0)
+    assert len(key) == 57
+    assert len(key) in KEY_LENGTH
+    assert all("!" <= char <= "~" for char in key)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"account_id": 2},
+        {"livemode": False},
+        {"identity": "pulumi:demo/prod/server/web-1"},
+        {"operation": "add_server_ip"},
+        {"attempt": 1},
+        {"body": {**BODY, "os": "debian-11"}},
+        {"body": {**BODY, "months": 3}},
+    ],
+)
+def test_everything_that_makes_another_order_makes_another_key(other: dict[str, Any]) -> None:
+    assert ring(**other).key(0) != ring().key(0)
+
+
+def test_the_order_of_fields_makes_no_other_key() -> None:
+    assert ring(body=dict(reversed(BODY.items()))).key(0) == ring().key(0)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+def test_the_encoding_is_ascii_and_stable(value: Any) -> None:
+    assert canonical(value) == canonical(value)
+    assert canonical(value).isascii()
+
+
+@given(st.integers(0, 15), st.integers(0, 15))
+def test_generations_never_share_a_key(one: int, other: int) -> None:
+    assert (ring().key(one) == ring().key(other)) == (one == other)

@@ -101,7 +101,8 @@ def sign(body: bytes, secret: str | Secret, timestamp: int) -> dict[str, str]:
 
 def _keys(secret: Secrets) -> list[bytes]:
     given = [secret] if isinstance(secret, str | Secret) else list(secret)
-    keys = [Secret(one).reveal().encode() for one in given]
+    # No key has characters outside of Unicode; should one, it fits nothing, and no error shows it.
+    keys = [Secret(one).reveal().encode("utf-8", "surrogatepass") for one in given]
     # An empty key would accept what anybody can sign.
     if not keys or not all(key.strip() for key in keys):
         raise ConfigurationError("the webhook secret is empty: give the whsec_… of the subscription")

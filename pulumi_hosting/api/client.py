@@ -187,16 +187,12 @@ class Client:
             headers["Authorization"] = f"Bearer {self._settings.api_key.reveal()}"
         if key is not None:
             headers["Idempotency-Key"] = key
-        redact = Redactor([self._settings.api_key])
-        payload = None
-        if content is not None:
-            for name in content.model_fields_set:
-                value = getattr(content, name)
-                redact.add(value if isinstance(value, Secret) else None)
-            payload = encoded(operation, content)
+        payload = encoded(operation, content) if content is not None else None
+        sent = [getattr(content, name) for name in content.model_fields_set] if content is not None else []
+        redact = Redactor([self._settings.api_key, *(value for value in sent if isinstance(value, Secret))])
         if payload is not None:
             headers["Content-Type"] = "application/json"
-        text = query_text(fields)
+        text = query_text(operation, fields)
         if cursor is not None:
             text["cursor"] = cursor
         return Prepared(operation, self._settings.base_url + path, path, text, headers, payload), redact

@@ -106,12 +106,6 @@ def _to_utc(value: datetime) -> datetime:
     return value.astimezone(UTC)
 
 
-def _only_text(value: object) -> object:
-    if isinstance(value, str | datetime):
-        return value
-    raise ValueError("a timestamp must be an RFC 3339 string")
-
-
 Money = Annotated[
     Decimal,
     BeforeValidator(_money_from_api),
@@ -132,9 +126,9 @@ def _timestamp_to_api(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
+# No BeforeValidator here: after one, pydantic's strict mode takes JSON text for Python text and refuses it. Strict alone refuses numbers.
 Timestamp = Annotated[
     AwareDatetime,
-    BeforeValidator(_only_text),
     AfterValidator(_to_utc),
     PlainSerializer(_timestamp_to_api, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),

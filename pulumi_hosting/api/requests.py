@@ -59,16 +59,32 @@ def encoded(operation: Operation, content: Request) -> bytes | None:
     """The body as JSON; ``None`` where it may be left out and nothing was given."""
     if operation.body_optional and not content.model_fields_set:
         return None
-    payload = json.dumps(content.to_api(), ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    text = json.dumps(content.to_api(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    if not _is_unicode(text):
+        raise InvalidInput({"(fields)": "one of the texts is not valid Unicode"}, operation.id)
+    payload = text.encode()
     if len(payload) > MAX_BODY_BYTES:
         raise InvalidInput({"(fields)": f"together they are larger than {MAX_BODY_BYTES // 1024} KB"}, operation.id)
     return payload
 
 
-def query_text(fields: Request | None) -> dict[str, str]:
+def query_text(operation: Operation, fields: Request | None) -> dict[str, str]:
     """Query parameters as text; a query has no null, so what is ``None`` is left out."""
     sent = fields.to_api() if fields is not None else {}
-    return {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in sent.items() if value is not None}
+    text = {name: str(value) for name, value in sent.items() if value is not None}
+    wrong = [name for name, value in text.items() if not _is_unicode(value)]
+    if wrong:
+        raise InvalidInput(dict.fromkeys(wrong, "is not valid Unicode"), operation.id)
+    return text
+
+
+def _is_unicode(text: str) -> bool:
+    """Half of a surrogate pair is a Python text, but no text that can be sent."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def checked_key(operation: Operation, given: str | None, new_id: Callable[[], str]) -> str | None:

@@ -1,0 +1,102 @@
+"""The table and the typed methods are one thing: every row has its method, every method its row, every keyword its field."""
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.areas.base import Area
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
+from pulumi_hosting.api.results import Document, Done, File, Items, Pages
+from tests.api.support import scripted
+
+# What the client itself has beside the operations.
+OWN = {"call", "pages", "items", "close", "base_url", "read_only"}
+
+
+def methods(thing: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name, value in inspect.getmembers(thing):
+        if name.startswith("_") or (not prefix and name in OWN):
+            continue
+        if isinstance(value, Area):
+            yield from methods(value, f"{prefix}{name}.")
+        elif callable(value):
+            yield f"{prefix}{name}", value
+
+
+CLIENT, _ = scripted()
+METHODS = dict(methods(CLIENT))
+
+
+def test_every_row_has_its_method_and_every_method_its_row() -> None:
+    assert set(METHODS) == {operation.call for operation in OPERATIONS}
+    assert len(METHODS) == len(OPERATIONS) == 62
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+def test_every_keyword_is_a_field_of_the_row_and_every_field_a_keyword(operation: Operation) -> None:
+    parameters = inspect.signature(METHODS[operation.call]).parameters
+    positional = [name for name, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    keywords = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
+    assert tuple(positional) == operation.path_parameters
+    fields = {name for model in (operation.query, operation.request) if model is not None for name in model.model_fields}
+    assert keywords == fields | ({"idempotency_key"} if operation.is_keyed else set())
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+def test_a_keyword_must_be_given_exactly_if_its_field_must(operation: Operation) -> None:
+    parameters = inspect.signature(METHODS[operation.call]).parameters
+    for model in (operation.query, operation.request):
+        for name, field in model.model_fields.items() if model else ():
+            # The one field that clears by being left out; leaving it out by accident must not.
+            required = field.is_required() or (operation.id, name) == ("set_server_ip_ptr", "domain")
+            assert (parameters[name].default is inspect.Parameter.empty) == required, name
+
+
+def expected_result(operation: Operation) -> Any:
+    found: list[Any] = []
+    for model in operation.responses.values():
+        if model is not None and model not in found:
+            found.append(model)
+    if operation.paging != "none":
+        (item,) = typing.get_args(found[0].model_fields["data"].annotation)
+        return (Pages if operation.paging == "cursor" else Items)[item]
+    special = {bytes: File, dict: Document}
+    results = [special.get(model, model) for model in found] or [Done]
+    return typing.Union[tuple(results)]  # noqa: UP007  # built from a list
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+def test_the_result_is_typed_as_the_row_says(operation: Operation) -> None:
+    assert typing.get_type_hints(METHODS[operation.call])["return"] == expected_result(operation)
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
+def test_every_method_says_what_it_does(operation: Operation) -> None:
+    text = inspect.getdoc(METHODS[operation.call]) or ""
+    assert len(text) > 20
+    if operation.scopes and operation.tag != "webhooks":
+        assert all(f"``{scope}``" in text for scope in operation.scopes)
+    assert ("Expensive" in text or "expensive" in text) == bool(operation.expensive or operation.expensive_when or operation.live_expensive)
+    if operation.is_keyed:
+        assert "idempotency_key" in text
+
+
+def test_the_two_answers_of_an_order_are_two_types() -> None:
+    assert BY_ID["create_server"].responses == {201: m.ServerCreated, 202: m.Order}
+
+
+def test_every_response_model_is_a_model_or_one_of_the_three_exceptions() -> None:
+    for operation in OPERATIONS:
+        for model in operation.responses.values():
+            assert model in (None, bytes, dict) or issubclass(model, BaseModel)
+
+
+def test_areas_have_a_name_and_no_secret() -> None:
+    assert repr(CLIENT.servers.ips) == f"<IpsArea of {CLIENT!r}>"
+    assert isinstance(CLIENT, Client)

@@ -126,9 +126,21 @@ def _timestamp_to_api(value: datetime) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 
-# No BeforeValidator here: after one, pydantic's strict mode takes JSON text for Python text and refuses it. Strict alone refuses numbers.
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _timestamp_from_api(value: object) -> object:
+    # pydantic would take the digits of unix seconds too.
+    if isinstance(value, datetime) or (isinstance(value, str) and _RFC3339.fullmatch(value)):
+        return value
+    raise ValueError("a timestamp must be an RFC 3339 text with a zone")
+
+
 Timestamp = Annotated[
     AwareDatetime,
+    # After a validator of ours, strict mode would take JSON text for Python text and refuse it; what is text is decided above.
+    Field(strict=False),
+    BeforeValidator(_timestamp_from_api),
     AfterValidator(_to_utc),
     PlainSerializer(_timestamp_to_api, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),

@@ -28,7 +28,8 @@ def test_ids_are_whole_numbers_or_their_digits(given_id: int | str) -> None:
 
 
 @pytest.mark.parametrize(
-    "odd", [0, -1, INT64 + 1, True, 1.0, None, "", "0", "-1", "+1", " 1", "1.0", "1e3", "١", "..", "1/../2", "1?x", "%31", "9" * 20, b"1", [1]]
+    "odd",
+    [0, -1, INT64 + 1, True, 1.0, None, "", "0", "-1", "+1", " 1", "1.0", "1e3", "١", "..", "1/../2", "1?x", "%31", "9" * 20, b"1", [1]],
 )
 def test_odd_ids_are_refused(odd: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -195,7 +196,9 @@ REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("operation_id", "ids", "fields", "named"), REFUSED, ids=[f"{row[0]}-{row[3]}-{n}" for n, row in enumerate(REFUSED)])
+@pytest.mark.parametrize(
+    ("operation_id", "ids", "fields", "named"), REFUSED, ids=[f"{row[0]}-{row[3]}-{n}" for n, row in enumerate(REFUSED)]
+)
 def test_bad_arguments_are_refused_by_name_before_anything_is_sent(
     operation_id: str, ids: tuple[int, ...], fields: dict[str, Any], named: str
 ) -> None:

@@ -114,9 +114,7 @@ def test_a_short_list_is_a_sequence() -> None:
 
 
 def test_a_cursor_on_a_short_list_is_followed() -> None:
-    client, script = scripted(
-        answer(200, {"data": [key(1)], "next_cursor": "more"}), answer(200, {"data": [key(2)], "next_cursor": None})
-    )
+    client, script = scripted(answer(200, {"data": [key(1)], "next_cursor": "more"}), answer(200, {"data": [key(2)], "next_cursor": None}))
     assert [one.id for one in client.ssh_keys.list()] == [1, 2]
     assert dict(script.requests[1].url.params) == {"cursor": "more"}
 

@@ -8,6 +8,7 @@ A noun is ``kind``, ``Inputs``, ``State`` and five methods; ``settle`` and ``val
               is the same as once: it looks before it sends, and keys survive a crash without any stored state.
 - ``update``  applies the named changes in place and returns the state afterwards.
 - ``delete``  gone already = done.
+- ``all``     every object of the kind on the account, for those who only look.
 - ``settle``  waits until the object is usable, and may exchange a provisional id for the real one.
 - ``validate``  what can only be known by asking: catalog, scopes, balance. Reads only.
 
@@ -19,7 +20,7 @@ import logging
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
@@ -207,6 +208,8 @@ class Noun(ABC, Generic[I, S]):
     title: ClassVar[str]
     Inputs: type[I]
     State: type[S]
+    natural_key: ClassVar[tuple[str, ...]]
+    """The inputs that ``find`` goes by."""
     replacement_is_free: ClassVar[bool] = False
     """Replacing costs nothing and loses nothing, so a frontend without a preview may do it unasked."""
     delete_before_replace: ClassVar[bool] = False
@@ -239,6 +242,10 @@ class Noun(ABC, Generic[I, S]):
     @abstractmethod
     def delete(self, context: Context, state: S) -> None:
         """Remove it; gone already = done."""
+
+    def all(self, context: Context, **filters: Any) -> Iterable[S]:
+        """Every object of the kind, or those that match; each noun says by which filters. Reads only."""
+        raise NounError(f"a {self.title} cannot be listed")
 
     def settle(self, context: Context, state: S, inputs: I) -> S:
         """Wait until it is usable."""

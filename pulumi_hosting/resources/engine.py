@@ -13,7 +13,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError, create_model
 
-from pulumi_hosting.resources.base import Context, Inputs, Noun, NounError, State, Trait
+from pulumi_hosting.api.errors import InvalidInput
+from pulumi_hosting.resources.base import Context, Foreign, Inputs, Noun, NounError, State, Trait
 
 Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 HIDDEN = "(secret)"
@@ -86,12 +87,36 @@ def check(noun: Noun[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]
     open_fields = frozenset(unknown) & frozenset(noun.Inputs.model_fields)
     known = {name: value for name, value in raw.items() if name not in open_fields}
     failures = {name: "is not an input of this resource" for name in unknown if name not in noun.Inputs.model_fields}
+    whole: type[Inputs] = noun.Inputs
     try:
-        model = _partial(noun.Inputs, open_fields) if open_fields else noun.Inputs
+        model = _partial(whole, open_fields) if open_fields else whole
         inputs = model.model_validate(known)
     except ValidationError as error:
         return Checked(None, known, {**failures, **_failures(error)})
     return Checked(inputs if not open_fields else None, inputs.given(), failures)
+
+
+def declared(noun: Noun[Any, Any], raw: Mapping[str, Any]) -> Checked:
+    """Like ``check``, for a frontend where what exists need not be described whole: its ``inputs`` may lack what only a new object needs.
+    Such inputs are for ``ensure`` and ``ensure_absent``; whatever is absent reads None."""
+    absent = frozenset(name for name, info in noun.Inputs.model_fields.items() if info.is_required() and name not in raw)
+    whole: type[Inputs] = noun.Inputs
+    model = _partial(whole, absent) if absent else whole
+    try:
+        inputs = model.model_validate(dict(raw))
+    except ValidationError as error:
+        return Checked(None, raw, _failures(error))
+    return Checked(inputs, inputs.given(), {})
+
+
+def _whole(noun: Noun[Any, Any], inputs: Any, current: State | None = None) -> Any:
+    """Inputs that a new object can be made of; what was not mentioned is taken over from the ``current`` one."""
+    known = current.values() if current else {}
+    kept = {name: known[name] for name, info in noun.Inputs.model_fields.items() if info.is_required() and known.get(name) is not None}
+    checked = check(noun, {**kept, **inputs.given()})
+    if checked.failures:
+        raise InvalidInput(checked.failures, f"there is no such {noun.title} yet, and a new one")
+    return checked.inputs
 
 
 def _failures(error: ValidationError) -> dict[str, str]:
@@ -181,10 +206,12 @@ def read(context: Context, noun: Noun[Any, Any], last: Any) -> Any:
 def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | None = None, dry_run: bool = False) -> Outcome:
     """Bring the account to what ``inputs`` declare. ``id`` names the object where it is known (a rename, for example).
 
-    ``dry_run`` sends no write and does not wait; its outcome is the one of the real run, as far as it can be known.
+    ``inputs`` may come from ``declared``: what is missing for a new object is an ``InvalidInput`` when one has to be made. ``dry_run``
+    sends no write and does not wait; its outcome is the one of the real run, as far as it can be known.
     """
     current = _lookup(context, noun, inputs, id)
     if current is None:
+        inputs = _whole(noun, inputs)
         if dry_run:
             return Outcome("created", None, noun.predict(inputs, None), None)
         state = create(context, noun, inputs)
@@ -197,9 +224,12 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
     found = diff(noun, current.values(), inputs.given())
     if not found:
         return Outcome("unchanged", before, before, current, found)
+    if id is not None and found.fields & set(noun.natural_key):
+        _refuse_namesake(context, noun, inputs, current)
     if found.replaces:
         if not noun.replacement_is_free:
             raise NounError(_cannot_change(noun, current, found))
+        inputs = _whole(noun, inputs, current)
         if dry_run:
             return Outcome("replaced", before, noun.predict(inputs, None), None, found)
         noun.delete(context, current)
@@ -224,10 +254,25 @@ def ensure_absent(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: st
 def _lookup(context: Context, noun: Noun[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True) -> Any:
     if id is None:
         return noun.find(context, inputs)
-    current = noun.read(context, id)
+    # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is found by its natural key.
+    named = {field: value for field, value in inputs.given().items() if field in noun.natural_key}
+    current = noun.read(context, id, noun.partial_state({**named, "id": id}))
+    if current is None and must_exist and noun.replacement_is_free:
+        current = noun.find(context, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
     if current is None and must_exist:
         raise NounError(f"there is no {noun.title} with id {id} on this account. Next: correct the id, or leave it out to create one")
     return current
+
+
+def _refuse_namesake(context: Context, noun: Noun[Any, Any], inputs: Any, current: State) -> None:
+    """Stop before the object named by its id becomes indistinguishable from another."""
+    other = noun.find(context, inputs)
+    if other is not None and other.id != current.id:
+        raise Foreign(
+            f"{noun.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {noun.title} {other.id} answers to that already; "
+            f"nothing was changed. Next: choose another name, or delete {noun.title} {other.id} first",
+            id=other.id,
+        )
 
 
 def _cannot_change(noun: Noun[Any, Any], current: State, found: Diff) -> str:

@@ -6,6 +6,7 @@ cannot. The id is ``order:<invoice_id>`` while all that is known of it is its or
 
 import re
 import uuid
+from collections.abc import Iterable
 from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -228,6 +229,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     title: ClassVar[str] = "server"
     Inputs = ServerInputs
     State = ServerState
+    natural_key: ClassVar = ("name",)
     listed_in_sandbox = True
     scopes: ClassVar = {
         "read": ("servers:read",),
@@ -260,6 +262,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             id = str(order.server_id)
         server = _living(context, id)
         return _from_api(server, last) if server else None
+
+    def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
+        """By ``status`` and ``ip`` (the service looks) and by ``name`` (we do)."""
+        return (_from_api(server) for server in context.client.servers.list(**filters) if name is None or server.name == name)
 
     def is_provisional(self, state: ServerState) -> bool:
         return state.id.startswith(ORDER_PREFIX)

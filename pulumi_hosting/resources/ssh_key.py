@@ -8,7 +8,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import Iterable
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
 
@@ -82,6 +82,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
     title: ClassVar[str] = "SSH key"
     Inputs = SshKeyInputs
     State = SshKeyState
+    natural_key: ClassVar = ("public_key", "name")
     replacement_is_free = True
     delete_before_replace = True
     scopes: ClassVar = {
@@ -107,6 +108,11 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
             if str(key.id) == id:
                 return _from_api(key, last.public_key if last else None)
         return None
+
+    def all(self, context: Context, *, name: str | None = None, fingerprint: str | None = None, **_: Any) -> Iterable[SshKeyState]:
+        """By ``name`` and by ``fingerprint`` in the SHA256 form."""
+        states = (_from_api(key) for key in context.client.ssh_keys.list())
+        return (state for state in states if name in (None, state.name) and fingerprint in (None, state.fingerprint))
 
     def create(self, context: Context, inputs: SshKeyInputs) -> SshKeyState:
         with context.claims.alone(f"ssh key {fingerprint(inputs.public_key)}"):
@@ -137,6 +143,8 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
     @staticmethod
     def _same_material(keys: Iterable[m.SshKey], inputs: SshKeyInputs) -> m.SshKey | None:
         """The key with the same material; of several (a service may allow doubles) one of the wished name, else the oldest."""
+        if inputs.public_key is None:  # a declaration that names a key without describing it
+            return None
         same = [key for key in keys if material(key.public_key) == material(inputs.public_key)]
         return min(same, key=lambda key: (key.name != inputs.name, key.id), default=None)
 

@@ -1,0 +1,88 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    # What every module takes and needs.
+    DOCUMENTATION = r"""
+options:
+  api_key:
+    description:
+      - The API key, C(vk_live_...) or C(vk_test_...).
+      - If not set, the environment variable E(HOSTING_API_KEY) of the machine that runs the module is used.
+      - Keep it in a vault and hand it over with C(module_defaults). What stands under C(environment) of a task is printed at C(-vvvv).
+    type: str
+  base_url:
+    description:
+      - Address of the API, for example V(https://api.example.com/v1). It must be https, except on this machine itself.
+      - If not set, the environment variable E(HOSTING_BASE_URL) of the machine that runs the module is used.
+    type: str
+  timeout:
+    description: Seconds to wait for one answer of the API. Reads, and orders that carry a key, are repeated after passing failures.
+    type: float
+    default: 30
+requirements:
+  - python >= 3.11
+  - pulumi-hosting >= 0.1.0
+notes:
+  - "The Python package C(pulumi-hosting) must be installed for the interpreter that runs the module. As soon as C(localhost) stands in an
+    inventory, Ansible looks for an interpreter of its own there; C(ansible_python_interpreter) as in the examples names the one Ansible
+    itself runs with."
+  - "120 requests a minute are allowed for each API key, 20 for expensive ones such as orders, whatever the number of forks. Requests that
+    the API turns away for that reason wait and are sent again; O(ignore:throttle) helps where many hosts do the same at once."
+  - "Every failure has the return value C(failure): RV(ignore:failure.code) as the API names it (or what stopped the module before or
+    after it), RV(ignore:failure.status) (HTTP), RV(ignore:failure.request_id) and RV(ignore:failure.fields) (option to reason)."
+attributes:
+  action_group:
+    description: Use C(group/hosting.cloud.all) in C(module_defaults) to set defaults for this module.
+    support: full
+    membership:
+      - hosting.cloud.all
+"""
+
+    # Modules that bring one object to a wished state.
+    NOUN = r"""
+options:
+  state:
+    description:
+      - V(present) makes the object or changes what differs.
+      - V(absent) removes it. Options other than those that name the object do nothing then.
+    type: str
+    choices: [present, absent]
+    default: present
+  wait_timeout:
+    description:
+      - Seconds to wait for what the service finishes later, such as an order that is still being carried out.
+      - When they are over the task fails and says so. Running it again goes on waiting and repeats nothing.
+    type: float
+    default: 600
+  idempotency_scope:
+    description:
+      - Together with O(name) this is what a declaration is recognised by when an interrupted run is repeated.
+      - Needed only where independent playbooks use the same names on one account at different times.
+    type: str
+    default: ""
+notes:
+  - What a task does not mention stays as it is.
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return the changed status and the predicted object without changing anything. Nothing is sent
+      but reads, and nothing is waited for. What cannot be known yet, such as the id of a new object, is V(null).
+    support: full
+  diff_mode:
+    description: Returns what was mentioned, before and after, when in C(diff) mode. Secrets are never part of it.
+    support: full
+"""
+
+    # Modules that only read.
+    INFO = r"""
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return the same as otherwise. Only reads are sent.
+    support: full
+  diff_mode:
+    description: Changes nothing, so there is nothing to compare.
+    support: N/A
+"""

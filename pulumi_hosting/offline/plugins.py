@@ -100,21 +100,26 @@ class PluginProcess:
         first: queue.Queue[str] = queue.Queue()
         self._tail: list[str] = []
         self._interrupted = False
-        for stream, is_error in ((self._process.stdout, False), (self._process.stderr, True)):
-            threading.Thread(target=self._read, args=(stream, is_error, first, on_line), daemon=True).start()
+        self._readers = [
+            threading.Thread(target=self._read, args=(stream, is_error, first, on_line), daemon=True)
+            for stream, is_error in ((self._process.stdout, False), (self._process.stderr, True))
+        ]
+        for reader in self._readers:
+            reader.start()
         self.port = self._wait_for_port(first)
 
     def _read(self, stream: Any, is_error: bool, first: queue.Queue[str], on_line: LineSink) -> None:
         waiting = not is_error
-        for raw in stream:
-            line = raw.decode(errors="replace").rstrip("\r\n")
-            if waiting:
-                first.put(line)
-                waiting = False
-            elif line:
-                self._tail = [*self._tail[-20:], line]
-                if not self._interrupted:
-                    on_line(line, is_error)
+        with stream:
+            for raw in stream:
+                line = raw.decode(errors="replace").rstrip("\r\n")
+                if waiting:
+                    first.put(line)
+                    waiting = False
+                elif line:
+                    self._tail = [*self._tail[-20:], line]
+                    if not self._interrupted:
+                        on_line(line, is_error)
         if waiting:
             first.put("")
 
@@ -150,6 +155,8 @@ class PluginProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
+        for reader in self._readers:
+            reader.join(1)
 
 
 # Clients.

@@ -104,7 +104,7 @@ class State:
     refresh_before_update: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
     """What another engine wrote and this one does not know; kept as it is."""
-    _written: str | None = field(default=None, repr=False)
+    _written: str | None = field(default=None, init=False, repr=False)
 
     def __setattr__(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

@@ -1,0 +1,71 @@
+"""The emulator: the whole API on one port, and a control interface beside it.
+
+with pulumi_hosting.emulator.running(seed=1) as emulator:
+    client = Client(emulator.live_key, emulator.base_url)
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from os import PathLike
+
+
+@dataclass(frozen=True)
+class Running:
+    """A running emulator: the words of its ready line. The keys are printed by no repr."""
+
+    base_url: str
+    control_url: str
+    live_key: str
+    test_key: str
+    pid: int
+
+    def __repr__(self) -> str:
+        return f"<emulator at {self.base_url}, process {self.pid}>"
+
+
+class NotStarted(Exception):
+    """The emulator did not start; the message is what it said."""
+
+
+@contextmanager
+def running(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 0,
+    dialect: str = "spec",
+    state: str | PathLike[str] | None = None,
+    seed: int = 0,
+    clock: str = "real",
+    provisioning_delay: float = 0.0,
+    ip_delay: float = 0.0,
+    tls: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
+    webhook_routes: Mapping[str, str] | None = None,
+) -> Iterator[Running]:
+    """An emulator in a process of its own, ended when the block is left. The options are those of the command line."""
+    command = [sys.executable, "-m", "pulumi_hosting.emulator", "--host", host, "--port", str(port), "--dialect", dialect]
+    command += ["--seed", str(seed), "--clock", clock, "--provisioning-delay", str(provisioning_delay), "--ip-delay", str(ip_delay)]
+    if state is not None:
+        command += ["--state", str(state)]
+    if tls is not None:
+        command += ["--tls", str(tls[0]), str(tls[1])]
+    for origin, target in (webhook_routes or {}).items():
+        command += ["--webhook-route", f"{origin}={target}"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        line = process.stdout.readline()
+        if not line:
+            raise NotStarted(f"the emulator ended with exit code {process.wait()} before it was ready; its reason is on standard error")
+        yield Running(**json.loads(line))
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()

@@ -1,0 +1,175 @@
+"""What happens by itself, at its time: every function here is the ``what`` of a task and takes its row."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from pulumi_hosting.emulator import catalog, events, ledger, machines, money, registrar
+from pulumi_hosting.emulator.wire import stamp
+from pulumi_hosting.emulator.world import Address, Task, World
+
+if TYPE_CHECKING:
+    from pulumi_hosting.emulator.core import Core
+
+
+def tick(core: "Core", now: float) -> None:
+    """Do everything that is due, each thing at its own moment."""
+    while (task := core.world.pop_due(now)) is not None:
+        WHAT[task.what](core.world, task)
+
+
+# --- orders, addresses, reinstalls -----------------------------------------------------------------------------------------------
+
+
+def finish_order(world: World, task: Task) -> None:
+    """An order that was being provisioned ends: a server, or the money back."""
+    order, now = world.orders[task.object_id], task.due
+    invoice, account = world.invoices[order.id], world.accounts[order.account_id]
+    order.updated_at = now
+    if order.outcome != "active":
+        order.status = order.outcome
+        invoice.cancelled_at = now
+        ledger.credit_back(world, account, invoice, order.amount, now, ledger.Cause("create_server", task.note or None), object_id=order.id)
+        return
+    server, addresses = machines.build(world, machines.new_server_id(world), order.plan, now)
+    order.status, order.server_id, invoice.server_id = "active", server.id, server.id
+    machines.settle_in(world, server, addresses, now)
+
+
+def assign_address(world: World, task: Task) -> None:
+    server = world.servers[task.object_id]
+    server.busy = None
+    address = machines.new_address(world, server, task.due, price=world.tariffs[server.tariff_id].extra_ip_price)
+    address.invoice_id = int(task.note) if task.note else None
+    world.add(address)
+
+
+def finish_reinstall(world: World, task: Task) -> None:
+    """The image of a reinstalled server shows once it is installed; the machine runs again."""
+    server = world.servers[task.object_id]
+    server.busy, server.os = None, task.note
+    server.power, server.power_since = "running", task.due
+    if server.status == "stopped":
+        server.status = "active"
+    events.of_server(world, "server.reinstalled", server, task.due)
+
+
+def drop_sandbox_server(world: World, task: Task) -> None:
+    """The 24 hours are over."""
+    server = world.servers.get(task.object_id)
+    if server is not None:
+        for address in list(world.of(Address, server.id).values()):
+            world.remove(address)
+        world.remove(server)
+
+
+# --- billing ---------------------------------------------------------------------------------------------------------------------
+
+
+def server_due(world: World, task: Task) -> None:
+    """The paid period is over: the end, the next period, or suspension with an unpaid renewal."""
+    server, now = world.servers[task.object_id], task.due
+    if server.is_gone or str(server.next_due_at) != task.note:
+        return
+    account = world.accounts[server.account_id]
+    if server.status == "pending_cancel":
+        machines.end(world, server, now)
+        return
+    amount = money.recurring(world, server)
+    seconds = machines.period_seconds(server, hours=1 if server.cycle == "hourly" else None)
+    if server.auto_renew and not server.blocked and account.balance >= amount:
+        machines.renew_from_balance(world, server, account, amount, seconds, now, ledger.BILLING)
+        return
+    server.expired = True
+    if server.status != "suspended":
+        machines.suspend(world, server, now)
+    ledger.new_invoice(
+        world,
+        account,
+        "vds_renewal",
+        amount,
+        f"Renewal of {server.name}",
+        now,
+        due_at=now,
+        server_id=server.id,
+        period=(now, now + seconds),
+    )
+    world.later(now + machines.TERMINATE_AFTER_SECONDS, "terminate_server", server.id, str(server.next_due_at))
+
+
+def terminate_server(world: World, task: Task) -> None:
+    """Long non-payment."""
+    server = world.servers[task.object_id]
+    if not server.is_gone and str(server.next_due_at) == task.note:
+        machines.end(world, server, task.due, status="terminated")
+
+
+def invoice_overdue(world: World, task: Task) -> None:
+    invoice = world.invoices[task.object_id]
+    if invoice.status == "not_paid":
+        events.of_invoice(world, "invoice.overdue", invoice, task.due)
+
+
+# --- domains ---------------------------------------------------------------------------------------------------------------------
+
+
+def sync_domain(world: World, task: Task) -> None:
+    """The registrar's sync: a pending registration or transfer becomes active."""
+    domain = world.domains.get(task.object_id)
+    if domain is not None and domain.status in ("pending", "transfer_pending"):
+        registrar.activate(world, domain, task.due)
+
+
+def domain_expiring(world: World, task: Task) -> None:
+    domain = world.domains.get(task.object_id)
+    if domain is not None and domain.status == "active" and str(domain.expires_at) == task.note:
+        events.of_domain(world, "domain.expiring", domain, task.due)
+
+
+def domain_renewed(world: World, task: Task) -> None:
+    """The daily sync after a renewal makes the new date known."""
+    domain = world.domains.get(task.object_id)
+    if domain is not None:
+        events.of_domain(world, "domain.renewed", domain, task.due)
+
+
+def domain_due(world: World, task: Task) -> None:
+    """Expiry: renewed from the balance, or expired."""
+    domain, now = world.domains.get(task.object_id), task.due
+    if domain is None or str(domain.expires_at) != task.note or domain.status != "active":
+        return
+    account, price = world.accounts[domain.account_id], catalog.ZONES[domain.tld].price_renew
+    if domain.auto_renew and not domain.blocked and account.balance >= price:
+        invoice = ledger.new_invoice(world, account, "domain_renewal", price, f"Renewal of {domain.name}", now, domain_id=domain.id)
+        ledger.pay(world, account, invoice, now, ledger.BILLING)
+        registrar.extend(world, domain, 1, now)
+    else:
+        domain.status = "expired"
+
+
+# --- webhooks --------------------------------------------------------------------------------------------------------------------
+
+
+def forget_delivery(world: World, task: Task) -> None:
+    """The log's retention is over, unless the delivery was queued again since."""
+    delivery = world.deliveries.get(task.object_id)
+    if delivery is not None and stamp(delivery.delivered_at or delivery.dead_at) == task.note:
+        world.remove(delivery)
+
+
+WHAT: dict[str, Callable[[World, Task], None]] = {
+    action.__name__: action
+    for action in (
+        finish_order,
+        assign_address,
+        finish_reinstall,
+        drop_sandbox_server,
+        server_due,
+        terminate_server,
+        invoice_overdue,
+        sync_domain,
+        domain_expiring,
+        domain_renewed,
+        domain_due,
+        forget_delivery,
+    )
+}

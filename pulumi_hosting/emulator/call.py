@@ -1,0 +1,200 @@
+"""One request on its way through the gates, and what a handler may do with it.
+
+For a test key every write is simulated (``fake``): the same checks and prices, but rows are copies or never added, no money moves, no
+event is told. Handlers are written once: they ask for a :meth:`Call.draft` of what they change and pay through :meth:`Call.purchase`.
+"""
+
+import copy
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.emulator import events, faults, ledger
+from pulumi_hosting.emulator.cursors import DEFAULT_LIMIT, binding, cut, seal, unseal
+from pulumi_hosting.emulator.ledger import Cause
+from pulumi_hosting.emulator.wire import Answer, Refusal, Request
+from pulumi_hosting.emulator.world import Account, Address, Domain, Exchange, Invoice, Key, Row, Server, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pulumi_hosting.emulator.core import Core
+
+T = TypeVar("T", bound=Row)
+
+
+@dataclass(slots=True)
+class Call:
+    core: "Core"
+    request: Request
+    now: float
+    request_id: str = ""
+    exchange: Exchange | None = None
+    _operation: Operation | None = None
+    _key: Key | None = None
+    raw_ids: dict[str, str] = field(default_factory=dict)
+    ids: dict[str, int] = field(default_factory=dict)
+    raw_query: dict[str, str] = field(default_factory=dict)
+    query: Any = None
+    data: Any = None
+    body: Any = None
+    idempotency_key: str | None = None
+    fingerprint: str = ""
+    fault: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+
+    # --- who calls what
+
+    @property
+    def world(self) -> World:
+        return self.core.world
+
+    @property
+    def dialect(self) -> str:
+        return self.core.world.service.dialect
+
+    @property
+    def operation(self) -> Operation:
+        assert self._operation is not None, "no operation before its gate"
+        return self._operation
+
+    @property
+    def key(self) -> Key:
+        assert self._key is not None, "no key before its gate"
+        return self._key
+
+    @property
+    def known_key(self) -> Key | None:
+        return self._key
+
+    @property
+    def account(self) -> Account:
+        return self.world.accounts[self.key.account_id]
+
+    @property
+    def fake(self) -> bool:
+        """Whether this write is only simulated."""
+        return self.key.is_test and self.operation.sandbox == "fake"
+
+    @property
+    def cause(self) -> Cause:
+        return Cause(self.operation.id, self.idempotency_key, self.exchange.id if self.exchange else None)
+
+    # --- what it may see
+
+    def own(self, kind: type[T], id: int) -> T:
+        """A row of this account; whatever else does not exist."""
+        row: T | None = self.world.tables[kind.kind].get(id)
+        if row is None or getattr(row, "account_id", None) != self.account.id:
+            raise Refusal("not_found")
+        return row
+
+    def sees(self, server: Server) -> bool:
+        """Sandbox servers exist for the key that made them only."""
+        return server.account_id == self.account.id and (server.owner_key_id is None or server.owner_key_id == self.key.id)
+
+    def server(self, *, gone: bool = False) -> Server:
+        """The server of the path. Deleted ones are found when ``gone``, or when the reading says that they stay listed."""
+        server = self.world.servers.get(self.ids["server_id"])
+        if server is None or not self.sees(server):
+            raise Refusal("not_found")
+        if server.is_gone and not gone and self.world.service.readings["deleted_servers"] == "gone":
+            raise Refusal("not_found")
+        return server
+
+    def changeable(self, *statuses: str, gone: bool = False) -> Server:
+        """The server of the path, if it may be changed now: not blocked, in one of ``statuses``, nothing else running on it."""
+        server = self.server(gone=gone)
+        if server.blocked:
+            raise Refusal("server_blocked")
+        if server.status not in statuses:
+            raise Refusal("service_state", details={"status": server.status})
+        if server.busy:
+            raise Refusal("operation_in_progress", f"{server.busy} is running")
+        return server
+
+    def domain(self, *, change: bool = False) -> Domain:
+        domain = self.own(Domain, self.ids["domain_id"])
+        if change and domain.blocked:
+            raise Refusal("domain_blocked")
+        return domain
+
+    def page(self, rows: "Iterable[T]", view: "Callable[[T], dict[str, Any]]") -> Answer:
+        """One page of ``rows`` (newest first, filtered already)."""
+        bound = binding(self.operation.id, self.account.id, self.key.mode, self.raw_query)
+        after = None if self.query.cursor is None else unseal(self.world.seed, bound, self.query.cursor)
+        found, more = cut(rows, self.query.limit or DEFAULT_LIMIT, after)
+        cursor = seal(self.world.seed, bound, found[-1].seq) if more else None
+        return Answer(200, {"data": [view(row) for row in found], "next_cursor": cursor})
+
+    # --- what it may change
+
+    def draft(self, row: T) -> T:
+        """The row to change: itself, or in a simulation a copy that nobody sees afterwards.
+
+        A sandbox server is really changed when the reading ``sandbox_echo`` says that its later reads show it.
+        """
+        if not self.fake:
+            return row
+        if isinstance(row, Server) and row.is_sandbox and self.echoes:
+            return row
+        return copy.copy(row)
+
+    @property
+    def echoes(self) -> bool:
+        return bool(self.world.service.readings["sandbox_echo"] == "server")
+
+    def acts_on(self, server: Server) -> bool:
+        """Whether changes beside the server's row itself (addresses, reverse DNS) really happen."""
+        return not self.fake or (server.is_sandbox and self.echoes)
+
+    def keep(self, row: T) -> T:
+        """Add a new row, unless this is a simulation."""
+        return row if self.fake else self.world.add(row)
+
+    def purchase(
+        self,
+        type: str,
+        amount: Decimal,
+        description: str,
+        *,
+        server_id: int | None = None,
+        domain_id: int | None = None,
+        period: tuple[float, float] | None = None,
+    ) -> Invoice | None:
+        """Pay ``amount`` now, with an invoice; ``None`` in a simulation. 402 when the balance does not cover it.
+
+        The fault ``refunded`` strikes here: charged, failed at the panel or registrar, credited back.
+        """
+        ledger.require(self.account, amount)
+        if self.fake:
+            if "refunded" in self.fault:
+                raise faults.refusal(self.fault, "refunded")
+            return None
+        invoice = ledger.new_invoice(
+            self.world, self.account, type, amount, description, self.now, server_id=server_id, domain_id=domain_id, period=period
+        )
+        ledger.pay(self.world, self.account, invoice, self.now, self.cause)
+        if "refunded" in self.fault:
+            ledger.credit_back(self.world, self.account, invoice, amount, self.now, self.cause)
+            raise faults.refusal(self.fault, "refunded")
+        return invoice
+
+    def balance_after(self, amount: Decimal) -> Decimal:
+        """The balance after paying ``amount``; in a simulation what it would be."""
+        return self.account.balance - amount if self.fake else self.account.balance
+
+    def tell(self, type: str, row: Server | Invoice | Domain, *, previous: dict[str, Any] | None = None) -> None:
+        """Emit an event about a row, unless this is a simulation."""
+        if self.fake:
+            return
+        if isinstance(row, Server):
+            events.of_server(self.world, type, row, self.now, previous=previous)
+        elif isinstance(row, Invoice):
+            events.of_invoice(self.world, type, row, self.now, previous=previous)
+        else:
+            events.of_domain(self.world, type, row, self.now, previous=previous)
+
+    def addresses(self, server: Server) -> list[Address]:
+        return list(self.world.of(Address, server.id).values())

@@ -1,0 +1,143 @@
+"""``pulumi-hosting emulator``: one process, one port, one line on standard output when it is ready."""
+
+import json
+import logging
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from pulumi_hosting.emulator.clock import Clock
+from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.webhooks import check_routes
+
+
+def _routes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
+    routes = {}
+    for value in values:
+        origin, separator, target = value.partition("=")
+        if not separator:
+            raise click.BadParameter(f"{value!r} is not ORIGIN=URL")
+        routes[origin] = target
+    try:
+        return check_routes(routes)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from error
+
+
+@click.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 picks a free one.")
+@click.option(
+    "--dialect",
+    default="spec",
+    show_default=True,
+    type=click.Choice(["spec", "live"]),
+    help="Answer as the document, or as a live deployment.",
+)
+@click.option("--state", type=click.Path(dir_okay=False, path_type=Path), help="Keep everything in this file.")
+@click.option("--seed", default=0, show_default=True, type=int, help="Makes keys, ids, passwords and secrets reproducible.")
+@click.option(
+    "--clock",
+    default="real",
+    show_default=True,
+    type=click.Choice(["real", "manual"]),
+    help="manual: time moves by the control interface only.",
+)
+@click.option(
+    "--provisioning-delay", default=0.0, show_default=True, type=click.FloatRange(min=0), help="Seconds until a 202 order is finished."
+)
+@click.option("--ip-delay", default=0.0, show_default=True, type=click.FloatRange(min=0), help="Seconds until a bought address appears.")
+@click.option("--tls", nargs=2, type=click.Path(exists=True, dir_okay=False), metavar="CERT KEY", help="Serve https with this certificate.")
+@click.option(
+    "--webhook-route",
+    multiple=True,
+    callback=_routes,
+    metavar="ORIGIN=URL",
+    help="Where deliveries to this origin really go; loopback only.",
+)
+def emulator(
+    host: str,
+    port: int,
+    dialect: str,
+    state: Path | None,
+    seed: int,
+    clock: str,
+    provisioning_delay: float,
+    ip_delay: float,
+    tls: tuple[str, str] | None,
+    webhook_route: dict[str, str],
+) -> None:
+    """Serve the whole API, and a control interface beside it."""
+    from pulumi_hosting.emulator.persistence import Unreadable, open_state
+
+    listener = _listen(host, port)
+    time = Clock(manual=clock == "manual")
+    try:
+        store, world = open_state(state, time) if state is not None else (None, None)
+    except Unreadable as error:
+        _fail(str(error))
+    core = Core(
+        clock=time,
+        seed=seed,
+        dialect=dialect,
+        provisioning_delay=provisioning_delay,
+        ip_delay=ip_delay,
+        routes=webhook_route,
+        loaded=world,
+        store=store,
+    )
+    serve(core, listener, host, tls)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
+    except OSError as error:
+        _fail(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another --port, or 0 for a free one")
+
+
+def _fail(message: str) -> Any:
+    click.echo(f"pulumi-hosting emulator: {message}", err=True)
+    sys.exit(2)
+
+
+def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] | None) -> None:
+    """Until SIGINT or SIGTERM."""
+    import uvicorn
+
+    from pulumi_hosting.emulator.asgi import Protocol, application
+
+    number = listener.getsockname()[1]
+    shown = f"[{host}]" if ":" in host else host
+    origin = f"{'https' if tls else 'http'}://{shown}:{number}"
+    core.announce(f"{origin}/v1", f"{origin}/_control", os.getpid())
+    certificate, key = tls or (None, None)
+    config = uvicorn.Config(
+        application(core),
+        http=Protocol,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+        timeout_graceful_shutdown=1,
+    )
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s %(message)s")
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets=sockets)
+            print(json.dumps(core.ready_line), flush=True)
+
+    server = Server(config)
+    # uvicorn repeats the signal after a clean shutdown; the emulator's answer to it is to have stopped, with 0.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: None)
+    server.run(sockets=[listener])

@@ -1,0 +1,575 @@
+"""The control interface: what staff, billing, the cabinet, the payment gateway and the tests do behind the API's back.
+
+:data:`CALLS` is the whole of it: method, pattern of the path after ``/_control``, function. A function takes the core, the numbers in the
+path and the JSON body, and returns JSON; :class:`Wrong` becomes ``{"error": …}``.
+"""
+
+import ipaddress
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from decimal import Decimal, InvalidOperation
+from typing import Any
+from urllib.parse import parse_qs
+
+from pulumi_hosting.api.models import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
+from pulumi_hosting.api.operations import PRESETS, SCOPES
+from pulumi_hosting.emulator import catalog, dialects, events, faults, ledger, machines, money, registrar, settling, views, webhooks
+from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.wire import moment_of, stamp
+from pulumi_hosting.emulator.world import READINGS, Account, Domain, Exchange, Invoice, Order, Server, Subscription
+
+Ids = tuple[int, ...]
+Body = dict[str, Any]
+
+MASK = "**********"
+_SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token"))
+_SECRET_TEXT = re.compile(r"vk_(live|test)_[A-Za-z0-9]+|whsec_[A-Za-z0-9]+")
+
+
+class Wrong(Exception):
+    def __init__(self, message: str, status: int = 400) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+# --- reading the body ------------------------------------------------------------------------------------------------------------
+
+
+def _only(body: Body, *names: str) -> Body:
+    unknown = sorted(set(body) - set(names))
+    if unknown:
+        raise Wrong(f"unknown field: {', '.join(unknown)}; known: {', '.join(names)}")
+    return body
+
+
+def _typed(body: Body, name: str, kind: type, *, null: bool = False) -> Any:
+    value = body.get(name)
+    if value is None and null:
+        return None
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise Wrong(f"{name} must be {kind.__name__}")
+    return value
+
+
+def _amount(value: Any, name: str) -> Decimal:
+    try:
+        amount = Decimal(str(value))
+    except InvalidOperation as error:
+        raise Wrong(f"{name} must be a money string") from error
+    if isinstance(value, bool) or not amount.is_finite():
+        raise Wrong(f"{name} must be a money string")
+    return amount
+
+
+def _moment(value: Any, name: str) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    try:
+        return moment_of(value)
+    except (TypeError, ValueError) as error:
+        raise Wrong(f"{name} must be an RFC 3339 timestamp") from error
+
+
+def _row(table: Mapping[int, Any], id: int, what: str) -> Any:
+    row = table.get(id)
+    if row is None:
+        raise Wrong(f"there is no {what} {id}", 404)
+    return row
+
+
+def _assign(row: Any, body: Body, kinds: Mapping[str, type]) -> None:
+    for name, kind in kinds.items():
+        if name in body:
+            setattr(row, name, _typed(body, name, kind))
+
+
+# --- the emulator itself ---------------------------------------------------------------------------------------------------------
+
+
+def ready(core: Core, ids: Ids, body: Body) -> Any:
+    return {**core.ready_line, "now": stamp(core.clock.now())}
+
+
+def reset(core: Core, ids: Ids, body: Body) -> Any:
+    core.reset()
+    return {"now": stamp(core.clock.now())}
+
+
+def clock(core: Core, ids: Ids, body: Body) -> Any:
+    seconds = _only(body, "advance").get("advance")
+    if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= 100 * 366 * 86400:
+        raise Wrong("advance must be a number of seconds, 0 or more")
+    core.advance(float(seconds))
+    return {"now": stamp(core.clock.now())}
+
+
+def service(core: Core, ids: Ids, body: Body) -> Any:
+    _only(body, "api_enabled", "sandbox_enabled", "dialect", "readings")
+    settings = core.world.service
+    readings = body.get("readings", {})
+    if not isinstance(readings, dict):
+        raise Wrong("readings must be an object")
+    for name, value in readings.items():
+        if name not in READINGS or not any(value is known or value == known != True for known in READINGS[name]):  # noqa: E712
+            raise Wrong(f"{name}: {value!r} is not a reading; known: {READINGS.get(name, tuple(READINGS))}")
+    if "dialect" in body and body["dialect"] not in dialects.NAMES:
+        raise Wrong(f"dialect must be one of {', '.join(dialects.NAMES)}")
+    _assign(settings, body, {"api_enabled": bool, "sandbox_enabled": bool, "dialect": str})
+    settings.readings = {**settings.readings, **readings}
+    return {
+        "api_enabled": settings.api_enabled,
+        "sandbox_enabled": settings.sandbox_enabled,
+        "dialect": settings.dialect,
+        "readings": settings.readings,
+    }
+
+
+def arm_fault(core: Core, ids: Ids, body: Body) -> Any:
+    try:
+        return {"id": faults.arm(core.world, body).id}
+    except ValueError as error:
+        raise Wrong(str(error)) from error
+
+
+def clear_faults(core: Core, ids: Ids, body: Body) -> Any:
+    cleared = list(core.world.faults.values())
+    for fault in cleared:
+        core.world.remove(fault)
+    return {"cleared": len(cleared)}
+
+
+def webhook_routes(core: Core, ids: Ids, body: Body) -> Any:
+    try:
+        core.world.service.routes = webhooks.check_routes(body)
+    except ValueError as error:
+        raise Wrong(str(error)) from error
+    return core.world.service.routes
+
+
+# --- accounts and keys -----------------------------------------------------------------------------------------------------------
+
+
+def new_key(core: Core, ids: Ids, body: Body) -> Any:
+    names = (
+        "mode",
+        "name",
+        "scopes",
+        "ip_allowlist",
+        "not_before",
+        "expires_at",
+        "rate_per_minute",
+        "rate_expensive_per_minute",
+        "account_id",
+    )
+    _only(body, *names)
+    if body.get("mode") not in ("live", "test"):
+        raise Wrong("mode must be live or test")
+    scopes = body.get("scopes")
+    if isinstance(scopes, str):
+        scopes = [scopes]
+    granted: list[str] = []
+    for scope in scopes if scopes is not None else list(SCOPES):
+        if scope not in SCOPES and scope not in PRESETS:
+            raise Wrong(f"{scope!r} is neither a scope nor a preset ({', '.join(PRESETS)})")
+        granted += [name for name in PRESETS.get(scope, (scope,)) if name not in granted]
+    networks = body.get("ip_allowlist", [])
+    try:
+        for network in networks:
+            ipaddress.ip_network(network, strict=False)
+    except (ValueError, TypeError) as error:
+        raise Wrong("ip_allowlist must hold addresses or networks") from error
+    account = _account(core, body)
+    key = core.world.new_key(
+        account,
+        body["mode"],
+        core.clock.now(),
+        name=str(body.get("name", f"{body['mode']} key")),
+        scopes=granted,
+        ip_allowlist=list(networks),
+        not_before=_moment(body.get("not_before"), "not_before"),
+        expires_at=_moment(body.get("expires_at"), "expires_at"),
+        rate_per_minute=_typed(body, "rate_per_minute", int, null=True),
+        rate_expensive_per_minute=_typed(body, "rate_expensive_per_minute", int, null=True),
+    )
+    events.of_key(core.world, "key.created", key, core.clock.now())
+    return {"id": key.id, "key": key.token}
+
+
+def revoke_key(core: Core, ids: Ids, body: Body) -> Any:
+    key = _row(core.world.keys, ids[0], "key")
+    if key.revoked_at is None:
+        key.revoked_at, key.revoked_reason = core.clock.now(), "revoked by staff"
+        events.of_key(core.world, "key.revoked", key, core.clock.now())
+    return {"id": key.id}
+
+
+def new_account(core: Core, ids: Ids, body: Body) -> Any:
+    _only(body, "balance", "currency")
+    account = core.world.new_account(
+        core.clock.now(), balance=_amount(body.get("balance", "1000.00"), "balance"), currency=str(body.get("currency", "EUR"))
+    )
+    keys = {key.mode: key.token for key in core.world.keys.values() if key.account_id == account.id}
+    return {"account_id": account.id, "live_key": keys["live"], "test_key": keys["test"]}
+
+
+def _account(core: Core, body: Body) -> Account:
+    if "account_id" in body:
+        account: Account = _row(core.world.accounts, _typed(body, "account_id", int), "account")
+        return account
+    return next(iter(core.world.accounts.values()))
+
+
+def edit_account(core: Core, ids: Ids, body: Body) -> Any:
+    """A new balance is a movement like any other (an adjustment), so that the ledger always adds up."""
+    names = ("email_verified", "suspended", "api_enabled_for_account")
+    _only(body, "account_id", "balance", "group_discount_percent", "loyalty_discount_percent", *names)
+    account, now = _account(core, body), core.clock.now()
+    for name in names:
+        if name in body:
+            setattr(account, "api_enabled" if name == "api_enabled_for_account" else name, _typed(body, name, bool))
+    for name in ("group_discount_percent", "loyalty_discount_percent"):
+        if name in body:
+            percent = _amount(body[name], name)
+            if not 0 <= percent <= 100:
+                raise Wrong(f"{name} must be between 0 and 100")
+            setattr(account, name, percent)
+    if "balance" in body:
+        change = _amount(body["balance"], "balance") - account.balance
+        if change:
+            ledger.move(core.world, account, change, "adjustment", "Adjusted by staff", now, ledger.CONTROL)
+    if body.get("suspended"):
+        for key in core.world.keys.values():
+            if key.account_id == account.id and body.get("ban"):
+                key.revoked_at = now
+    return {**views.account(account), "balance": str(account.balance)}
+
+
+# --- servers and what belongs to them --------------------------------------------------------------------------------------------
+
+
+def new_server(core: Core, ids: Ids, body: Body) -> Any:
+    """A server that nobody ordered: imported (``synthetic``) or a gratis trial (``is_test``)."""
+    _only(body, "account_id", "name", "synthetic", "is_test", "tariff_id", "os")
+    world, now, account = core.world, core.clock.now(), _account(core, body)
+    synthetic = bool(body.get("synthetic", False))
+    tariff = _row(world.tariffs, body.get("tariff_id", 1), "tariff")
+    plan: dict[str, Any] = {
+        "account_id": account.id,
+        "name": str(body.get("name", "imported")),
+        "hostname": str(body.get("name", "imported")),
+        "tariff_id": tariff.id,
+        "os": str(body.get("os", "debian-12")),
+        "cycle": "monthly",
+        "months": 1,
+        "next_due_at": now + money.MONTH_SECONDS,
+        "synthetic": synthetic,
+        "is_test": bool(body.get("is_test", False)),
+    }
+    server, addresses = machines.build(world, machines.new_server_id(world, synthetic=synthetic), plan, now)
+    machines.settle_in(world, server, addresses, now)
+    return views.server(server, world)
+
+
+def edit_server(core: Core, ids: Ids, body: Body) -> Any:
+    """Drift made outside; the event that goes with a change of status is emitted."""
+    _only(body, "status", "name", "notes", "auto_renew", "blocked", "expired", "power", "os")
+    world, now = core.world, core.clock.now()
+    server: Server = _row(world.servers, ids[0], "server")
+    status, power = body.get("status"), body.get("power")
+    if status is not None and status not in SERVER_STATUSES:
+        raise Wrong(f"status must be one of {', '.join(SERVER_STATUSES)}")
+    if power is not None and power not in ("running", "stopped", "unknown"):
+        raise Wrong("power must be running, stopped or unknown")
+    _assign(server, body, {"notes": str, "auto_renew": bool, "blocked": bool, "expired": bool, "os": str})
+    if "name" in body:
+        server.name = server.hostname = _typed(body, "name", str)
+    if power is not None:
+        server.power, server.power_since = power, now
+    if status is not None and status != server.status:
+        _new_status(core, server, status, now)
+    return views.server(server, world)
+
+
+def _new_status(core: Core, server: Server, status: str, now: float) -> None:
+    if status == "suspended":
+        machines.suspend(core.world, server, now)
+    elif status in ("cancelled", "terminated"):
+        machines.end(core.world, server, now, status=status)
+    elif server.status == "suspended":
+        server.suspended_from = status
+        machines.resume(core.world, server, now)
+    else:
+        server.status = status
+        if status in ("active", "stopped"):
+            server.power = "running" if status == "active" else "stopped"
+
+
+def drop_server(core: Core, ids: Ids, body: Body) -> Any:
+    server: Server = _row(core.world.servers, ids[0], "server")
+    if not server.is_gone:
+        machines.end(core.world, server, core.clock.now())
+    return {"deleted": server.id}
+
+
+def _address(core: Core, ids: Ids) -> Any:
+    address = _row(core.world.addresses, ids[1], "address")
+    if address.server_id != ids[0]:
+        raise Wrong(f"server {ids[0]} has no address {ids[1]}", 404)
+    return address
+
+
+def drop_address(core: Core, ids: Ids, body: Body) -> Any:
+    core.world.remove(_address(core, ids))
+    return {"deleted": ids[1]}
+
+
+def edit_address(core: Core, ids: Ids, body: Body) -> Any:
+    address = _address(core, ids)
+    if "ptr" in _only(body, "ptr"):
+        address.ptr = _typed(body, "ptr", str, null=True)
+    return views.address(address)
+
+
+def drop_ssh_key(core: Core, ids: Ids, body: Body) -> Any:
+    core.world.remove(_row(core.world.ssh_keys, ids[0], "SSH key"))
+    return {"deleted": ids[0]}
+
+
+def edit_ssh_key(core: Core, ids: Ids, body: Body) -> Any:
+    key = _row(core.world.ssh_keys, ids[0], "SSH key")
+    _assign(key, _only(body, "name"), {"name": str})
+    return views.ssh_key(key)
+
+
+# --- domains, webhooks, catalog, invoices ----------------------------------------------------------------------------------------
+
+
+def edit_domain(core: Core, ids: Ids, body: Body) -> Any:
+    _only(body, "status", "blocked", "auto_renew", "privacy", "nameservers")
+    domain: Domain = _row(core.world.domains, ids[0], "domain")
+    if "status" in body and body["status"] not in DOMAIN_STATUSES:
+        raise Wrong(f"status must be one of {', '.join(DOMAIN_STATUSES)}")
+    _assign(domain, body, {"blocked": bool, "auto_renew": bool, "privacy": bool, "nameservers": list})
+    if "status" in body and body["status"] != domain.status:
+        if body["status"] == "active" and domain.status in ("pending", "transfer_pending"):
+            registrar.activate(core.world, domain, core.clock.now())
+        domain.status = body["status"]
+    return views.domain(domain, core.world)
+
+
+def drop_domain(core: Core, ids: Ids, body: Body) -> Any:
+    core.world.remove(_row(core.world.domains, ids[0], "domain"))
+    return {"deleted": ids[0]}
+
+
+def drop_webhook(core: Core, ids: Ids, body: Body) -> Any:
+    row = _row(core.world.subscriptions, ids[0], "subscription")
+    for delivery in [delivery for delivery in core.world.deliveries.values() if delivery.subscription_id == row.id]:
+        core.world.remove(delivery)
+    core.world.remove(row)
+    return {"deleted": ids[0]}
+
+
+def edit_webhook(core: Core, ids: Ids, body: Body) -> Any:
+    _only(body, "url", "events", "description", "active")
+    row: Subscription = _row(core.world.subscriptions, ids[0], "subscription")
+    if "events" in body and not set(_typed(body, "events", list)) <= {*EVENT_TYPES, "*"}:
+        raise Wrong("events must hold event types or *")
+    _assign(row, body, {"url": str, "events": list, "description": str, "active": bool})
+    return views.subscription(row)
+
+
+def edit_tariff(core: Core, ids: Ids, body: Body) -> Any:
+    _only(body, "in_stock", "price_monthly", "disabled")
+    tariff = _row(core.world.tariffs, ids[0], "tariff")
+    _assign(tariff, body, {"in_stock": bool, "disabled": bool})
+    if "price_monthly" in body:
+        tariff.price_monthly = _amount(body["price_monthly"], "price_monthly")
+    return views.tariff(tariff, core.world, _account(core, {}))
+
+
+def confirm_invoice(core: Core, ids: Ids, body: Body) -> Any:
+    invoice: Invoice = _row(core.world.invoices, ids[0], "invoice")
+    if invoice.status != "not_paid":
+        raise Wrong(f"invoice {invoice.id} is {invoice.status}", 409)
+    settling.confirm(core.world, invoice, core.clock.now(), core.provisioning_delay)
+    return views.invoice(invoice, core.world)
+
+
+def new_invoice(core: Core, ids: Ids, body: Body) -> Any:
+    """An unpaid invoice made in the cabinet: ``other`` with an amount, or ``vds_purchase``, which orders a server once it is paid."""
+    _only(body, "account_id", "type", "amount", "description", "tariff_id", "os", "name")
+    world, now, account = core.world, core.clock.now(), _account(core, body)
+    due = now + 3 * 86400
+    if body.get("type", "other") == "other":
+        amount = _amount(body.get("amount", "1.00"), "amount")
+        return views.invoice(
+            ledger.new_invoice(world, account, "other", amount, str(body.get("description", "Other")), now, gateway=None, due_at=due), world
+        )
+    if body["type"] != "vds_purchase":
+        raise Wrong("type must be other or vds_purchase")
+    tariff = _row(world.tariffs, body.get("tariff_id", 1), "tariff")
+    name, os = str(body.get("name", "cabinet")), str(body.get("os", "debian-12"))
+    if os not in catalog.IMAGES:
+        raise Wrong("os must be an image of the catalog")
+    price = money.price(world, account, tariff, months=1)
+    invoice = ledger.new_invoice(world, account, "vds_purchase", price.total, f"Server {name}", now, gateway=None, due_at=due)
+    plan = {
+        "account_id": account.id,
+        "name": name,
+        "hostname": name,
+        "tariff_id": tariff.id,
+        "os": os,
+        "cycle": "monthly",
+        "months": 1,
+        "next_due_at": now + money.MONTH_SECONDS,
+    }
+    world.add(
+        world.make(
+            Order,
+            id=invoice.id,
+            account_id=account.id,
+            status="invoice_created",
+            outcome="active",
+            tariff_id=tariff.id,
+            server_name=name,
+            amount=price.total,
+            created_at=now,
+            updated_at=now,
+            plan=plan,
+        )
+    )
+    return views.invoice(invoice, world)
+
+
+# --- what happened ---------------------------------------------------------------------------------------------------------------
+
+
+def masked(value: Any) -> Any:
+    """``value`` without keys and passwords."""
+    if isinstance(value, dict):
+        return {name: MASK if name in _SECRET_FIELDS and item else masked(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [masked(item) for item in value]
+    return _SECRET_TEXT.sub(MASK, value) if isinstance(value, str) else value
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return text
+
+
+def exchange(row: Exchange) -> dict[str, Any]:
+    headers = {name: "Bearer " + MASK if name == "authorization" else masked(value) for name, value in row.headers.items()}
+    return {
+        "seq": row.id,
+        "method": row.method,
+        "path": row.path,
+        "query": row.query,
+        "headers": headers,
+        "body": masked(_parsed(row.body)),
+        "key_id": row.key_id,
+        "status": row.status,
+        "response": masked(_parsed(row.response)),
+        "bucket": row.bucket,
+        "at": stamp(row.at),
+        "replayed": row.replayed,
+    }
+
+
+def requests(core: Core, ids: Ids, body: Body) -> Any:
+    since = body.get("since", "0")
+    if not str(since).isdigit():
+        raise Wrong("since must be a number")
+    return [exchange(row) for row in core.world.requests if row.id > int(since)]
+
+
+def movements(core: Core, ids: Ids, body: Body) -> Any:
+    return [views.ledger_entry(row) for row in core.world.movements.values()]
+
+
+def objects(core: Core, ids: Ids, body: Body) -> Any:
+    """All rows by kind, secrets masked; a server's row carries what the API shows of it besides."""
+    world = core.world
+    found: dict[str, Any] = {}
+    for kind, table in world.tables.items():
+        if kind not in ("stored", "tasks", "faults", "movements"):
+            found[kind] = [masked(asdict(row)) for row in table.values()]
+    found["servers"] = [{**masked(asdict(row)), **views.server(row, world), "is_sandbox": row.is_sandbox} for row in world.servers.values()]
+    return found
+
+
+CALLS: tuple[tuple[str, str, Callable[[Core, Ids, Body], Any]], ...] = (
+    ("GET", r"/?", ready),
+    ("POST", r"/reset", reset),
+    ("POST", r"/clock", clock),
+    ("POST", r"/keys", new_key),
+    ("DELETE", r"/keys/(\d+)", revoke_key),
+    ("POST", r"/accounts", new_account),
+    ("PATCH", r"/account", edit_account),
+    ("PATCH", r"/service", service),
+    ("POST", r"/servers", new_server),
+    ("PATCH", r"/servers/(\d+)", edit_server),
+    ("DELETE", r"/servers/(\d+)", drop_server),
+    ("DELETE", r"/servers/(\d+)/ips/(\d+)", drop_address),
+    ("PATCH", r"/servers/(\d+)/ips/(\d+)", edit_address),
+    ("PATCH", r"/domains/(\d+)", edit_domain),
+    ("DELETE", r"/domains/(\d+)", drop_domain),
+    ("PATCH", r"/ssh-keys/(\d+)", edit_ssh_key),
+    ("DELETE", r"/ssh-keys/(\d+)", drop_ssh_key),
+    ("PATCH", r"/webhooks/(\d+)", edit_webhook),
+    ("DELETE", r"/webhooks/(\d+)", drop_webhook),
+    ("PATCH", r"/tariffs/(\d+)", edit_tariff),
+    ("PUT", r"/webhook-routes", webhook_routes),
+    ("POST", r"/invoices", new_invoice),
+    ("POST", r"/invoices/(\d+)/confirm", confirm_invoice),
+    ("POST", r"/faults", arm_fault),
+    ("DELETE", r"/faults", clear_faults),
+    ("GET", r"/requests", requests),
+    ("GET", r"/ledger", movements),
+    ("GET", r"/objects", objects),
+)
+
+_CALLS = tuple((method, re.compile(pattern), function) for method, pattern, function in CALLS)
+
+
+def handle(core: Core, method: str, path: str, query: str = "", raw: bytes = b"") -> tuple[int, Any]:
+    """One control call: status and JSON. ``path`` is what follows ``/_control``."""
+    try:
+        if method == "GET":
+            body: Any = {name: values[-1] for name, values in parse_qs(query).items()}
+        else:
+            body = json.loads(raw) if raw.strip() else {}
+            if not isinstance(body, dict):
+                raise Wrong("the body must be a JSON object")
+        function, ids = _find(method, path)
+        if function is clock:
+            # It waits for deliveries, so it takes the lock in small pieces itself.
+            return 200, function(core, ids, body)
+        with core.lock:
+            core.tick()
+            result = function(core, ids, body)
+            core.save()
+        core.wake()
+        return 200, result
+    except Wrong as error:
+        return error.status, {"error": str(error)}
+    except ValueError as error:
+        return 400, {"error": f"the body is not JSON: {error}"}
+
+
+def _find(method: str, path: str) -> tuple[Callable[[Core, Ids, Body], Any], Ids]:
+    known = False
+    for own, pattern, function in _CALLS:
+        found = pattern.fullmatch(path)
+        if found:
+            known = True
+            if own == method:
+                return function, tuple(int(id) for id in found.groups())
+    raise Wrong(f"{method} is not supported here" if known else f"there is no control call {path}", 405 if known else 404)

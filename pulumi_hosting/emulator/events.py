@@ -1,0 +1,87 @@
+"""Events: written once into the envelope and queued for every subscription that wants them."""
+
+import json
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.emulator import dialects, money, views
+from pulumi_hosting.emulator.wire import stamp
+from pulumi_hosting.emulator.world import Account, Delivery, Domain, Invoice, Key, Server, Subscription, World
+
+
+def envelope(
+    world: World, account_id: int, type: str, object: dict[str, Any], previous: dict[str, Any] | None, resource: str | None, now: float
+) -> tuple[str, str]:
+    """The event's id and its bytes as text: the same at every attempt."""
+    event_id = "evt_" + world.token("event", 24)
+    data: dict[str, Any] = {"object": object}
+    if previous is not None or dialects.PREVIOUS(world.service.dialect) == "null":
+        data["previous"] = previous
+    event = {
+        "id": event_id,
+        "type": type,
+        "created_at": stamp(now),
+        "livemode": True,
+        "account_id": account_id,
+        "api_version": "1",
+        "data": data,
+        "resource": resource,
+    }
+    return event_id, json.dumps(event, ensure_ascii=False, separators=(",", ":"))
+
+
+def wants(world: World, account_id: int, type: str) -> list[Subscription]:
+    return [
+        subscription
+        for subscription in world.of(Subscription, account_id).values()
+        if subscription.active and (type in subscription.events or "*" in subscription.events)
+    ]
+
+
+def emit(
+    world: World, account_id: int, type: str, object: dict[str, Any], now: float, *, previous: dict[str, Any] | None = None, resource: str
+) -> None:
+    receivers = wants(world, account_id, type)
+    if not receivers:
+        return
+    event_id, payload = envelope(world, account_id, type, object, previous, views.API + resource, now)
+    for subscription in receivers:
+        world.add(
+            world.make(
+                Delivery,
+                account_id=account_id,
+                subscription_id=subscription.id,
+                event_id=event_id,
+                event_type=type,
+                payload=payload,
+                created_at=now,
+                next_attempt_at=now,
+            )
+        )
+
+
+def of_server(world: World, type: str, server: Server, now: float, *, previous: dict[str, Any] | None = None) -> None:
+    """Sandbox servers are nobody's business but their key's."""
+    if not server.is_sandbox:
+        emit(world, server.account_id, type, views.server(server, world), now, previous=previous, resource=f"/servers/{server.id}")
+
+
+def of_invoice(world: World, type: str, invoice: Invoice, now: float, *, previous: dict[str, Any] | None = None) -> None:
+    emit(world, invoice.account_id, type, views.invoice(invoice, world), now, previous=previous, resource=f"/invoices/{invoice.id}")
+
+
+def of_domain(world: World, type: str, domain: Domain, now: float, *, previous: dict[str, Any] | None = None) -> None:
+    emit(world, domain.account_id, type, views.domain(domain, world), now, previous=previous, resource=f"/domains/{domain.id}")
+
+
+def of_key(world: World, type: str, key: Key, now: float) -> None:
+    emit(world, key.account_id, type, views.key(key), now, resource=f"/keys/{key.id}")
+
+
+def balance_fell(world: World, account: Account, before: Decimal, now: float) -> None:
+    """``balance.low`` once, when the balance falls below what the next 7 days need."""
+    if not wants(world, account.id, "balance.low"):
+        return
+    week = money.upcoming(world, account, now, 7)
+    if account.balance < week <= before:
+        emit(world, account.id, "balance.low", money.balance_view(world, account, now), now, resource="/balance")

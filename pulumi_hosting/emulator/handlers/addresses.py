@@ -1,0 +1,98 @@
+"""Additional addresses of a server, and reverse DNS."""
+
+from decimal import Decimal
+
+from pulumi_hosting.emulator import dialects, money, views
+from pulumi_hosting.emulator.call import Call
+from pulumi_hosting.emulator.wire import Answer, Refusal, stamp
+from pulumi_hosting.emulator.wire import money as text
+from pulumi_hosting.emulator.world import Address, Server
+
+_LIVING = ("active", "stopped", "suspended", "pending_cancel")
+
+
+def list_server_ips(call: Call) -> Answer:
+    return Answer(200, {"data": [views.address(row) for row in call.addresses(call.server())]})
+
+
+def _extra(call: Call, server: Server) -> int:
+    """Bought addresses, those on their way included."""
+    return len(money.bought_addresses(call.world, server)) + money.pending_addresses(call.world, server)
+
+
+def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
+    """The price until the next due date, at least a cent, and how many started days that is."""
+    days = max(1, money.days_left(server.next_due_at, call.now))
+    monthly = call.world.tariffs[server.tariff_id].extra_ip_price
+    return max(money.cents(monthly * days / 30), Decimal("0.01")), days
+
+
+def get_server_ip_quote(call: Call) -> Answer:
+    server = call.server()
+    tariff = call.world.tariffs[server.tariff_id]
+    now, _ = _price_now(call, server)
+    return Answer(
+        200,
+        {
+            "server_id": server.id,
+            "price_monthly": text(tariff.extra_ip_price),
+            "prorated_now": text(now),
+            "currency": call.account.currency,
+            "next_due_at": stamp(server.next_due_at),
+            "extra_ips": _extra(call, server),
+            "max_extra_ips": tariff.max_extra_ips,
+            "balance_sufficient": call.account.balance >= now,
+        },
+    )
+
+
+def add_server_ip(call: Call) -> Answer:
+    server = call.changeable("active", "stopped")
+    if _extra(call, server) >= call.world.tariffs[server.tariff_id].max_extra_ips:
+        raise Refusal("ip_limit_reached")
+    price, days = _price_now(call, server)
+    invoice = call.purchase(
+        "ip_purchase",
+        price,
+        f"Address for {server.name}",
+        server_id=server.id,
+        period=(call.now, max(server.next_due_at, call.now + 86400)),
+    )
+    if call.acts_on(server):
+        if call.core.ip_delay:
+            server.busy = "an address change"
+        call.world.later(call.now + call.core.ip_delay, "assign_address", server.id, str(invoice.id) if invoice else "")
+    return Answer(
+        dialects.ADDRESS_ORDER_STATUS(call.dialect),
+        {"success": True, "server_id": server.id, "charged": text(price), "currency": call.account.currency, "days": days},
+    )
+
+
+def _address(call: Call, server: Server) -> Address:
+    address = call.world.addresses.get(call.ids["ip_id"])
+    if address is None or address.server_id != server.id:
+        raise Refusal("not_found")
+    return address
+
+
+def delete_server_ip(call: Call) -> Answer:
+    server = call.changeable(*_LIVING)
+    address = _address(call, server)
+    if not address.bought:
+        raise Refusal("conflict", "the primary address cannot be released" if address.primary else "the address belongs to the server")
+    if call.acts_on(server):
+        if address.invoice_id is not None:
+            call.world.invoices[address.invoice_id].refundable = False
+        call.world.remove(address)
+    return Answer(200, {"status": "deleted", "server_id": server.id, "ip_id": address.id})
+
+
+def set_server_ip_ptr(call: Call) -> Answer:
+    server = call.changeable(*_LIVING)
+    address = _address(call, server)
+    if address.version == 6:
+        raise Refusal("upstream_rejected", "reverse DNS is not enabled for this address")
+    ptr = (call.body.domain or "").rstrip(".") or None
+    if call.acts_on(server):
+        address.ptr = ptr
+    return Answer(200, {"id": address.id, "ptr": ptr})

@@ -1,0 +1,252 @@
+"""Servers: list, order, read, edit, delete, live status, refund quote, renewal."""
+
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.emulator import catalog, dialects, ledger, machines, money, views
+from pulumi_hosting.emulator.call import Call
+from pulumi_hosting.emulator.validation import invalid_period
+from pulumi_hosting.emulator.wire import Answer, Refusal, invalid
+from pulumi_hosting.emulator.wire import money as text
+from pulumi_hosting.emulator.wire import stamp
+from pulumi_hosting.emulator.world import Invoice, Order, Server, Tariff
+
+_LIVING = ("active", "stopped", "suspended", "pending_cancel")
+
+
+def list_servers(call: Call) -> Answer:
+    status, ip = call.query.status, call.query.ip
+    hide_gone = call.world.service.readings["deleted_servers"] == "gone"
+    rows = (
+        row
+        for row in call.world.newest(Server, call.account.id)
+        if call.sees(row)
+        and (status is None or row.status == status)
+        # Deleted servers are never in the plain list; asked for by status they are, where the reading says so.
+        and not (row.is_gone and (hide_gone or status is None))
+        and (ip is None or any(address.address == ip for address in call.addresses(row)))
+    )
+    return call.page(rows, lambda row: views.server(row, call.world))
+
+
+# --- ordering --------------------------------------------------------------------------------------------------------------------
+
+
+def _period(call: Call, tariff: Tariff) -> tuple[int | None, int | None]:
+    """Months or hours of an order."""
+    body = call.body
+    if body.hours is None and body.billing_cycle != "hourly":
+        return body.months or 1, None
+    hours = body.hours or 1
+    if tariff.price_hourly is None or hours not in dialects.ORDER_HOURS(call.dialect):
+        raise invalid_period("hours")
+    return None, hours
+
+
+def _check_image(call: Call, tariff: Tariff, slug: str) -> None:
+    if slug not in catalog.IMAGES or slug in tariff.excluded_os:
+        raise Refusal("os_not_allowed", details={"fields": {"os": "os_not_allowed"}})
+
+
+def _check_ssh_keys(call: Call, ids: list[int] | None) -> list[int]:
+    """Keys of the account; in a simulation any id is accepted, since a simulated key has an id but does not exist."""
+    if ids is not None and not call.fake:
+        for id in ids:
+            key = call.world.ssh_keys.get(id)
+            if key is None or key.account_id != call.account.id:
+                raise invalid(ssh_key_ids="unknown")
+    return list(ids or ())
+
+
+def create_server(call: Call) -> Answer:
+    world, body, account = call.world, call.body, call.account
+    tariff = world.tariffs.get(body.tariff_id)
+    if tariff is None:
+        raise invalid(tariff_id="unknown")
+    if tariff.disabled:
+        raise Refusal("tariff_unavailable")
+    _check_image(call, tariff, body.os)
+    months, hours = _period(call, tariff)
+    ssh_key_ids = _check_ssh_keys(call, body.ssh_key_ids)
+    if body.promo_code is not None and money.promo_problem(account, body.promo_code) is not None:
+        raise invalid(promo_code="invalid")
+    if not tariff.in_stock:
+        raise Refusal("no_capacity")
+    price = money.price(world, account, tariff, months=months, hours=hours, promo=body.promo_code)
+    name = body.name or machines.orderable_name(world, tariff)
+    seconds = float(hours * money.HOUR_SECONDS if hours is not None else (months or 1) * money.MONTH_SECONDS)
+    given = body.password.reveal() if body.password is not None else None
+    password = given or world.password()
+    plan: dict[str, Any] = {
+        "account_id": account.id,
+        "name": name,
+        "hostname": name,
+        "tariff_id": tariff.id,
+        "os": body.os,
+        "cycle": "monthly" if hours is None else "hourly",
+        "months": months or 1,
+        "next_due_at": call.now + seconds,
+        "promo_code": body.promo_code,
+        "owner_key_id": call.key.id if call.fake else None,
+        "ssh_key_ids": ssh_key_ids,
+        "custom_fields": body.custom_fields or {},
+        "password": password,
+    }
+    id = machines.new_server_id(world, sandbox=call.fake)
+    slow = "panel_timeout" in call.fault and not call.fake
+    invoice = call.purchase(
+        "vds_purchase", price.total, f"Server {name}", server_id=None if slow else id, period=(call.now, call.now + seconds)
+    )
+    if body.promo_code is not None and not call.fake:
+        account.promo_used = [*account.promo_used, body.promo_code.upper()]
+    if slow and invoice is not None:
+        return _order_later(call, invoice.id, tariff, name, price.total, plan)
+    server, addresses = machines.build(world, id, plan, call.now)
+    machines.settle_in(world, server, addresses, call.now)
+    return Answer(
+        201,
+        {
+            "server": views.server(server, world),
+            "root_password": password,
+            "invoice_id": invoice.id if invoice else None,
+            "charged": text(price.total),
+            "balance_after": text(call.balance_after(price.total)),
+            "currency": account.currency,
+            "order_url": f"{views.API}/orders/{invoice.id}" if invoice else None,
+        },
+    )
+
+
+def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount: Decimal, plan: dict[str, Any]) -> Answer:
+    """The panel timed out: the charge stays, the server comes later, or the money comes back."""
+    order = call.world.add(
+        call.world.make(
+            Order,
+            id=invoice_id,
+            account_id=call.account.id,
+            status="provisioning",
+            outcome=call.fault["panel_timeout"],
+            tariff_id=tariff.id,
+            server_name=name,
+            amount=amount,
+            created_at=call.now,
+            updated_at=call.now,
+            plan=plan,
+        )
+    )
+    call.world.later(call.now + call.core.provisioning_delay, "finish_order", order.id, call.idempotency_key or "")
+    return Answer(202, views.order(order, call.world))
+
+
+# --- one server ------------------------------------------------------------------------------------------------------------------
+
+
+def _live(call: Call, server: Server) -> dict[str, Any]:
+    if server.synthetic or server.is_gone:
+        raise Refusal("service_state", "there is no panel record", details={"status": server.status})
+    return views.live_status(server, call.world, call.now)
+
+
+def get_server(call: Call) -> Answer:
+    server = call.server()
+    view = views.server(server, call.world)
+    view["refund_quote"] = money.refund_view(call.world, server, call.now, call.dialect)
+    if call.query.include == "live":
+        view["live"] = _live(call, server)
+    return Answer(200, view)
+
+
+def get_server_status(call: Call) -> Answer:
+    return Answer(200, _live(call, call.server()))
+
+
+def get_server_refund_quote(call: Call) -> Answer:
+    return Answer(200, money.refund_view(call.world, call.server(), call.now, call.dialect))
+
+
+def update_server(call: Call) -> Answer:
+    body = call.body
+    server = call.draft(call.changeable(*_LIVING))
+    if "auto_renew" in body.model_fields_set:
+        if body.auto_renew is None:
+            raise invalid(auto_renew="wrong_type")
+        server.auto_renew = body.auto_renew
+    if "name" in body.model_fields_set:
+        if body.name is None:
+            raise invalid(name="wrong_type")
+        server.name = server.hostname = body.name
+    if "notes" in body.model_fields_set:
+        server.notes = body.notes or ""
+    return Answer(200, views.server(server, call.world))
+
+
+def delete_server(call: Call) -> Answer:
+    world, account = call.world, call.account
+    server = call.changeable(*_LIVING, gone=True)
+    quote = money.refund(world, server, call.now)
+    withdrawn = server.status == "pending_cancel"
+    quote_view = money.refund_view(world, server, call.now, call.dialect, quote)
+    after = account.balance + quote.amount
+    if not call.fake:
+        machines.end(world, server, call.now)
+        for invoice, part in quote.parts if quote.refundable else ():
+            ledger.credit_back(world, account, invoice, part, call.now, call.cause, object_id=server.id)
+        for invoice in [row for row in world.of(Invoice, account.id).values() if row.server_id == server.id]:
+            if invoice.status == "not_paid":
+                invoice.status, invoice.cancelled_at = "cancelled", call.now
+        after = account.balance
+    elif server.is_sandbox:
+        machines.end(world, server, call.now)
+    view = {
+        "server_id": server.id,
+        "status": "cancelled",
+        "refund": dialects.refund(quote.amount, account.currency, call.dialect),
+        "currency": account.currency,
+        "balance_after": text(after),
+        "refund_quote": quote_view,
+    }
+    if dialects.WITHDRAWN_FLAG(call.dialect):
+        view["cancel_request_withdrawn"] = withdrawn
+    return Answer(200, view)
+
+
+def renew_server(call: Call) -> Answer:
+    world, account, body = call.world, call.account, call.body
+    server = call.server()
+    if server.status == "pending_cancel":
+        raise Refusal("cancel_pending")
+    server = call.changeable("active", "stopped", "suspended")
+    if (body.hours is not None) != (server.cycle == "hourly"):
+        raise invalid_period("hours" if body.hours is not None else "months")
+    if body.hours is not None and body.hours not in dialects.RENEW_HOURS(call.dialect):
+        raise invalid_period("hours")
+    tariff = world.tariffs[server.tariff_id]
+    extra = sum((address.price_monthly for address in money.bought_addresses(world, server)), Decimal(0))
+    if body.hours is not None:
+        amount = money.price(world, account, tariff, hours=body.hours).total
+        amount += money.cents(extra * body.hours * money.HOUR_SECONDS / money.MONTH_SECONDS)
+    else:
+        amount = money.price(world, account, tariff, months=body.months).total + extra * body.months
+    seconds = machines.period_seconds(server, months=body.months, hours=body.hours)
+    start = max(server.next_due_at, call.now)
+    invoice = call.purchase("vds_renewal", amount, f"Renewal of {server.name}", server_id=server.id, period=(start, start + seconds))
+    renewed = call.draft(server)
+    if renewed is server and not call.fake:
+        for open_one in [row for row in world.of(Invoice, account.id).values() if row.server_id == server.id]:
+            if open_one.status == "not_paid":
+                open_one.status, open_one.cancelled_at = "cancelled", call.now
+        machines.extend(world, server, seconds, call.now)
+    else:
+        renewed.next_due_at = start + seconds
+    return Answer(
+        200,
+        {
+            "server": views.server(renewed, world),
+            "invoice_id": invoice.id if invoice else None,
+            "charged": text(amount),
+            "balance_after": text(call.balance_after(amount)),
+            "currency": account.currency,
+            "next_due_at": stamp(renewed.next_due_at),
+            **({"hours": body.hours} if body.hours is not None else {"months": body.months}),
+        },
+    )

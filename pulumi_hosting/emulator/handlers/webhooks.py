@@ -1,0 +1,143 @@
+"""Webhook subscriptions and their deliveries."""
+
+from pulumi_hosting.api.models import EVENT_TYPES
+from pulumi_hosting.emulator import events, views
+from pulumi_hosting.emulator import webhooks as hooks
+from pulumi_hosting.emulator.call import Call
+from pulumi_hosting.emulator.webhooks import Outbound, Outcome
+from pulumi_hosting.emulator.wire import Answer, Refusal, invalid
+from pulumi_hosting.emulator.world import Delivery, Subscription
+
+
+def list_webhook_events(call: Call) -> Answer:
+    return Answer(200, {"data": [{"type": type, "description": words} for type, words in views.EVENT_WORDS.items()]})
+
+
+def list_webhooks(call: Call) -> Answer:
+    rows = call.world.of(Subscription, call.account.id).values()
+    return Answer(200, {"data": [views.subscription(row) for row in rows], "next_cursor": None})
+
+
+def _check(url: str | None, names: list[str] | None) -> None:
+    problem = None if url is None else hooks.public_problem(url)
+    if problem is not None:
+        raise invalid(url=problem)
+    if names is not None and any(name not in EVENT_TYPES and name != "*" for name in names):
+        raise invalid(events="unknown")
+
+
+def _new_secret(call: Call) -> str:
+    return "whsec_" + call.world.token("webhook secret", 44)
+
+
+def create_webhook(call: Call) -> Answer:
+    body = call.body
+    _check(body.url, body.events)
+    row = call.world.add(
+        call.world.make(
+            Subscription,
+            account_id=call.account.id,
+            url=body.url,
+            events=list(body.events),
+            description=body.description or "",
+            secret=_new_secret(call),
+            created_at=call.now,
+        )
+    )
+    return Answer(201, {**views.subscription(row), "secret": row.secret})
+
+
+def _own(call: Call) -> Subscription:
+    return call.own(Subscription, call.ids["webhook_id"])
+
+
+def get_webhook(call: Call) -> Answer:
+    return Answer(200, views.subscription(_own(call)))
+
+
+def update_webhook(call: Call) -> Answer:
+    """``null`` leaves a field alone. Switching on again forgets the failures."""
+    row, body = _own(call), call.body
+    _check(body.url, body.events)
+    row.url = body.url if body.url is not None else row.url
+    row.events = list(body.events) if body.events is not None else row.events
+    row.description = body.description if body.description is not None else row.description
+    if body.active is not None:
+        row.active = body.active
+    if body.active:
+        row.failures_in_row, row.disabled_at, row.disabled_reason = 0, None, None
+    return Answer(200, views.subscription(row))
+
+
+def delete_webhook(call: Call) -> Answer:
+    row = _own(call)
+    for delivery in list(call.world.of(Delivery, row.id).values()):
+        call.world.remove(delivery)
+    call.world.remove(row)
+    return Answer(200, {"status": "deleted", "id": row.id})
+
+
+def rotate_webhook_secret(call: Call) -> Answer:
+    row = _own(call)
+    row.secret = _new_secret(call)
+    return Answer(200, {"id": row.id, "secret": row.secret})
+
+
+def test_webhook(call: Call) -> Outbound:
+    """A ping at once, past the queue; it neither counts as a failure nor is it tried again."""
+    row = _own(call)
+    if not row.active:
+        raise Refusal("conflict", "the subscription is disabled")
+    object = {"subscription_id": row.id, "message": "pong"}
+    event_id, payload = events.envelope(call.world, call.account.id, "ping", object, None, None, call.now)
+    delivery = call.world.add(
+        call.world.make(
+            Delivery,
+            account_id=call.account.id,
+            subscription_id=row.id,
+            event_id=event_id,
+            event_type="ping",
+            payload=payload,
+            created_at=call.now,
+        )
+    )
+
+    def tell(outcome: Outcome) -> Answer:
+        delivery.attempts = 1
+        hooks.note(delivery, row, outcome, call.now)
+        hooks.settle(call.world, delivery, call.now, delivered=outcome.ok)
+        view = {
+            "ok": outcome.ok,
+            "status": outcome.status,
+            "latency_ms": outcome.latency_ms,
+            "detail": outcome.error,
+            "delivery": views.delivery(delivery),
+        }
+        return Answer(200, view)
+
+    return Outbound(hooks.prepare(call.world, row, event_id, "ping", payload, call.now), tell)
+
+
+def list_webhook_deliveries(call: Call) -> Answer:
+    row = _own(call)
+    rows = (
+        delivery
+        for delivery in call.world.newest(Delivery, row.id)
+        if (call.query.status is None or delivery.status == call.query.status)
+        and (call.query.event_type is None or delivery.event_type == call.query.event_type)
+    )
+    return call.page(rows, views.delivery)
+
+
+def get_webhook_delivery(call: Call) -> Answer:
+    return Answer(200, views.delivery(call.own(Delivery, call.ids["delivery_id"]), payload=True))
+
+
+def redeliver_webhook(call: Call) -> Answer:
+    """Queued again with the same bytes, and with all its attempts before it."""
+    delivery = call.own(Delivery, call.ids["delivery_id"])
+    if delivery.status == "pending":
+        raise Refusal("conflict", "the delivery is queued already")
+    delivery.delivered_at = delivery.dead_at = None
+    delivery.failures, delivery.next_attempt_at = 0, call.now
+    return Answer(202, {"status": "queued", "delivery": views.delivery(delivery)})

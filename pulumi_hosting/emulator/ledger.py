@@ -1,0 +1,156 @@
+"""The one place where a balance changes: every movement is written down, so the balance is always the opening one plus their sum."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+
+from pulumi_hosting.emulator import events
+from pulumi_hosting.emulator.wire import Refusal, money
+from pulumi_hosting.emulator.world import Account, Invoice, Movement, World
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What a movement comes from: the operation (or ``billing``, ``control``) and, where there is one, its request and key."""
+
+    operation: str
+    idempotency_key: str | None = None
+    request_seq: int | None = None
+
+
+BILLING = Cause("billing")
+CONTROL = Cause("control")
+
+
+def require(account: Account, amount: Decimal) -> None:
+    """402 when the balance does not cover ``amount``."""
+    if account.balance < amount:
+        raise Refusal(
+            "insufficient_funds",
+            details={
+                "required": money(amount),
+                "balance": money(account.balance),
+                "shortfall": money(amount - account.balance),
+                "currency": account.currency,
+            },
+        )
+
+
+def move(
+    world: World,
+    account: Account,
+    signed: Decimal,
+    type: str,
+    description: str,
+    now: float,
+    cause: Cause,
+    *,
+    gateway: str | None = None,
+    object_id: int | None = None,
+    invoice_id: int | None = None,
+) -> Movement:
+    """Change the balance by ``signed`` and write it down."""
+    before = account.balance
+    account.balance += signed
+    movement = world.add(
+        world.make(
+            Movement,
+            account_id=account.id,
+            at=now,
+            amount=abs(signed),
+            direction="credit" if signed >= 0 else "debit",
+            type=type,
+            description=description,
+            gateway=gateway,
+            operation=cause.operation,
+            object_id=object_id,
+            invoice_id=invoice_id,
+            idempotency_key=cause.idempotency_key,
+            request_seq=cause.request_seq,
+        )
+    )
+    if signed < 0:
+        events.balance_fell(world, account, before, now)
+    return movement
+
+
+def new_invoice(
+    world: World,
+    account: Account,
+    type: str,
+    amount: Decimal,
+    description: str,
+    now: float,
+    *,
+    gateway: str | None = "balance",
+    due_at: float | None = None,
+    server_id: int | None = None,
+    domain_id: int | None = None,
+    period: tuple[float, float] | None = None,
+) -> Invoice:
+    """An unpaid invoice, and its event."""
+    start, end = period or (None, None)
+    invoice = world.add(
+        world.make(
+            Invoice,
+            account_id=account.id,
+            type=type,
+            status="not_paid",
+            amount=amount,
+            description=description,
+            created_at=now,
+            due_at=now if due_at is None else due_at,
+            gateway=gateway,
+            server_id=server_id,
+            domain_id=domain_id,
+            period_start=start,
+            period_end=end,
+        )
+    )
+    if due_at is not None:
+        world.later(due_at, "invoice_overdue", invoice.id)
+    events.of_invoice(world, "invoice.created", invoice, now)
+    return invoice
+
+
+def pay(world: World, account: Account, invoice: Invoice, now: float, cause: Cause, *, object_id: int | None = None) -> None:
+    """Debit an invoice from the balance and mark it paid."""
+    move(
+        world,
+        account,
+        -invoice.amount,
+        "payment",
+        invoice.description,
+        now,
+        cause,
+        gateway="balance",
+        object_id=object_id if object_id is not None else invoice.server_id or invoice.domain_id,
+        invoice_id=invoice.id,
+    )
+    mark_paid(world, invoice, now)
+
+
+def mark_paid(world: World, invoice: Invoice, now: float) -> None:
+    invoice.status, invoice.paid_at = "paid", now
+    events.of_invoice(world, "invoice.paid", invoice, now, previous={"status": "not_paid"})
+
+
+def credit_back(
+    world: World, account: Account, invoice: Invoice, amount: Decimal, now: float, cause: Cause, *, object_id: int | None = None
+) -> None:
+    """Refund ``amount`` of an invoice to the balance."""
+    if amount <= 0:
+        return
+    invoice.refunded += amount
+    invoice.status = "refunded"
+    move(
+        world,
+        account,
+        amount,
+        "refund",
+        f"Refund: {invoice.description}",
+        now,
+        cause,
+        gateway="balance",
+        object_id=object_id if object_id is not None else invoice.server_id or invoice.domain_id,
+        invoice_id=invoice.id,
+    )

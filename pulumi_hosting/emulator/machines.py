@@ -1,0 +1,121 @@
+"""What servers do, whoever asks: being built, renewed, suspended, resumed, ended."""
+
+import ipaddress
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.api.models import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
+from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
+from pulumi_hosting.emulator import events, ledger, money
+from pulumi_hosting.emulator.ledger import Cause
+from pulumi_hosting.emulator.world import Account, Address, Invoice, Server, Tariff, World
+
+# RFC 2544 benchmarking and RFC 3849 documentation space: nobody's real machines.
+IPV4_SPACE = ipaddress.ip_network("198.18.0.0/15")
+IPV6_SPACE = ipaddress.ip_network("2001:db8::/32")
+TERMINATE_AFTER_SECONDS = 14 * 86400
+
+
+def period_seconds(server: Server, *, months: int | None = None, hours: int | None = None) -> float:
+    return float(hours * money.HOUR_SECONDS if hours is not None else (months or server.months) * money.MONTH_SECONDS)
+
+
+def new_server_id(world: World, *, sandbox: bool = False, synthetic: bool = False) -> int:
+    if sandbox:
+        return SANDBOX_SERVER_IDS + world.count("id:sandbox")
+    if synthetic:
+        return SYNTHETIC_SERVER_IDS.start + world.count("id:synthetic")
+    return world.new_id(Server)
+
+
+def new_address(
+    world: World, server: Server, now: float, *, version: int = 4, primary: bool = False, price: Decimal | None = None
+) -> Address:
+    number = world.count(f"ipv{version}")
+    text = str(IPV4_SPACE[256 + number]) if version == 4 else str(IPV6_SPACE[(number << 64) + 1])
+    return world.make(
+        Address,
+        server_id=server.id,
+        address=text,
+        version=version,
+        primary=primary,
+        bought=price is not None,
+        price_monthly=price or Decimal("0.00"),
+        added_at=now,
+    )
+
+
+def build(world: World, id: int, plan: dict[str, Any], now: float) -> tuple[Server, list[Address]]:
+    """A new server from the columns in ``plan``, with its included v4 and v6 address; nothing is added to the world yet."""
+    server = world.make(Server, id=id, created_at=now, power_since=now, **plan)
+    return server, [new_address(world, server, now, primary=True), new_address(world, server, now, version=6)]
+
+
+def settle_in(world: World, server: Server, addresses: list[Address], now: float) -> None:
+    """Make a built server part of the world, on its way to its next due date or, in the sandbox, to its end after 24 hours."""
+    world.add(server)
+    for address in addresses:
+        world.add(address)
+    if server.is_sandbox:
+        world.later(now + SANDBOX_SERVER_SECONDS, "drop_sandbox_server", server.id)
+    else:
+        watch_due_date(world, server)
+        events.of_server(world, "server.created", server, now)
+
+
+def watch_due_date(world: World, server: Server) -> None:
+    # The note ties the task to this very date: an early renewal moves the date and leaves the old task without effect.
+    world.later(server.next_due_at, "server_due", server.id, str(server.next_due_at))
+
+
+def extend(world: World, server: Server, seconds: float, now: float) -> None:
+    """Add a paid period to the end of the present one (from now, if it is over), and resume a server that was suspended for it."""
+    server.next_due_at = max(server.next_due_at, now) + seconds
+    server.expired = False
+    if not server.is_sandbox:
+        watch_due_date(world, server)
+    if server.status == "suspended" and not server.blocked:
+        resume(world, server, now)
+
+
+def suspend(world: World, server: Server, now: float) -> None:
+    previous = server.status
+    server.suspended_from, server.status, server.power = previous, "suspended", "stopped"
+    events.of_server(world, "server.suspended", server, now, previous={"status": previous})
+
+
+def resume(world: World, server: Server, now: float) -> None:
+    server.status = server.suspended_from or "active"
+    server.suspended_from = None
+    if server.status != "stopped":
+        server.power, server.power_since = "running", now
+    events.of_server(world, "server.unsuspended", server, now, previous={"status": "suspended"})
+
+
+def end(world: World, server: Server, now: float, *, status: str = "cancelled") -> None:
+    """Remove the machine; the row stays and remembers that it is gone."""
+    previous = server.status
+    server.status, server.power, server.busy, server.password = status, "stopped", None, ""
+    events.of_server(world, "server.terminated", server, now, previous={"status": previous})
+    for address in list(world.of(Address, server.id).values()):
+        world.remove(address)
+    for task in [
+        task for task in world.tasks.values() if task.object_id == server.id and task.what in ("assign_address", "finish_reinstall")
+    ]:
+        world.remove(task)
+
+
+def renew_from_balance(
+    world: World, server: Server, account: Account, amount: Decimal, seconds: float, now: float, cause: Cause
+) -> Invoice:
+    start = max(server.next_due_at, now)
+    invoice = ledger.new_invoice(
+        world, account, "vds_renewal", amount, f"Renewal of {server.name}", now, server_id=server.id, period=(start, start + seconds)
+    )
+    ledger.pay(world, account, invoice, now, cause)
+    extend(world, server, seconds, now)
+    return invoice
+
+
+def orderable_name(world: World, tariff: Tariff) -> str:
+    return f"{tariff.name.lower()}-{world.token('name', 6)}"

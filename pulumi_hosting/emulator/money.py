@@ -1,0 +1,237 @@
+"""Prices, discounts and refunds, to the cent.
+
+A price starts from the public price of the whole period; the discounts ``group``, ``loyalty``, ``volume``, ``period`` and ``promo`` are
+then taken off in this order, each from what the one before left, each rounded half up to the cent. Volume: 3 % from the 5th server on,
+5 % from the 10th. Period: 5 % for 3 months, 8 % for 6, 12 % for 12; nothing for hours. Servers that are gone do not count.
+"""
+
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Any
+
+from pulumi_hosting.emulator import catalog, dialects
+from pulumi_hosting.emulator.wire import CENT, money, stamp
+from pulumi_hosting.emulator.world import Account, Address, Domain, Invoice, Server, Tariff, World
+
+MONTH_SECONDS = 30 * 86400
+HOUR_SECONDS = 3600
+
+PERIOD_PERCENT = {1: Decimal(0), 3: Decimal(5), 6: Decimal(8), 12: Decimal(12)}
+VOLUME_PERCENT = ((10, Decimal(5)), (5, Decimal(3)))
+
+
+def cents(value: Decimal) -> Decimal:
+    return value.quantize(CENT, ROUND_HALF_UP)
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    base: Decimal
+    total: Decimal
+    discounts: tuple[tuple[str, Decimal, Decimal], ...]
+
+    def discounts_view(self) -> list[dict[str, Any]]:
+        return [{"type": type, "percent": float(percent), "amount": money(amount)} for type, percent, amount in self.discounts]
+
+
+def volume_percent(world: World, account: Account) -> Decimal:
+    """By the servers the account has besides the one that is priced."""
+    living = 1
+    for server in world.of(Server, account.id).values():
+        living += not (server.is_gone or server.is_sandbox)
+        if living >= VOLUME_PERCENT[0][0]:
+            break
+    return next((percent for least, percent in VOLUME_PERCENT if living >= least), Decimal(0))
+
+
+def promo_problem(account: Account, code: str) -> str | None:
+    """Why a promo code does not count, or ``None``."""
+    rule = catalog.PROMO_CODES.get(code.upper())
+    if rule is None:
+        return "unknown code"
+    if rule.expired:
+        return "expired"
+    if rule.once and code.upper() in account.promo_used:
+        return "already used"
+    return None
+
+
+def discounted(base: Decimal, percents: list[tuple[str, Decimal]]) -> Price:
+    total, taken = cents(base), []
+    for type, percent in percents:
+        amount = cents(total * percent / 100)
+        if amount:
+            taken.append((type, percent, amount))
+            total -= amount
+    return Price(cents(base), total, tuple(taken))
+
+
+def price(
+    world: World, account: Account, tariff: Tariff, *, months: int | None = None, hours: int | None = None, promo: str | None = None
+) -> Price:
+    """The price of ``months`` or ``hours`` of a tariff for this account now."""
+    percents = [
+        ("group", account.group_discount_percent),
+        ("loyalty", account.loyalty_discount_percent),
+        ("volume", volume_percent(world, account)),
+    ]
+    if hours is not None:
+        base = (tariff.price_hourly or Decimal(0)) * hours
+    else:
+        base = tariff.price_monthly * (months or 1)
+        percents.append(("period", PERIOD_PERCENT[months or 1]))
+    if promo is not None and promo_problem(account, promo) is None:
+        percents.append(("promo", catalog.PROMO_CODES[promo.upper()].percent))
+    return discounted(base, percents)
+
+
+def group_price(account: Account, listed: Decimal) -> Decimal:
+    """The monthly price of a tariff as the catalog shows it: only the group discount is in it."""
+    return discounted(listed, [("group", account.group_discount_percent)]).total
+
+
+def bought_addresses(world: World, server: Server) -> list[Address]:
+    return [address for address in world.of(Address, server.id).values() if address.bought]
+
+
+def recurring(world: World, server: Server) -> Decimal:
+    """What the next renewal costs at today's terms: the period's price and the bought addresses; an hourly server's hour."""
+    tariff, account = world.tariffs[server.tariff_id], world.accounts[server.account_id]
+    addresses = sum((address.price_monthly for address in bought_addresses(world, server)), Decimal(0))
+    # An address on its way is paid for already, and will renew with the rest.
+    addresses += tariff.extra_ip_price * pending_addresses(world, server)
+    if server.cycle == "hourly":
+        return price(world, account, tariff, hours=1).total + cents(addresses * HOUR_SECONDS / MONTH_SECONDS)
+    return price(world, account, tariff, months=server.months).total + addresses * server.months
+
+
+def pending_addresses(world: World, server: Server) -> int:
+    return sum(1 for task in world.tasks.values() if task.what == "assign_address" and task.object_id == server.id)
+
+
+def prorated(amount: Decimal, start: float, end: float, now: float) -> Decimal:
+    """The part of ``amount`` that belongs to what is left of the period ``start``..``end``, to the cent."""
+    if now >= end:
+        return Decimal("0.00")
+    left = Decimal(str(end - max(now, start))) / Decimal(str(end - start))
+    return cents(amount * left)
+
+
+def days_left(end: float, now: float) -> int:
+    """Started days."""
+    return max(0, -int((now - end) // 86400))
+
+
+@dataclass(frozen=True, slots=True)
+class Refund:
+    amount: Decimal
+    reason: str | None
+    parts: tuple[tuple[Invoice, Decimal], ...] = ()
+
+    @property
+    def refundable(self) -> bool:
+        return self.reason is None and self.amount > 0
+
+
+def refund(world: World, server: Server, now: float) -> Refund:
+    """What a deletion credits now: of every paid invoice of the server the part of its period that is left."""
+    nothing = Decimal("0.00")
+    paid = [
+        invoice
+        for invoice in world.of(Invoice, server.account_id).values()
+        if invoice.server_id == server.id and invoice.status == "paid" and invoice.period_end is not None
+    ]
+    if server.is_gone:
+        return Refund(nothing, "service_state")
+    if server.blocked:
+        return Refund(nothing, "blocked")
+    if server.is_test or not paid:
+        return Refund(nothing, "no_payment_record")
+    if world.tariffs[server.tariff_id].non_refundable:
+        return Refund(nothing, "promo_tariff")
+    if server.status == "suspended" and now >= server.next_due_at:
+        return Refund(nothing, "unpaid")
+    parts = tuple(
+        (invoice, prorated(invoice.amount - invoice.refunded, invoice.period_start or 0.0, invoice.period_end or 0.0, now))
+        for invoice in paid
+        if invoice.refundable
+    )
+    amount = sum((part for _, part in parts), nothing)
+    if amount == 0:
+        return Refund(nothing, "hourly" if server.cycle == "hourly" else "consumed", parts)
+    return Refund(amount, None, parts)
+
+
+NOTES = {
+    None: "The unused part of the paid period is credited to the balance.",
+    "promo_tariff": "A promotional tariff is not refunded.",
+    "blocked": "A server that is locked by staff is not refunded.",
+    "unpaid": "Nothing paid is left.",
+    "no_payment_record": "There is no payment for this server.",
+    "service_state": "The server is gone already.",
+    "hourly": "No prepaid hours are left.",
+    "consumed": "Nothing is left of the paid period.",
+}
+
+
+def refund_view(world: World, server: Server, now: float, dialect: str, quote: Refund | None = None) -> dict[str, Any]:
+    quote = quote or refund(world, server, now)
+    breakdown = [
+        {
+            "invoice_id": invoice.id,
+            "amount": money(invoice.amount),
+            "refund": money(part),
+            "period_start": stamp(invoice.period_start),
+            "period_end": stamp(invoice.period_end),
+            "paid_at": stamp(invoice.paid_at),
+            "days_left": days_left(invoice.period_end or now, now),
+        }
+        for invoice, part in quote.parts
+    ]
+    return {
+        "server_id": server.id,
+        "amount": money(quote.amount),
+        "currency": world.accounts[server.account_id].currency,
+        "refundable": quote.refundable,
+        "excluded_reason": dialects.excluded_reason(quote.reason, dialect),
+        "days_left": days_left(server.next_due_at, now) if quote.refundable else 0,
+        "gross_amount": money(quote.amount),
+        "referral_adjustment": "0.00",
+        "note": NOTES[quote.reason],
+        "breakdown": [] if server.cycle == "hourly" else breakdown,
+        "computed_at": stamp(now),
+    }
+
+
+def upcoming(world: World, account: Account, now: float, days: int) -> Decimal:
+    """The renewals of servers and domains that fall due within so many days and renew by themselves."""
+    total, horizon = Decimal("0.00"), now + days * 86400
+    for server in world.of(Server, account.id).values():
+        if server.auto_renew and not server.is_gone and not server.is_sandbox and server.next_due_at <= horizon:
+            total += recurring(world, server)
+    for domain in world.of(Domain, account.id).values():
+        if domain.auto_renew and domain.status == "active" and domain.expires_at is not None and domain.expires_at <= horizon:
+            total += catalog.ZONES[domain.tld].price_renew
+    return total
+
+
+def monthly_renewals(world: World, account: Account) -> Decimal:
+    """What all renewals cost per month."""
+    total = Decimal("0.00")
+    for server in world.of(Server, account.id).values():
+        if server.auto_renew and not server.is_gone and not server.is_sandbox:
+            amount = recurring(world, server)
+            total += cents(amount / server.months) if server.cycle == "monthly" else cents(amount * 720)
+    return total
+
+
+def balance_view(world: World, account: Account, now: float) -> dict[str, Any]:
+    week = upcoming(world, account, now, 7)
+    return {
+        "balance": money(account.balance),
+        "currency": account.currency,
+        "upcoming_7d": money(week),
+        "upcoming_30d": money(upcoming(world, account, now, 30)),
+        "low_balance": account.balance < week,
+        "auto_renew_total_monthly": money(monthly_renewals(world, account)),
+    }

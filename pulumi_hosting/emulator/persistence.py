@@ -1,0 +1,127 @@
+"""``--state FILE``: every row that changed is written before the answer leaves, in one transaction.
+
+The file is SQLite with a write-ahead log and without syncs: a killed process loses nothing, a crashed machine may.
+"""
+
+import json
+import sqlite3
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+from pulumi_hosting.emulator.clock import Clock
+from pulumi_hosting.emulator.world import ROWS, Exchange, Service, World
+
+FORMAT = 1
+
+
+class Unreadable(Exception):
+    """The state file cannot be used; the message is one line for a person."""
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return str(value)
+    raise TypeError(type(value).__name__)
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, default=_plain, separators=(",", ":"))
+
+
+class File:
+    """The rows of a world in a file. What was written last is kept in memory, so that only what changed is written again."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._written: dict[tuple[str, int], str] = {}
+        self._meta = ""
+        self._world: World | None = None
+        self._last_request: Exchange | None = None
+
+    def save(self, world: World, clock: Clock) -> None:
+        current: dict[tuple[str, int], str] = {}
+        for kind, table in world.tables.items():
+            for id, row in table.items():
+                current[kind, id] = _dump(row.__dict__)
+        gone = [key for key in self._written if key not in current]
+        changed = [(kind, id, text) for (kind, id), text in current.items() if self._written.get((kind, id)) != text]
+        meta = _dump(
+            {
+                "format": FORMAT,
+                "seed": world.seed,
+                "counters": world.counters,
+                "windows": world.windows,
+                "service": asdict(world.service),
+                "manual": clock.manual,
+                "frozen": clock.frozen,
+                "offset": clock.offset,
+            }
+        )
+        with self._connection:
+            if world is not self._world:
+                # A reset: the log of requests begins anew as well.
+                self._connection.execute("DELETE FROM rows WHERE kind = 'requests'")
+                self._world, self._last_request = world, None
+            self._connection.executemany("DELETE FROM rows WHERE kind = ? AND id = ?", gone)
+            self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", changed)
+            self._connection.executemany("INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)", self._new_requests(world))
+            if meta != self._meta:
+                self._connection.execute("INSERT OR REPLACE INTO rows VALUES ('meta', 0, ?)", (meta,))
+        self._written, self._meta = current, meta
+
+    def _new_requests(self, world: World) -> list[tuple[int, str]]:
+        """Requests since the last save; the last one of then may have got its answer since."""
+        since = self._last_request.id if self._last_request is not None else 0
+        fresh = []
+        for row in reversed(world.requests):
+            if row.id < since:
+                break
+            fresh.append((row.id, _dump(row.__dict__)))
+        self._last_request = world.requests[-1] if world.requests else None
+        return fresh
+
+    def load(self, clock: Clock) -> World | None:
+        """The world in the file, the clock set as it was; ``None`` for a new file."""
+        rows = self._connection.execute("SELECT kind, id, text FROM rows ORDER BY id").fetchall()
+        if not rows:
+            return None
+        by_kind: dict[str, list[tuple[int, str]]] = {}
+        for kind, id, text in rows:
+            by_kind.setdefault(kind, []).append((id, text))
+        meta = json.loads(by_kind["meta"][0][1])
+        if meta["format"] != FORMAT:
+            raise Unreadable(f"its format is {meta['format']}, this version reads {FORMAT}")
+        world = World(meta["seed"])
+        world.counters, world.windows, world.service = meta["counters"], meta["windows"], Service(**meta["service"])
+        for kind in ROWS:
+            for id, text in by_kind.get(kind.kind, []):
+                world.tables[kind.kind][id] = kind.load(json.loads(text))
+                self._written[kind.kind, id] = text
+        world.requests.extend(Exchange.load(json.loads(text)) for _, text in by_kind.get("requests", []))
+        self._world = world
+        self._last_request = world.requests[-1] if world.requests else None
+        world.rebuild()
+        if clock.manual and meta["manual"]:
+            clock.frozen = meta["frozen"]
+        elif clock.manual:
+            clock.frozen = float(int(clock.frozen + meta["offset"]))
+        else:
+            clock.offset = meta["offset"]
+        return world
+
+
+def open_state(path: Path, clock: Clock) -> tuple[File, World | None]:
+    """Open or make the file; :class:`Unreadable` when it is something else, or cannot be read."""
+    try:
+        connection = sqlite3.connect(path, check_same_thread=False)
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = OFF")
+        connection.execute("CREATE TABLE IF NOT EXISTS rows (kind TEXT, id INTEGER, text TEXT, PRIMARY KEY (kind, id))")
+        connection.commit()
+        file = File(connection)
+        return file, file.load(clock)
+    except (sqlite3.Error, ValueError, KeyError, TypeError, OSError, Unreadable) as error:
+        reason = str(error) if isinstance(error, sqlite3.Error | Unreadable) else "it does not hold what the emulator wrote"
+        raise Unreadable(f"cannot use the state file {path}: {reason}; give another --state, or move the file away") from error

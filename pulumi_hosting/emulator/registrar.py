@@ -1,0 +1,89 @@
+"""The domain registrar: names, availability, activation. All its decisions follow from the name, by rules that the README lists."""
+
+from dataclasses import dataclass
+
+import idna
+
+from pulumi_hosting.emulator import catalog, events
+from pulumi_hosting.emulator.wire import Refusal, invalid
+from pulumi_hosting.emulator.world import Domain, World
+
+YEAR_SECONDS = 365 * 86400
+SYNC_SECONDS = 86400
+TRANSFER_SECONDS = 5 * 86400
+WARNING_DAYS = (30, 7, 1)
+
+RESERVED = {"taken-": "taken", "premium-": "premium", "reserved-": "reserved"}
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A registrable name: ``text`` in punycode, its zone, and why it cannot be registered (``None``: it can)."""
+
+    text: str
+    zone: catalog.Ending | None
+    problem: str | None
+
+
+def look_up(given: str) -> Name:
+    """What the registrar says about a name in Unicode or punycode, apart from who owns it here."""
+    try:
+        text = idna.encode(given.strip().rstrip("."), uts46=True, std3_rules=True).decode("ascii").lower()
+    except idna.IDNAError:
+        return Name(given.lower(), None, "invalid")
+    label, _, tld = text.partition(".")
+    zone = catalog.ZONES.get(tld)
+    if not tld or not label:
+        return Name(text, None, "invalid")
+    if zone is None:
+        return Name(text, None, "unsupported_tld")
+    return Name(text, zone, next((reason for prefix, reason in RESERVED.items() if label.startswith(prefix)), None))
+
+
+def owned(world: World, text: str) -> Domain | None:
+    """The living domain of that name, on whatever account."""
+    for domain in world.domains.values():
+        if domain.name == text and domain.status not in ("cancelled", "expired"):
+            return domain
+    return None
+
+
+def registrable(given: str) -> tuple[str, catalog.Ending]:
+    """The name and zone to order, or the refusal that fits."""
+    name = look_up(given)
+    if name.zone is None:
+        raise invalid(name=name.problem or "invalid")
+    return name.text, name.zone
+
+
+def activate(world: World, domain: Domain, now: float) -> None:
+    """The registrar confirmed: the domain is active from now on."""
+    domain.status, domain.locked = "active", True
+    domain.registered_at = domain.registered_at or now
+    domain.expires_at = now + domain.years * YEAR_SECONDS
+    watch(world, domain, now)
+    events.of_domain(world, "domain.registered", domain, now)
+
+
+def extend(world: World, domain: Domain, years: int, now: float) -> None:
+    """A paid renewal: added to the present period (from now, if it is over); told after the next sync."""
+    domain.expires_at = max(domain.expires_at or now, now) + years * YEAR_SECONDS
+    domain.years += years
+    if domain.status == "expired":
+        domain.status = "active"
+    watch(world, domain, now)
+    world.later(now + SYNC_SECONDS, "domain_renewed", domain.id)
+
+
+def watch(world: World, domain: Domain, now: float) -> None:
+    """Warnings 30, 7 and 1 day before expiry, and expiry itself. The note ties them to this very date."""
+    expires = domain.expires_at or now
+    for days in WARNING_DAYS:
+        if expires - days * 86400 > now:
+            world.later(expires - days * 86400, "domain_expiring", domain.id, str(domain.expires_at))
+    world.later(expires, "domain_due", domain.id, str(domain.expires_at))
+
+
+def check_privacy(zone: catalog.Ending, privacy: bool) -> None:
+    if privacy and not zone.privacy:
+        raise Refusal("upstream_rejected", f"the registrar offers no privacy for .{zone.tld}")

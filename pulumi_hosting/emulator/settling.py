@@ -1,0 +1,52 @@
+"""What a payment sets going: the order, the renewal or the top-up that an invoice was for."""
+
+from decimal import Decimal
+
+from pulumi_hosting.emulator import catalog, ledger, machines, registrar
+from pulumi_hosting.emulator.world import Invoice, World
+
+
+def deliver(world: World, invoice: Invoice, now: float, provisioning_delay: float) -> None:
+    """An invoice was paid: deliver what it is for. Orders are provisioned in the background."""
+    order = world.orders.get(invoice.id)
+    if order is not None and order.status == "invoice_created":
+        order.status, order.updated_at = "processing", now
+        start = now
+        invoice.period_start, invoice.period_end = start, order.plan["next_due_at"] - order.created_at + start
+        order.plan = {**order.plan, "next_due_at": invoice.period_end}
+        world.later(now + provisioning_delay, "finish_order", order.id)
+    elif invoice.type == "vds_renewal" and invoice.server_id is not None:
+        server = world.servers[invoice.server_id]
+        if not server.is_gone:
+            length = (invoice.period_end or now) - (invoice.period_start or now)
+            invoice.period_start = max(server.next_due_at, now)
+            invoice.period_end = invoice.period_start + length
+            machines.extend(world, server, length, now)
+    elif invoice.type == "domain_renewal" and invoice.domain_id is not None and invoice.domain_id in world.domains:
+        registrar.extend(world, world.domains[invoice.domain_id], 1, now)
+
+
+def confirm(world: World, invoice: Invoice, now: float, provisioning_delay: float) -> None:
+    """The payment gateway confirms: a top-up raises the balance; any other invoice is paid without touching it."""
+    account = world.accounts[invoice.account_id]
+    if invoice.type == "topup":
+        ledger.move(
+            world,
+            account,
+            invoice.amount,
+            "topup",
+            invoice.description,
+            now,
+            ledger.Cause("create_topup"),
+            gateway=invoice.gateway,
+            object_id=invoice.id,
+            invoice_id=invoice.id,
+        )
+        bonus = Decimal(0) if account.topped_up else invoice.amount * catalog.FIRST_TOPUP_BONUS_PERCENT / 100
+        account.topped_up = True
+        if bonus:
+            ledger.move(
+                world, account, bonus.quantize(Decimal("0.01")), "bonus", "First top-up", now, ledger.CONTROL, invoice_id=invoice.id
+            )
+    ledger.mark_paid(world, invoice, now)
+    deliver(world, invoice, now, provisioning_delay)

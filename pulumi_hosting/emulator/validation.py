@@ -1,0 +1,149 @@
+"""Queries and bodies against the models of the operation table, and what to call it when they do not fit."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, get_args
+from urllib.parse import parse_qsl
+
+from pydantic import ValidationError
+from pydantic_core import from_json
+
+from pulumi_hosting.api.models import INT64, Request
+from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.emulator.wire import Refusal, invalid
+
+# The reason words of `details.fields`, by the kinds of pydantic's findings.
+WORDS: Mapping[str, str] = {
+    "missing": "required",
+    "extra_forbidden": "unknown",
+    "literal_error": "not_allowed",
+    "string_too_short": "too_short",
+    "string_too_long": "too_long",
+    "too_short": "too_few",
+    "too_long": "too_many",
+    "greater_than_equal": "out_of_range",
+    "less_than_equal": "out_of_range",
+    "value_error": "invalid",
+}
+
+PERIOD_FIELDS = frozenset(("months", "hours", "years"))
+_PERIOD_FINDINGS = frozenset(("literal_error", "greater_than_equal", "less_than_equal"))
+
+
+def word(kind: str) -> str:
+    return WORDS.get(kind) or ("wrong_type" if kind.endswith("_type") else "invalid")
+
+
+def refusal(error: ValidationError, operation: Operation) -> Refusal:
+    """The refusal for a body or query that does not fit: ``validation_error``, or the operation's own code for it."""
+    findings = error.errors(include_url=False, include_context=False, include_input=False)
+    fields: dict[str, str] = {}
+    for finding in findings:
+        name = ".".join(str(part) for part in finding["loc"]) or "body"
+        fields.setdefault(name, word(finding["type"]))
+    kinds = {finding["type"] for finding in findings}
+    names = {str(finding["loc"][0]) if finding["loc"] else "" for finding in findings}
+    if "invalid_period" in operation.codes and names <= PERIOD_FIELDS and kinds <= _PERIOD_FINDINGS:
+        return invalid_period(*names)
+    if "invalid_period" in operation.codes and names == {""}:
+        # The models' only rules across fields, in operations with a period, are those of the period.
+        return invalid_period("months", "hours")
+    if "invalid_action" in operation.codes and names == {"action"} and kinds == {"literal_error"}:
+        return Refusal("invalid_action", details={"fields": {"action": "invalid_action"}})
+    return invalid(**fields)
+
+
+def invalid_period(*names: str) -> Refusal:
+    return Refusal("invalid_period", details={"fields": dict.fromkeys(sorted(names), "invalid_period")})
+
+
+def read_query(operation: Operation, raw: str) -> dict[str, str]:
+    """The query as a dictionary; a name given twice, or unknown to the operation, is refused."""
+    query: dict[str, str] = {}
+    try:
+        pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=100)
+    except ValueError as error:
+        raise Refusal("invalid_request", "the query cannot be read") from error
+    for name, value in pairs:
+        if name in query:
+            raise invalid(**{name: "repeated"})
+        query[name] = value
+    if operation.query is None and query and operation.auth:
+        raise invalid(**dict.fromkeys(query, "unknown"))
+    return query
+
+
+def check_query(operation: Operation, query: Mapping[str, str]) -> Any:
+    if operation.query is None:
+        return None
+    values: dict[str, Any] = dict(query)
+    for name in _integers(operation.query) & set(query):
+        if not re.fullmatch(r"-?(0|[1-9][0-9]{0,18})", query[name]):
+            raise invalid(**{name: "invalid"})
+        values[name] = int(query[name])
+    try:
+        # Not strict: everything in a query is text, and moments are read from it.
+        return operation.query.model_validate(values, strict=False)
+    except ValidationError as error:
+        raise refusal(error, operation) from error
+
+
+@cache
+def _integers(model: type[Request]) -> frozenset[str]:
+    """The fields of a query that hold integers, enumerated ones included."""
+
+    def is_integer(kind: Any) -> bool:
+        return kind is int or type(kind) is int or any(is_integer(part) for part in get_args(kind))
+
+    return frozenset(name for name, field in model.model_fields.items() if is_integer(field.annotation))
+
+
+def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> Any:
+    """The JSON of a body: ``None`` when there is none and none is needed."""
+    if not operation.is_write:
+        return None
+    media_type = headers.get("content-type", "").split(";")[0].strip().lower()
+    if not body:
+        # A content type without a body is harmless where no body is needed.
+        if operation.request is None or operation.body_optional:
+            return None
+        if media_type and media_type != "application/json":
+            raise Refusal("unsupported_media_type")
+        raise Refusal("invalid_request", "a JSON object is needed")
+    if media_type != "application/json":
+        raise Refusal("unsupported_media_type")
+    try:
+        data = from_json(body, allow_inf_nan=False)
+    except ValueError as error:
+        raise Refusal("invalid_request", "the body is not JSON") from error
+    if not isinstance(data, dict):
+        raise Refusal("invalid_request", "the body is not a JSON object")
+    return data
+
+
+def check_body(operation: Operation, data: Any) -> Any:
+    """The body as the operation's model."""
+    model: type[Request] | None = operation.request
+    if model is None:
+        if data:
+            raise invalid(**dict.fromkeys(data, "unknown"))
+        return None
+    data = dict(data or {})
+    if operation.id == "create_server" and "name" not in data and "server_name" in data:
+        # The older name of the field, still accepted by live deployments.
+        data["name"] = data.pop("server_name")
+    try:
+        return model.model_validate(data)
+    except ValidationError as error:
+        raise refusal(error, operation) from error
+
+
+def path_ids(raw: Mapping[str, str]) -> dict[str, int]:
+    """Path parameters are positive 64-bit ids; whatever else is an object that does not exist."""
+    ids = {}
+    for name, text in raw.items():
+        if not (text.isascii() and text.isdigit() and len(text) < 20 and text[0] != "0" and int(text) <= INT64):
+            raise Refusal("not_found")
+        ids[name] = int(text)
+    return ids

@@ -1,0 +1,211 @@
+"""Deliveries: signing, where they really go, sending one, and what its outcome means. The core decides and records; only `send` acts."""
+
+import hmac
+import http.client
+import ipaddress
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+from urllib.parse import urlsplit
+
+from pulumi_hosting.emulator.wire import Answer, stamp
+from pulumi_hosting.emulator.world import Delivery, Subscription, World
+
+RETRY_AFTER = (60, 300, 900, 3600, 6 * 3600)
+DISABLE_AFTER_FAILURES = 20
+TIMEOUT_SECONDS = 10
+RESPONSE_BYTES = 1000
+KEEP_DELIVERED_SECONDS = 14 * 86400
+KEEP_DEAD_SECONDS = 30 * 86400
+USER_AGENT = "Hosting-Webhooks/1.0"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One attempt. ``target`` is the loopback address it really goes to; ``None``: the origin is unreachable."""
+
+    target: str | None
+    headers: dict[str, str]
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    status: int | None
+    error: str | None
+    response: str | None
+    latency_ms: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return self.status is not None and 200 <= self.status < 300
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """What a handler returns when it needs the network: an attempt, and what to make of its outcome."""
+
+    attempt: Attempt
+    then: Callable[[Outcome], Answer]
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a route's target stays on this machine."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme != "http" or parts.hostname is None:
+            return False
+        _ = parts.port
+        return parts.hostname == "localhost" or ipaddress.ip_address(parts.hostname).is_loopback
+    except ValueError:
+        return False
+
+
+def public_problem(url: str) -> str | None:
+    """Why a subscription's URL is not a public https address, or ``None``."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return "invalid"
+    host = (parts.hostname or "").rstrip(".").lower()
+    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+        return "not_public"
+    try:
+        return None if ipaddress.ip_address(host).is_global else "not_public"
+    except ValueError:
+        # A name of one label, or an address in a spelling of its own (0x7f.1, 2130706433), is not public either.
+        last = host.rsplit(".", 1)[-1]
+        return None if "." in host and last and not last.isdigit() and not last.startswith("0x") else "not_public"
+
+
+def route(world: World, url: str) -> str | None:
+    """Where deliveries to ``url`` go: the routed origin with path and query kept, or nowhere."""
+    parts = urlsplit(url)
+    target = world.service.routes.get(origin(url))
+    if target is None:
+        return None
+    return target.rstrip("/") + (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+
+
+def origin(url: str) -> str:
+    """Scheme, host and port as one text, without the default port."""
+    parts = urlsplit(url)
+    port = parts.port
+    default = {"https": 443, "http": 80}.get(parts.scheme)
+    host = (parts.hostname or "").lower()
+    return f"{parts.scheme}://{host}" + (f":{port}" if port is not None and port != default else "")
+
+
+def check_routes(routes: dict[str, Any]) -> dict[str, str]:
+    """Routes by their origin; ``ValueError`` when an origin is not https or a target would leave this machine."""
+    checked = {}
+    for source, target in routes.items():
+        if urlsplit(source).scheme != "https" or not urlsplit(source).hostname:
+            raise ValueError(f"{source!r} is not an https origin")
+        if not isinstance(target, str) or not is_loopback(target):
+            raise ValueError(f"{target!r} is not an http:// address on loopback")
+        checked[origin(source)] = target.rstrip("/")
+    return checked
+
+
+def signature(secret: str, timestamp: int, payload: bytes) -> str:
+    return "v1=" + hmac.new(secret.encode(), f"{timestamp}.".encode() + payload, sha256).hexdigest()
+
+
+def prepare(world: World, subscription: Subscription, event_id: str, event_type: str, payload: str, now: float) -> Attempt:
+    """An attempt signed for this moment with the present secret."""
+    raw, timestamp = payload.encode(), int(now)
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": USER_AGENT,
+        "X-Webhook-Id": event_id,
+        "X-Webhook-Event": event_type,
+        "X-Webhook-Timestamp": str(timestamp),
+        "X-Webhook-Signature": signature(subscription.secret, timestamp, raw),
+    }
+    return Attempt(route(world, subscription.url), headers, raw)
+
+
+def attempt(world: World, delivery: Delivery, now: float) -> Attempt:
+    subscription = world.subscriptions[delivery.subscription_id]
+    return prepare(world, subscription, delivery.event_id, delivery.event_type, delivery.payload, now)
+
+
+def send(attempt: Attempt) -> Outcome:
+    """Post it. Redirects are not followed, a slow receiver is given up after 10 seconds."""
+    if attempt.target is None:
+        return Outcome(None, "the address is not reachable", None)
+    parts = urlsplit(attempt.target)
+    started = time.monotonic()
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 80, timeout=TIMEOUT_SECONDS)
+    try:
+        path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+        connection.request("POST", path, body=attempt.payload, headers=attempt.headers)
+        response = connection.getresponse()
+        text = response.read(RESPONSE_BYTES).decode("utf-8", "replace")
+        status: int | None = response.status
+        error = None if 200 <= response.status < 300 else f"the receiver answered {response.status}"
+    except TimeoutError:
+        status, text, error = None, None, f"no answer within {TIMEOUT_SECONDS} seconds"
+    except (OSError, http.client.HTTPException) as failure:
+        status, text, error = None, None, f"the connection failed: {type(failure).__name__}"
+    finally:
+        connection.close()
+    return Outcome(status, error, text, int((time.monotonic() - started) * 1000))
+
+
+def pending(world: World) -> list[Delivery]:
+    """Deliveries that wait for an attempt; those of a disabled subscription rest until it is enabled again."""
+    return [
+        delivery
+        for delivery in world.deliveries.values()
+        if delivery.next_attempt_at is not None and world.subscriptions[delivery.subscription_id].active
+    ]
+
+
+def next_due(world: World) -> float | None:
+    return min((delivery.next_attempt_at or 0.0 for delivery in pending(world)), default=None)
+
+
+def first_due(world: World, now: float) -> Delivery | None:
+    due = [delivery for delivery in pending(world) if (delivery.next_attempt_at or 0.0) <= now]
+    return min(due, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
+
+
+def record(world: World, delivery: Delivery, outcome: Outcome, now: float) -> None:
+    """Write down an attempt: delivered, tried again later, or dead; 20 failures in a row disable the subscription."""
+    subscription = world.subscriptions.get(delivery.subscription_id)
+    if subscription is None:
+        # Deleted while the attempt was under way, and its log with it.
+        return
+    delivery.attempts += 1
+    note(delivery, subscription, outcome, now)
+    if outcome.ok:
+        subscription.failures_in_row = 0
+        settle(world, delivery, now, delivered=True)
+        return
+    subscription.failures_in_row += 1
+    delivery.failures += 1
+    if delivery.failures > len(RETRY_AFTER):
+        settle(world, delivery, now, delivered=False)
+    else:
+        delivery.next_attempt_at = now + RETRY_AFTER[delivery.failures - 1]
+    if subscription.failures_in_row >= DISABLE_AFTER_FAILURES and subscription.active:
+        subscription.active = False
+        subscription.disabled_at = now
+        subscription.disabled_reason = f"{DISABLE_AFTER_FAILURES} deliveries failed in a row"
+
+
+def note(delivery: Delivery, subscription: Subscription, outcome: Outcome, now: float) -> None:
+    delivery.last_status, delivery.last_error, delivery.last_response = outcome.status, outcome.error, outcome.response
+    subscription.last_delivery_at, subscription.last_status = now, outcome.status
+
+
+def settle(world: World, delivery: Delivery, now: float, *, delivered: bool) -> None:
+    """No further attempt. The log keeps delivered ones for 14 days and dead ones for 30."""
+    delivery.next_attempt_at = None
+    delivery.delivered_at, delivery.dead_at = (now, None) if delivered else (None, now)
+    world.later(now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS), "forget_delivery", delivery.id, stamp(now) or "")

@@ -1,0 +1,115 @@
+"""What goes into the core and what comes out of it: a request, an answer, and the refusal that becomes the error envelope."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+from uuid import UUID
+
+from pydantic_core import to_json
+
+from pulumi_hosting.api.errors import CODES
+
+CENT = Decimal("0.01")
+
+
+@dataclass(slots=True)
+class Request:
+    """One HTTP request under ``/v1``. ``path`` is what follows ``/v1``, ``headers`` have lower-case names, ``client`` is the address."""
+
+    method: str
+    path: str
+    query: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    client: str = "127.0.0.1"
+
+
+@dataclass(slots=True)
+class Answer:
+    """One HTTP answer. ``body`` is JSON-able, ``bytes`` (a file) or ``None`` (no body); the rest tells a skin how to misbehave.
+
+    ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering. ``truncate``: send only so many
+    bytes of the body. ``on_sent``: to be called once the waiting is over, whether or not anything was sent.
+    """
+
+    status: int
+    body: Any = None
+    headers: dict[str, str] = field(default_factory=dict)
+    content: bytes = b""
+    delay: float = 0.0
+    drop: bool = False
+    truncate: int | None = None
+    stored: "Any" = None
+
+    def encode(self) -> None:
+        """Fill ``content`` and its type from ``body``."""
+        if isinstance(self.body, bytes):
+            self.content = self.body
+        elif self.body is None:
+            self.content = b""
+        else:
+            self.content = to_json(self.body)
+            self.headers.setdefault("Content-Type", "application/json")
+        if self.status != 204:
+            self.headers["Content-Length"] = str(len(self.content))
+
+
+class Refusal(Exception):
+    """A request that is refused with an error code; ``status`` is the code's own unless a fault says otherwise."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str = "",
+        *,
+        details: dict[str, Any] | None = None,
+        retry_after: float | None = None,
+        status: int | None = None,
+        headers: dict[str, str] | None = None,
+    ) -> None:
+        row = CODES.get(code)
+        self.code = code
+        self.message = message or (row.meaning if row else code)
+        self.details = details
+        self.retry_after = retry_after
+        self.status = status or (row.status if row else 500)
+        self.headers = headers or {}
+        super().__init__(f"{self.status} {code}")
+
+    def body(self, request_id: str) -> dict[str, Any]:
+        error: dict[str, Any] = {"code": self.code, "message": self.message, "request_id": request_id}
+        if self.details is not None:
+            error["details"] = self.details
+        return {"error": error}
+
+
+def invalid(**fields: str) -> Refusal:
+    """A ``validation_error`` that names its fields."""
+    return Refusal("validation_error", "; ".join(f"{name}: {why}" for name, why in fields.items()), details={"fields": fields})
+
+
+def stamp(moment: float | None) -> str | None:
+    """Unix seconds as RFC 3339 in UTC; ``None`` stays ``None``."""
+    if moment is None:
+        return None
+    text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds" if moment == int(moment) else "milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def moment_of(text: str) -> float:
+    """The unix seconds of an RFC 3339 text with ``Z`` or an offset; ``ValueError`` otherwise."""
+    value = datetime.fromisoformat(text)
+    if value.tzinfo is None:
+        raise ValueError("a timestamp needs Z or an offset")
+    return value.timestamp()
+
+
+def money(value: Decimal) -> str:
+    """A money string: two fraction digits, up to four where the value has them (hourly prices)."""
+    return f"{value:.2f}" if value == value.quantize(CENT) else f"{value.normalize():f}"
+
+
+def uuid4_from(raw: bytes) -> str:
+    return str(UUID(bytes=raw[:16], version=4))

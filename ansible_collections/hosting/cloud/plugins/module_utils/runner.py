@@ -173,26 +173,24 @@ def _hide(task: Task, outcome: Outcome) -> None:
 
 def _conduct(task: Task, work: Callable[[], dict[str, Any]]) -> NoReturn:
     """Do the work; whatever happens, answer in one line."""
-    refusal = _unusable()
-    if refusal is None:
-        result, refusal = _tried(work)
-        if refusal is None:
-            task.exit_json(**result)
+    result = _unusable() or _tried(work)
     # Not from inside an ``except``: Ansible would add what is being handled to the message.
-    task.fail_json(**refusal)
-    raise SystemExit(1)
+    if "failure" in result:
+        task.fail_json(**result)
+    task.exit_json(**result)
+    raise SystemExit
 
 
-def _tried(work: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """The result, or the refusal."""
+def _tried(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The result, or a refusal."""
     from pulumi_hosting.api.errors import HostingError
 
     try:
-        return work(), None
+        return work()
     except HostingError as error:
-        return {}, _failure(error)
+        return _failure(error)
     except Exception as error:  # noqa: BLE001 — the last one to see it; a traceback may hold what a person must not
-        return {}, _defect(error)
+        return _defect(error)
 
 
 def _unusable() -> dict[str, Any] | None:

@@ -43,7 +43,7 @@ def running(
     provisioning_delay: float = 0.0,
     ip_delay: float = 0.0,
     tls: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
-    webhook_routes: Mapping[str, str] | None = None,
+    webhook_route: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
     """An emulator in a process of its own, ended when the block is left. The options are those of the command line."""
     command = [sys.executable, "-m", "pulumi_hosting.emulator", "--host", host, "--port", str(port), "--dialect", dialect]
@@ -52,20 +52,25 @@ def running(
         command += ["--state", str(state)]
     if tls is not None:
         command += ["--tls", str(tls[0]), str(tls[1])]
-    for origin, target in (webhook_routes or {}).items():
+    for origin, target in (webhook_route or {}).items():
         command += ["--webhook-route", f"{origin}={target}"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
-        line = process.stdout.readline()
-        if not line:
-            raise NotStarted(f"the emulator ended with exit code {process.wait()} before it was ready; its reason is on standard error")
-        yield Running(**json.loads(line))
-    finally:
-        process.terminate()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        process.stdout.close()
+            yield _wait_until_ready(process)
+        finally:
+            _end(process)
+
+
+def _wait_until_ready(process: "subprocess.Popen[str]") -> Running:
+    line = process.stdout.readline() if process.stdout else ""
+    if not line:
+        raise NotStarted(f"the emulator ended with exit code {process.wait()} before it was ready; its reason is on standard error")
+    return Running(**json.loads(line))
+
+
+def _end(process: "subprocess.Popen[str]") -> None:
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()

@@ -143,7 +143,11 @@ def application(core: Core) -> Starlette:
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
-        core.wake = lambda: loop.call_soon_threadsafe(woken.set) and None
+
+        def wake() -> None:
+            loop.call_soon_threadsafe(woken.set)
+
+        core.wake = wake
         task = asyncio.create_task(courier(core, woken))
         try:
             yield {}

@@ -56,12 +56,14 @@ class Call:
 
     @property
     def operation(self) -> Operation:
-        assert self._operation is not None, "no operation before its gate"
+        if self._operation is None:
+            raise RuntimeError("the operation is not known before its gate")
         return self._operation
 
     @property
     def key(self) -> Key:
-        assert self._key is not None, "no key before its gate"
+        if self._key is None:
+            raise RuntimeError("the key is not known before its gate")
         return self._key
 
     @property

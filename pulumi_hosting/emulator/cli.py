@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
-from typing import Any
+from typing import NoReturn
 
 import click
 
@@ -101,7 +101,7 @@ def _listen(host: str, port: int) -> socket.socket:
         _fail(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another --port, or 0 for a free one")
 
 
-def _fail(message: str) -> Any:
+def _fail(message: str) -> NoReturn:
     click.echo(f"pulumi-hosting emulator: {message}", err=True)
     sys.exit(2)
 

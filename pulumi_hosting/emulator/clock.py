@@ -5,7 +5,7 @@ from time import time
 
 
 class Clock:
-    """``now()`` in unix seconds, to the millisecond. A manual clock stands still until :meth:`advance`; a real one is only shifted by it."""
+    """``now()`` in unix seconds, to the millisecond. A manual clock stands still until :meth:`advance`; a real one is shifted by it."""
 
     def __init__(self, *, manual: bool = False, start: float | None = None, source: Callable[[], float] = time) -> None:
         self.manual = manual

@@ -1,4 +1,4 @@
-"""The pure core: a request in, an answer out. Clock and seed are handed in; nothing here touches a network, and waiting is left to skins."""
+"""The pure core: a request in, an answer out. Clock and seed are handed in; no network is touched, and waiting is left to skins."""
 
 import copy
 import logging
@@ -103,20 +103,22 @@ class Core:
             agenda.tick(self, now)
             call = Call(self, request, now)
             call.exchange = self._record(request, now)
-            try:
-                for gate in gates.LIFE:
-                    result = gate(call)
-                    if result is not None:
-                        break
-            except Refusal as refusal:
-                result = gates.refuse(refusal, call.request_id)
-            except Exception:  # the one place where a bug becomes a 500 instead of a broken connection
-                log.exception("request %s failed", call.request_id)
-                result = gates.refuse(Refusal("server_error"), call.request_id)
-            if isinstance(result, Outbound):
-                return Pending(call, result.attempt, result.then)
-            assert isinstance(result, Answer)
-            return self._conclude(call, result)
+            result = self._live(call)
+            return Pending(call, result.attempt, result.then) if isinstance(result, Outbound) else self._conclude(call, result)
+
+    @staticmethod
+    def _live(call: Call) -> Answer | Outbound:
+        try:
+            for gate in gates.LIFE:
+                result = gate(call)
+                if result is not None:
+                    return result
+            raise RuntimeError("the last gate did not answer")
+        except Refusal as refusal:
+            return gates.refuse(refusal, call.request_id)
+        except Exception:  # the one place where a bug becomes a 500 instead of a broken connection
+            log.exception("request %s failed", call.request_id)
+            return gates.refuse(Refusal("server_error"), call.request_id)
 
     def resume(self, pending: Pending, outcome: Outcome) -> Answer:
         """Second half of a request that had to ask the network."""

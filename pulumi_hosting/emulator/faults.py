@@ -1,6 +1,7 @@
 """Armed misbehaviour: which request a fault applies to, and what it makes of it."""
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from pulumi_hosting.api.errors import CODES
@@ -33,7 +34,7 @@ def arm(world: World, spec: dict[str, Any]) -> Fault:
 
 
 def _check(action: dict[str, Any]) -> None:
-    kinds = {
+    kinds: dict[str, Callable[[Any], bool]] = {
         "drop": lambda v: v in ("before", "after"),
         "truncate": lambda v: isinstance(v, int) and v >= 0,
         "delay": lambda v: isinstance(v, _NUMBER) and 0 <= v <= 600,

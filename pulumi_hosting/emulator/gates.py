@@ -7,8 +7,8 @@ is the outcome that the key remembers. Every request with a valid key counts in 
 
 import ipaddress
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from contextlib import suppress
 
 from pulumi_hosting.api.operations import (
     EXPENSIVE_PER_WINDOW,
@@ -23,9 +23,10 @@ from pulumi_hosting.emulator import dialects, faults, idempotency, validation
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.limits import hit, too_many
+from pulumi_hosting.emulator.webhooks import Outbound
 from pulumi_hosting.emulator.wire import Answer, Refusal, uuid4_from
 
-Gate = Callable[[Call], Any]
+Gate = Callable[[Call], Answer | Outbound | None]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 
@@ -133,11 +134,9 @@ def count_rate(call: Call) -> None:
     if not call.operation.auth:
         return
     if call.request.query:
-        try:
+        # A query that cannot be read is refused later, by its own gate; the call counts all the same.
+        with suppress(Refusal):
             call.raw_query = validation.read_query(call.operation, call.request.query)
-        except Refusal:
-            # Said later, by its own gate; the call counts all the same.
-            pass
     expensive = call.operation.is_expensive(call.raw_query)
     if call.operation.live_expensive and dialects.ADDRESS_READS_EXPENSIVE(call.dialect):
         expensive = True
@@ -221,7 +220,7 @@ def upstream(call: Call) -> None:
         raise faults.refusal(call.fault, "refunded")
 
 
-def run_handler(call: Call) -> Any:
+def run_handler(call: Call) -> Answer | Outbound:
     return HANDLERS[call.operation.id](call)
 
 
@@ -257,8 +256,7 @@ def dress(call: Call, answer: Answer) -> None:
 
 
 def refuse(refusal: Refusal, request_id: str) -> Answer:
-    headers: Mapping[str, str] = refusal.headers
-    answer = Answer(refusal.status, refusal.body(request_id), dict(headers))
+    answer = Answer(refusal.status, refusal.body(request_id), dict(refusal.headers))
     retry_after = refusal.retry_after
     if retry_after is None and refusal.status == 503:
         retry_after = 1

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from inspect import isfunction
 from types import ModuleType
-from typing import Any
 
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.handlers import (
@@ -20,8 +19,10 @@ from pulumi_hosting.emulator.handlers import (
     ssh_keys,
     webhooks,
 )
+from pulumi_hosting.emulator.webhooks import Outbound
+from pulumi_hosting.emulator.wire import Answer
 
-Handler = Callable[[Call], Any]
+Handler = Callable[[Call], Answer | Outbound]
 
 
 def _functions(module: ModuleType) -> dict[str, Handler]:

@@ -6,9 +6,8 @@ from typing import Any
 from pulumi_hosting.emulator import catalog, dialects, ledger, machines, money, views
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.validation import invalid_period
-from pulumi_hosting.emulator.wire import Answer, Refusal, invalid
+from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, stamp
 from pulumi_hosting.emulator.wire import money as text
-from pulumi_hosting.emulator.wire import stamp
 from pulumi_hosting.emulator.world import Invoice, Order, Server, Tariff
 
 _LIVING = ("active", "stopped", "suspended", "pending_cancel")

@@ -25,9 +25,9 @@ def create_ssh_key(call: Call) -> Answer:
     if not raw.startswith(len(type).to_bytes(4, "big") + type.encode()):
         raise invalid(public_key="invalid")
     fingerprint = "SHA256:" + base64.b64encode(sha256(raw).digest()).decode().rstrip("=")
-    if call.world.service.readings["duplicate_ssh_key"] == "conflict":
-        if any(row.fingerprint == fingerprint for row in call.world.of(SshKey, call.account.id).values()):
-            raise Refusal("conflict", "this public key is on the account already")
+    known = any(row.fingerprint == fingerprint for row in call.world.of(SshKey, call.account.id).values())
+    if known and call.world.service.readings["duplicate_ssh_key"] == "conflict":
+        raise Refusal("conflict", "this public key is on the account already")
     key = call.world.make(
         SshKey,
         id=9_000_000_000 + call.world.count("id:fake") if call.fake else None,

@@ -1,0 +1,59 @@
+"""The in-process skin: an ``httpx`` transport over the same core, without a socket.
+
+A dropped connection is ``httpx.RemoteProtocolError``, a truncated body too; a delay is slept by the function handed in.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from urllib.parse import unquote
+
+import httpx
+
+from pulumi_hosting.emulator import control
+from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.wire import Request
+
+
+class _Short(httpx.SyncByteStream):
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield self._content
+        raise httpx.RemoteProtocolError("peer closed connection without sending complete message body")
+
+
+class Transport(httpx.BaseTransport):
+    """``httpx.Client(transport=Transport(core), base_url="http://emulator/v1")``."""
+
+    def __init__(self, core: Core, *, client: str = "127.0.0.1", sleep: Callable[[float], None] = time.sleep) -> None:
+        self._core = core
+        self._client = client
+        self._sleep = sleep
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        path, _, query = request.url.raw_path.decode("ascii").partition("?")
+        path = unquote(path)
+        if path.startswith("/_control"):
+            status, view = control.handle(self._core, request.method, path.removeprefix("/_control"), query, request.read())
+            return httpx.Response(status, json=view, request=request)
+        answer = self._core.handle(
+            Request(
+                method=request.method,
+                path=path.removeprefix("/v1"),
+                query=query,
+                headers={name.lower(): value for name, value in request.headers.items()},
+                body=request.read(),
+                client=self._client,
+            )
+        )
+        try:
+            if answer.delay:
+                self._sleep(answer.delay)
+        finally:
+            self._core.finish(answer)
+        if answer.drop:
+            raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
+        if answer.truncate is not None and answer.truncate < len(answer.content):
+            return httpx.Response(answer.status, headers=answer.headers, stream=_Short(answer.content[: answer.truncate]), request=request)
+        return httpx.Response(answer.status, headers=answer.headers, content=answer.content, request=request)

@@ -1,0 +1,105 @@
+"""The dynamic providers, asked as the SDK's provider process asks them, without an engine."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pulumi.dynamic import Config, ConfigureRequest
+from pulumi.output import Unknown
+
+from pulumi_hosting.provider import adapter, dynamic
+from pulumi_hosting.provider.session import Session
+
+PROPS: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web", "__identity": "pulumi:t/dev/server/web", "__provider": "x"}
+
+
+@pytest.fixture
+def provider(emulator: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dynamic.ServerProvider]:
+    monkeypatch.setenv("HOSTING_API_KEY", emulator.live_key)
+    monkeypatch.setenv("HOSTING_BASE_URL", emulator.base_url)
+    monkeypatch.setattr("sys.tracebacklimit", 0, raising=False)
+    session = Session()
+    monkeypatch.setattr(dynamic, "SESSION", session)
+    monkeypatch.setattr(adapter, "SESSION", session)
+    monkeypatch.setattr(dynamic._Provider, "_adapter", property(lambda self: adapter.Adapter(dynamic.NOUNS[self.kind], session)))
+    made = dynamic.ServerProvider()
+    made.configure(ConfigureRequest(Config({}, "t")))
+    yield made
+    session.client.close()
+
+
+def test_the_life_of_a_server(provider: dynamic.ServerProvider) -> None:
+    checked = provider.check({}, PROPS)
+    assert checked.failures == []
+    assert checked.inputs["tariffId"] == 1
+    made = provider.create(checked.inputs)
+    assert made.id.isdigit()
+    assert isinstance(made.outs["rootPassword"], str)
+    assert made.outs["__managed"] == ["name", "os", "tariff_id"]
+    assert not provider.diff(made.id, made.outs, checked.inputs).changes
+    renamed = provider.check(checked.inputs, {**PROPS, "name": "www"}).inputs
+    found = provider.diff(made.id, made.outs, renamed)
+    assert found.changes
+    assert found.replaces == []
+    outs = provider.update(made.id, made.outs, renamed).outs
+    assert outs["name"] == "www"
+    assert outs["rootPassword"] == made.outs["rootPassword"]
+    seen = provider.read(made.id, outs)
+    assert seen.id == made.id
+    assert seen.inputs == {"name": "www", "os": "debian-12", "tariffId": 1, "__identity": "pulumi:t/dev/server/web"}
+    provider.delete(made.id, outs)
+    gone = provider.read(made.id, outs)
+    assert (gone.id, gone.outs) == ("", {})
+    provider.delete(made.id, outs)
+
+
+def test_a_lookup_of_what_is_not_there_fails(provider: dynamic.ServerProvider) -> None:
+    with pytest.raises(dynamic.Failed, match="there is no server with id 4242"):
+        provider.read("4242", {})
+
+
+def test_a_lookup_reads_with_the_id_alone(provider: dynamic.ServerProvider) -> None:
+    made = provider.create(provider.check({}, PROPS).inputs)
+    seen = provider.read(made.id, {})
+    assert seen.outs is not None
+    assert seen.outs["os"] == "debian-12"
+
+
+def test_a_renamed_declaration_keeps_the_identity_of_its_object(provider: dynamic.ServerProvider) -> None:
+    inputs = provider.check({"__identity": "old"}, {**PROPS, "__identity": "new"}).inputs
+    assert inputs["__identity"] == "old"
+
+
+def test_unknown_values_are_handed_on_and_may_replace(provider: dynamic.ServerProvider) -> None:
+    later = Unknown()
+    checked = provider.check({}, {**PROPS, "sshKeyIds": [later]})
+    assert checked.failures == []
+    assert checked.inputs["sshKeyIds"] == [later]
+    made = provider.create(provider.check({}, {**PROPS, "sshKeyIds": []}).inputs)
+    assert provider.diff(made.id, made.outs, checked.inputs).replaces == ["sshKeyIds"]
+
+
+def test_a_failure_names_its_field_in_the_reason_and_not_as_a_property(provider: dynamic.ServerProvider) -> None:
+    (failure,) = provider.check({}, {**PROPS, "password": "cAnary"}).failures
+    assert failure.property == ""
+    assert failure.reason.startswith("password: ")
+    assert "cAnary" not in failure.reason
+
+
+def test_a_defect_is_told_without_values(provider: dynamic.ServerProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        secret = "cAnary"
+        raise KeyError(secret)
+
+    monkeypatch.setattr(adapter.Adapter, "delete", broken)
+    with pytest.raises(dynamic.Failed, match="defect of pulumi-hosting") as failed:
+        provider.delete("1", PROPS)
+    assert "cAnary" not in str(failed.value)
+    assert failed.value.__cause__ is None
+
+
+def test_the_environment_comes_before_the_configuration(emulator: Any) -> None:
+    session = Session()
+    session.configure({"apiKey": "vk_live_ofTheStackConfiguration", "baseUrl": emulator.base_url}, {"HOSTING_API_KEY": emulator.live_key})
+    assert session.client.me().livemode is True
+    session.client.close()

@@ -1,0 +1,39 @@
+"""Names and values between Pulumi's wire and a noun."""
+
+from typing import Any
+
+import pytest
+from pulumi.output import Unknown
+
+from pulumi_hosting.provider.values import camel, from_pulumi, is_unknown, snake, to_pulumi
+from pulumi_hosting.resources import NOUNS
+
+
+def test_every_field_of_every_noun_survives_both_spellings() -> None:
+    for noun in NOUNS.values():
+        for name in (*noun.Inputs.model_fields, *noun.State.model_fields):
+            assert snake(camel(name)) == name
+
+
+@pytest.mark.parametrize(
+    ("inside", "wire"), [("tariff_id", "tariffId"), ("os", "os"), ("__managed", "__managed"), ("ssh_key_ids", "sshKeyIds")]
+)
+def test_spellings(inside: str, wire: str) -> None:
+    assert camel(inside) == wire
+    assert snake(wire) == inside
+
+
+@pytest.mark.parametrize("value", [Unknown(), [Unknown()], {"a": [1, {"b": Unknown()}]}, ("x", Unknown())])
+def test_an_unknown_is_seen_at_any_depth(value: Any) -> None:
+    assert is_unknown(value)
+    assert from_pulumi({"sshKeyIds": value, "os": "debian-12"}) == ({"os": "debian-12"}, frozenset({"ssh_key_ids"}))
+
+
+@pytest.mark.parametrize("value", [None, 1.0, "x", [1, [2]], {"a": {}}])
+def test_what_is_known_is_known(value: Any) -> None:
+    assert not is_unknown(value)
+
+
+def test_our_own_keys_and_nulls_stay_outside() -> None:
+    assert from_pulumi({"__identity": "x", "__provider": "y", "waitTimeout": 5.0, "notes": None, "os": "d"}) == ({"os": "d"}, frozenset())
+    assert to_pulumi({"notes": None, "id": "4", "tariff_id": 1}, ("id",)) == {"tariffId": 1}

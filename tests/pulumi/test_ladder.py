@@ -1,0 +1,218 @@
+"""The ladder every noun climbs: preview, create, unchanged, update, replace, drift, gone, destroy — on every engine, in both dialects."""
+
+import pytest
+
+from tests.pulumi.conftest import OTHER_KEY, PUBLIC_KEY, Program
+
+BASE = f"""
+key = SshKey("me", public_key="{PUBLIC_KEY}")
+web = Server("web", tariff_id=1, os="debian-12", ssh_key_ids=[key.id], notes="one", auto_renew=True)
+pulumi.export("ip", web.ip)
+"""
+
+
+def test_server_and_key_live_their_whole_lives(program: Program, dialect: str) -> None:
+    program.write(BASE)
+
+    looked = program.stack.preview()
+    assert looked.exit_code == 0, looked.output
+    assert looked.changed == {"create": 3}
+    assert program.objects("servers") == []
+
+    made = program.stack.up()
+    assert made.exit_code == 0, made.output
+    assert made.changed == {"create": 3}
+    (server,) = program.living
+    assert program.stack.outputs()["ip"] == (server.get("primary_ip") or server.get("ip"))
+    assert program.charges() == 1
+
+    again = program.stack.up("--expect-no-changes")
+    assert again.exit_code == 0, again.output
+    assert again.changes == {"same": 3}
+
+    program.write(BASE.replace('notes="one"', 'notes="two", name="www"').replace("auto_renew=True", "auto_renew=False"))
+    updated = program.stack.up()
+    assert updated.changed == {"update": 1}, updated.output
+    (server,) = program.living
+    assert server["name"] == "www"
+    assert server["notes"].startswith("two")
+    assert program.stack.up("--expect-no-changes").exit_code == 0
+    assert program.charges() == 1
+
+    destroyed = program.stack.destroy()
+    assert destroyed.exit_code == 0, destroyed.output
+    assert program.living == []
+    assert program.objects("ssh_keys") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ('os="debian-12"', 'os="ubuntu-24.04"', "os"),
+        ("tariff_id=1", "tariff_id=2", "tariffId"),
+        ("ssh_key_ids=[key.id]", "ssh_key_ids=[]", "sshKeyIds"),
+        ('notes="one"', 'notes="one", password="Abcdefg1"', None),
+    ],
+)
+def test_what_cannot_change_in_place_is_shown_as_a_replacement_and_replaced_once(
+    program: Program, old: str, new: str, field: str | None
+) -> None:
+    program.write(BASE)
+    assert program.stack.up().exit_code == 0
+    (before,) = program.living
+    program.write(BASE.replace(old, new))
+    looked = program.stack.preview()
+    if field is None:  # a first password cannot be compared with anything: the server stays
+        assert not looked.changed, looked.output
+        return
+    assert looked.changed == {"replace": 1}, looked.output
+    done = program.stack.up()
+    assert done.exit_code == 0, done.output
+    (after,) = program.living
+    assert after["id"] != before["id"]
+    assert program.stack.up("--expect-no-changes").exit_code == 0
+
+
+def test_a_changed_password_replaces_the_server(program: Program) -> None:
+    program.write(BASE.replace('notes="one"', 'password="Abcdefg1"'))
+    assert program.stack.up().exit_code == 0
+    program.write(BASE.replace('notes="one"', 'password="Abcdefg2"'))
+    done = program.stack.up()
+    assert done.changed == {"replace": 1}, done.output
+    assert len(program.living) == 1
+    assert program.stack.up("--expect-no-changes").exit_code == 0
+
+
+def test_replacing_a_key_deletes_the_old_one_first(program: Program) -> None:
+    program.write(f'SshKey("me", public_key="{PUBLIC_KEY}")')
+    assert program.stack.up().exit_code == 0
+    program.write(f'SshKey("me", name="laptop", public_key="{PUBLIC_KEY}")')
+    assert program.stack.up().exit_code == 0
+    assert [key["name"] for key in program.objects("ssh_keys")] == ["laptop"]
+    program.write(f'SshKey("me", name="laptop", public_key="{OTHER_KEY}")')
+    assert program.stack.up().exit_code == 0
+    assert [key["public_key"] for key in program.objects("ssh_keys")] == [OTHER_KEY]
+
+
+def test_a_key_that_is_on_the_account_is_found_and_not_doubled(program: Program) -> None:
+    program.write(f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")')
+    assert program.stack.up().exit_code == 0
+    program.write(f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")\nSshKey("two", name="me", public_key="{PUBLIC_KEY}")')
+    assert program.stack.up().exit_code == 0
+    assert len(program.objects("ssh_keys")) == 1
+
+
+@pytest.mark.parametrize(
+    ("patch", "field"),
+    [({"name": "renamed"}, "name"), ({"notes": "by hand"}, "notes"), ({"auto_renew": False}, "autoRenew"), ({"os": "ubuntu-24.04"}, "os")],
+)
+def test_drift_of_every_managed_field_is_found_and_repaired(program: Program, patch: dict[str, object], field: str) -> None:
+    program.write(BASE)
+    assert program.stack.up().exit_code == 0
+    (server,) = program.living
+    program.control("PATCH", f"/servers/{server['id']}", patch)
+    found = program.stack.refresh("--preview-only", "--expect-no-changes")
+    assert found.exit_code == 7, found.output
+    drifted = [step for step in found.steps if step.op not in ("same", "refresh")]
+    assert [step.name for step in drifted] == ["web"], found.output
+    assert program.stack.up("--refresh").exit_code == 0
+    calm = program.stack.refresh("--preview-only", "--expect-no-changes")
+    assert calm.exit_code == 0, calm.output
+
+
+def test_what_is_not_declared_is_no_drift(program: Program) -> None:
+    program.write('Server("web", tariff_id=1, os="debian-12")')
+    assert program.stack.up().exit_code == 0
+    (server,) = program.living
+    program.control("PATCH", f"/servers/{server['id']}", {"notes": "by hand", "auto_renew": not server.get("auto_renew", False)})
+    assert program.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 0
+    assert program.stack.refresh().exit_code == 0
+    program.control("PATCH", f"/servers/{server['id']}", {"notes": "by another hand"})
+    assert program.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 0
+    assert program.stack.up("--expect-no-changes").exit_code == 0
+
+
+@pytest.mark.parametrize("reading", ["gone", "listed"])
+def test_gone_is_gone_and_made_again(program: Program, reading: str) -> None:
+    program.control("PATCH", "/service", {"readings": {"deleted_servers": reading}})
+    program.write(BASE)
+    assert program.stack.up().exit_code == 0
+    (server,) = program.living
+    program.control("DELETE", f"/servers/{server['id']}")
+    (key,) = program.objects("ssh_keys")
+    program.control("DELETE", f"/ssh-keys/{key['id']}")
+    assert program.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 7
+    assert program.stack.up("--refresh").exit_code == 0
+    assert len(program.living) == 1
+    assert program.living[0]["id"] != server["id"]
+    assert len(program.objects("ssh_keys")) == 1
+
+
+def test_a_failing_read_never_drops_a_server(program: Program) -> None:
+    program.write(BASE)
+    assert program.stack.up().exit_code == 0
+    program.control(
+        "POST", "/faults", {"method": "GET", "path": "^/servers/", "times": 50, "action": {"status": 500, "code": "server_error"}}
+    )
+    assert program.stack.refresh().exit_code == 1
+    program.control("DELETE", "/faults")
+    assert program.stack.up("--expect-no-changes").exit_code == 0
+    assert program.charges() == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ('tariff_id=1, os="debian-12", name="no spaces"', "name:"),
+        ('tariff_id=0, os="debian-12"', "tariffId:"),
+        ('tariff_id=1, os=""', "os:"),
+        ('tariff_id=1, os="debian-12", months=2', "months:"),
+        ('tariff_id=1, os="debian-12", months=1, hours=1', "hours:"),
+        ('tariff_id=1, os="debian-12", ssh_key_ids=["x"]', "sshKeyIds:"),
+        ('tariff_id=1, os="debian-12", wait_timeout=-1', "waitTimeout:"),
+        ('tariff_id=1, os="debian-12", password="cAnary"', "password:"),
+    ],
+)
+def test_bad_input_is_refused_in_the_preview_by_name(program: Program, arguments: str, named: str) -> None:
+    program.write(f'Server("web", {arguments})')
+    looked = program.stack.preview()
+    assert looked.exit_code == 1
+    assert named in looked.output
+    assert "cAnary" not in looked.output
+    assert "Traceback" not in looked.output
+
+
+def test_a_refusal_is_one_line_that_says_what_to_do(program: Program) -> None:
+    program.control("PATCH", "/account", {"balance": "0.01"})
+    program.write('Server("web", tariff_id=1, os="debian-12")')
+    failed = program.stack.up()
+    assert failed.exit_code == 1
+    assert "top up the balance" in failed.output
+    assert "402 insufficient_funds" in failed.output
+    assert "Traceback" not in failed.output.replace("KeyboardInterrupt", "")
+    assert program.living == []
+
+
+def test_a_key_that_does_not_work_is_one_line_without_the_key(program: Program) -> None:
+    program.write(BASE)
+    program.stack.environ["HOSTING_API_KEY"] = "vk_live_cAnaryCanaryCanaryCanary1234"
+    failed = program.stack.up()
+    assert failed.exit_code == 1
+    assert "invalid_token" in failed.output
+    assert "cAnaryCanary" not in failed.output
+
+
+def test_a_hundred_servers_of_one_class_are_one_short_reference_each() -> None:
+    from pulumi.dynamic.dynamic import serialize_provider
+
+    from pulumi_hosting.provider.dynamic import ServerProvider, SshKeyProvider
+
+    # Frozen: users' states hold these texts, and an engine that finds another one updates every resource.
+    assert (
+        serialize_provider(ServerProvider())
+        == "gASVOQAAAAAAAACMH3B1bHVtaV9ob3N0aW5nLnByb3ZpZGVyLmR5bmFtaWOUjA5TZXJ2ZXJQcm92aWRlcpSTlCmBlC4="
+    )
+    assert (
+        serialize_provider(SshKeyProvider())
+        == "gASVOQAAAAAAAACMH3B1bHVtaV9ob3N0aW5nLnByb3ZpZGVyLmR5bmFtaWOUjA5Tc2hLZXlQcm92aWRlcpSTlCmBlC4="
+    )

@@ -1,0 +1,127 @@
+"""A declaration of a server against an emulator whose time stands still, and processes that die where a test says."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.emulator import running
+from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.resources import engine
+from pulumi_hosting.resources.base import Clock, Context
+from pulumi_hosting.resources.claims import Claims
+from pulumi_hosting.resources.server import SERVER, ServerState
+
+GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
+
+
+class Killed(BaseException):
+    """The process died here; nothing of it may catch this."""
+
+
+@dataclass
+class Dying(httpx.BaseTransport):
+    """Real HTTP; dies at exchange ``at``, before it is sent or after it was processed."""
+
+    at: int | None = None
+    after: bool = True
+    sent: list[str] = field(default_factory=list)
+    inner: httpx.HTTPTransport = field(default_factory=httpx.HTTPTransport)
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        number = len(self.sent)
+        self.sent.append(f"{request.method} {request.url.path}")
+        if number == self.at and not self.after:
+            raise Killed
+        response = self.inner.handle_request(request)
+        if number == self.at:
+            response.read()
+            response.close()
+            raise Killed
+        return response
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+@dataclass
+class EmulatorClock(Clock):
+    """Sleeping moves the emulator's time, so that nothing is waited for."""
+
+    control: Control
+    now: float = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.control("POST", "/clock", {"advance": seconds})
+
+
+@dataclass
+class House:
+    """An account and the means to declare things on it, each time as a new process that remembers nothing."""
+
+    emulator: Any
+    control: Control
+    told: list[str] = field(default_factory=list)
+    transports: list[Dying] = field(default_factory=list)
+
+    def context(
+        self, *, identity: str = "pulumi:t/dev/server/web-1", owned: frozenset[str] = frozenset(), key: str | None = None, **more: Any
+    ) -> Context:
+        transport = more.pop("transport", None) or Dying()
+        self.transports.append(transport)
+        client = Client(key or self.emulator.live_key, self.emulator.base_url, transport=transport, sleep=lambda seconds: None)
+        return Context(
+            client=client,
+            identity=identity,
+            owned=owned,
+            claims=Claims(),
+            clock=EmulatorClock(self.control),
+            tell=self.told.append,
+            warn=self.told.append,
+            **more,
+        )
+
+    def order(self, inputs: dict[str, Any] | None = None, **context: Any) -> ServerState:
+        checked = engine.check(SERVER, inputs or GOOD)
+        assert not checked.failures
+        state: ServerState = engine.create(self.context(**context), SERVER, checked.inputs)
+        return state
+
+    def arm(self, action: dict[str, Any], path: str = "^/servers$", method: str = "POST", **more: Any) -> None:
+        self.control("POST", "/faults", {"method": method, "path": path, "action": action, **more})
+
+    def read_as(self, **readings: Any) -> None:
+        self.control("PATCH", "/service", {"readings": readings})
+
+    @property
+    def living(self) -> list[dict[str, Any]]:
+        return [server for server in self.control("GET", "/objects")["servers"] if server["status"] not in ("cancelled", "terminated")]
+
+    @property
+    def charges(self) -> int:
+        """Purchases of servers that were not returned."""
+        rows = [
+            row
+            for row in self.control.ledger()
+            if row["operation"] in ("create_server", "order", "refund", "delete_server") or row["type"] in ("payment", "refund")
+        ]
+        return sum(1 if row["direction"] == "debit" else -1 for row in rows if row["type"] in ("payment", "refund"))
+
+
+@pytest.fixture
+def house() -> Iterator[House]:
+    with running(clock="manual", provisioning_delay=30) as emulator:
+        made = House(emulator, Control(emulator.control_url))
+        yield made
+        for transport in made.transports:
+            transport.close()
+
+
+Declare = Callable[..., ServerState]

@@ -6,6 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export LC_ALL := C.UTF-8
+export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint fmt bench docs lock clean
@@ -45,7 +46,7 @@ lint-versions: $(READY)
 	$(BIN)/python tools/versions.py
 
 lint-ansible: $(READY)
-	$(BIN)/ansible-lint --offline
+	$(BIN)/ansible-lint
 
 fmt: $(READY)  ## format, and mend what can be mended by itself
 	@$(BIN)/ruff check --fix

@@ -314,10 +314,12 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if state.id.startswith(ORDER_PREFIX):
             state = self._kept(self._await(context, state), inputs)
             context.claims.add(context.identity, state.id)
-        if state.root_password is None and inputs.adopt_id is None and not inputs.ssh_key_ids:
+        unkept = state.root_password is None or (context.name_is_identity and inputs.password is None)
+        if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
             context.warn(
-                f"server {state.id}: its generated root password was not shown to this run (slow order or interrupted run). "
-                "Next: declare a password or SSH keys, or reset the password"
+                f"server {state.id}: its generated root password "
+                + ("is not returned, since nothing here may keep it" if state.root_password else "was not shown to this run")
+                + ". Next: declare a password or SSH keys when ordering, or reset the password"
             )
         late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
         wishes = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}

@@ -53,10 +53,10 @@ class Task(AnsibleModule):
 # --- the two kinds of modules ------------------------------------------------------------------------------------------------
 
 
-def run_noun(kind: str, options: Mapping[str, Any], *, clears: Collection[str] = (), **rules: Any) -> NoReturn:
-    """A module that brings one ``kind`` of the core to its ``state``. ``clears``: options that an explicit null empties."""
+def run_noun(kind: str, options: Mapping[str, Any], *, clears: Mapping[str, Any] | None = None, **rules: Any) -> NoReturn:
+    """A module that brings one ``kind`` of the core to its ``state``. ``clears``: what an explicit null of an option stands for."""
     task = Task(argument_spec={**CLIENT_OPTIONS, **NOUN_OPTIONS, **options}, supports_check_mode=True, **rules)
-    _conduct(task, lambda: _bring(task, kind, clears))
+    _conduct(task, lambda: _bring(task, kind, clears or {}))
 
 
 def run_info(kind: str, result: str, options: Mapping[str, Any], **rules: Any) -> NoReturn:
@@ -65,7 +65,7 @@ def run_info(kind: str, result: str, options: Mapping[str, Any], **rules: Any) -
     _conduct(task, lambda: _look(task, kind, result, options))
 
 
-def _bring(task: Task, kind: str, clears: Collection[str]) -> dict[str, Any]:
+def _bring(task: Task, kind: str, clears: Mapping[str, Any]) -> dict[str, Any]:
     from pulumi_hosting.api.errors import InvalidInput
     from pulumi_hosting.resources import NOUNS, engine
 
@@ -99,13 +99,11 @@ def _look(task: Task, kind: str, result: str, options: Collection[str]) -> dict[
     return {"changed": False, result: [shape(noun, state.shown()) for state in states]}
 
 
-def _mentioned(task: Task, noun: Noun[Any, Any], clears: Collection[str]) -> dict[str, Any]:
+def _mentioned(task: Task, noun: Noun[Any, Any], clears: Mapping[str, Any]) -> dict[str, Any]:
     """The inputs that the task wrote. A null is a wish only where it empties something; elsewhere it is how templates leave a thing out."""
-    return {
-        name: task.params[name]
-        for name in noun.Inputs.model_fields
-        if name in task.written and (task.params[name] is not None or name in clears)
-    }
+    wishes = {name: task.params[name] for name in noun.Inputs.model_fields if name in task.written}
+    nulls = {name: clears[name] for name, value in wishes.items() if value is None and name in clears}
+    return {name: value for name, value in wishes.items() if value is not None} | nulls
 
 
 def _context(task: Task, what: str) -> Context:
@@ -157,15 +155,9 @@ def diff(noun: Noun[Any, Any], given: Mapping[str, Any], outcome: Outcome) -> di
 
 def _hide(task: Task, outcome: Outcome) -> None:
     """Have Ansible mask whatever secret came back, should it ever reach a result or a message."""
-    if outcome.state is None:
-        return
-    secrets = {name: value for name, value in outcome.state.values().items() if name in outcome.state.secret_fields() and value}
-    task.no_log_values.update(secrets.values())
-    if outcome.action == "created" and "root_password" in secrets and task.params.get("password") is None:
-        task.warn(
-            "The service generated a root password, which is never returned: results are kept and printed. "
-            "Give password or ssh_key_ids when ordering, or reset the password in the web cabinet"
-        )
+    if outcome.state is not None:
+        values, secret = outcome.state.values(), outcome.state.secret_fields()
+        task.no_log_values.update(value for name, value in values.items() if name in secret and value)
 
 
 # --- errors ------------------------------------------------------------------------------------------------------------------
@@ -225,7 +217,8 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _failure(error: Any) -> dict[str, Any]:
     """An error of the core as facts. Where the service did not speak, the code is the kind of stop, in snake case."""
-    code = getattr(error, "code", None) or re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+    code = getattr(error, "code", None) or {"noun_error": "refused"}.get(kind, kind)
     return _refusal(
         str(error),
         code,

@@ -269,7 +269,7 @@ OPTIONS = {
 
 
 def main() -> None:
-    run_noun("server", OPTIONS, clears=("notes",), required_one_of=[("id", "name")], mutually_exclusive=[("months", "hours")])
+    run_noun("server", OPTIONS, clears={"notes": ""}, required_one_of=[("id", "name")], mutually_exclusive=[("months", "hours")])
 
 
 if __name__ == "__main__":

@@ -313,7 +313,7 @@ class Deployment:
                 self._refresh_all([state for state in self.resources if state.urn in self.targets])
                 if options.refresh_only or self.step_failed or self.cancelled:
                     return self._concluded()
-            elif marked and not options.refresh and options.mode == "update":
+            elif marked and not options.refresh:
                 self._refresh_all(marked)
                 if self.step_failed or self.cancelled:
                     return self._concluded()

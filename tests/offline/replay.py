@@ -132,7 +132,7 @@ class Toys:
             return {"exit": error.exit_code, "ops": [], "changes": None, "errors": [str(error).split("\n")[0]]}
         return {
             "exit": result.exit_code,
-            "ops": _operations(events),
+            "ops": _operations(events, looking=command == "refresh"),
             "changes": result.changes,
             "errors": [_message(error) for error in result.errors],
         }
@@ -170,7 +170,7 @@ def _order(resources: list[dict[str, Any]], calls: list[Recorded]) -> list[str]:
     for number, call in enumerate(calls):
         for item in resources:
             read = "id" in item.get("opts", {})
-            if (call["method"] == "Read" if read else call["method"] == "Check" and call["news"].get("name") == item["props"].get("name")):
+            if call["method"] == "Read" if read else call["method"] == "Check" and call["news"].get("name") == item["props"].get("name"):
                 first.setdefault(item["name"], number)
     return sorted(first, key=lambda name: first[name])
 
@@ -189,7 +189,16 @@ def _resource(item: dict[str, Any]) -> dict[str, Any]:
         "inputs": _opened(item.get("inputs", {})),
         "outputs": _opened(item.get("outputs", {})),
     }
-    for key in ("additionalSecretOutputs", "protect", "external", "retainOnDelete", "delete", "initErrors", "refreshBeforeUpdate", "customTimeouts"):
+    for key in (
+        "additionalSecretOutputs",
+        "protect",
+        "external",
+        "retainOnDelete",
+        "delete",
+        "initErrors",
+        "refreshBeforeUpdate",
+        "customTimeouts",
+    ):
         if item.get(key):
             result[key] = item[key]
     if item.get("dependencies"):
@@ -211,16 +220,19 @@ def _opened(value: Any) -> Any:
     return value
 
 
-def _operations(events: list[Event]) -> list[list[Any]]:
-    """What was announced; a vanished resource that a preview's refresh found counts as deleted."""
+def _operations(events: list[Event], *, looking: bool) -> list[list[Any]]:
+    """What was announced; a preview of a refresh shows what it found."""
     found = []
     for event in events:
         if "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
             found.append([metadata["op"], _name(metadata["urn"])] + ([metadata["diffs"]] if metadata.get("diffs") else []))
-        if event.get("resOutputsEvent", {}).get("planning") and event["resOutputsEvent"]["metadata"]["op"] == "delete":
-            gone = ["refresh", _name(event["resOutputsEvent"]["metadata"]["urn"])]
-            found = [["delete", item[1]] if item == gone else item for item in found]
+        if looking and event.get("resOutputsEvent", {}).get("planning"):
+            metadata = event["resOutputsEvent"]["metadata"]
+            diffs = [metadata["diffs"]] if metadata.get("diffs") else []
+            if metadata["op"] == "delete" or (metadata["op"] == "update" and diffs):
+                refreshed = ["refresh", _name(metadata["urn"])]
+                found = [[metadata["op"], item[1], *diffs] if item == refreshed else item for item in found]
     return found
 
 

@@ -20,12 +20,12 @@ from toykit import service
 
 def shown(properties: dict[str, Any]) -> dict[str, Any]:
     """Properties as they are recorded."""
-    return {
-        key: "<unknown>" if isinstance(value, Unknown) else value for key, value in properties.items() if not key.startswith("__")
-    }
+    return {key: "<unknown>" if isinstance(value, Unknown) else value for key, value in properties.items() if not key.startswith("__")}
 
 
 class ThingProvider(ResourceProvider):
+    serialize_as_secret_always = False
+
     def configure(self, req: ConfigureRequest) -> None:
         service.log("Configure", key=req.config.get("toy:apiKey"))
 

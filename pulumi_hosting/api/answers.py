@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
@@ -95,17 +96,31 @@ def _result(operation: Operation, answer: Answer, meta: Meta, redact: Redactor) 
         return _file(operation, answer, meta)
     if model is dict:
         return _open_object(operation, answer, meta)
+    parsed = _parsed(model, answer, redact)
+    if isinstance(parsed, _Damage):
+        _broken(operation, meta, parsed.what)
+    return parsed
+
+
+@dataclass(frozen=True, slots=True)
+class _Damage:
+    """What is wrong with an answer. Returned, not raised: the frames of an error must not hold the body, which may hold a password."""
+
+    what: str
+
+
+def _parsed(model: type[Response], answer: Answer, redact: Redactor) -> Response | _Damage:
     # 204, or 200 with nothing: fine where nothing is required of the answer, an absent field otherwise.
     body = answer.body if answer.body.strip() else b"{}"
     if has_odd_number(body):
-        _broken(operation, meta, "a number in it is not one that the API has")
+        return _Damage("a number in it is not one that the API has")
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
         places = _places(error, redact)
     if places[0].startswith("(whole answer)"):
-        _broken(operation, meta, f"it is {_kind(answer)}, not JSON of the expected shape")
-    _broken(operation, meta, "; ".join(places))
+        return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
+    return _Damage("; ".join(places))
 
 
 def _file(operation: Operation, answer: Answer, meta: Meta) -> File:
@@ -115,12 +130,18 @@ def _file(operation: Operation, answer: Answer, meta: Meta) -> File:
 
 
 def _open_object(operation: Operation, answer: Answer, meta: Meta) -> Document:
-    found: Any = None
-    with suppress(ValueError):  # said below, without the parser's error as context: it repeats the input
-        found = from_json(answer.body, allow_inf_nan=False)
-    if not isinstance(found, dict) or has_odd_number(answer.body):
+    found = _json(answer.body)
+    if found is None or has_odd_number(answer.body):
+        found = None
         _broken(operation, meta, f"it is {_kind(answer)}, not a JSON object")
     return Document(found)
+
+
+def _json(body: bytes) -> dict[str, Any] | None:
+    with suppress(ValueError):  # the parser's error repeats the input: it becomes nobody's context
+        found = from_json(body, allow_inf_nan=False)
+        return found if isinstance(found, dict) else None
+    return None
 
 
 def _kind(answer: Answer) -> str:
@@ -192,11 +213,7 @@ def refusal(operation: Operation, answer: Answer, request_id: str, redact: Redac
 
 
 def _envelope(body: bytes) -> Mapping[str, Any]:
-    try:
-        found = from_json(body, allow_inf_nan=False)
-    except ValueError:
-        return {}
-    error = found.get("error") if isinstance(found, dict) else None
+    error = (_json(body) or {}).get("error")
     return error if isinstance(error, dict) else {}
 
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from http.cookiejar import DefaultCookiePolicy
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from pulumi_hosting.api.errors import ConfigurationError, HostingError, InvalidResponse, TimedOut, TransportError
 from pulumi_hosting.api.operations import Operation
@@ -97,7 +97,10 @@ class Wire:
         )
         response = client.send(message, stream=True)
         try:
-            return Answer(response.status_code, response.headers, self._body(request.operation, response, stop_at))
+            body = self._body(request.operation, response, stop_at)
+            if isinstance(body, HostingError):
+                raise body
+            return Answer(response.status_code, response.headers, body)
         finally:
             response.close()
 
@@ -124,24 +127,26 @@ class Wire:
         client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
         return client
 
-    def _body(self, operation: Operation, response: "httpx.Response", stop_at: float) -> bytes:
+    def _body(self, operation: Operation, response: "httpx.Response", stop_at: float) -> bytes | HostingError:
+        """The whole body, or why there is none: returned, so that no frame of the error holds a part of the body."""
         parts: list[bytes] = []
         size = 0
         for part in _decoded(response):
             size += len(part)
             if size > MAX_ANSWER_BYTES:
-                raise InvalidResponse(
+                return InvalidResponse(
                     f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB; check the base URL",
                     operation=operation.id,
                     status=response.status_code,
                 )
             if self._clock() > stop_at:
-                self._time_out(operation)
+                return self._too_late(operation)
             parts.append(part)
         return b"".join(parts)
 
-    def _time_out(self, operation: Operation) -> NoReturn:
-        raise TimedOut(f"{operation.id}: no whole answer in time. {_next_step(operation.is_write)}", outcome_unknown=operation.is_write)
+    def _too_late(self, operation: Operation) -> TimedOut:
+        unknown = operation.is_write
+        return TimedOut(f"{operation.id}: no whole answer in time. {_next_step(unknown)}", outcome_unknown=unknown)
 
     def _failure(self, operation: Operation, error: Exception) -> HostingError:
         import httpx

@@ -1,6 +1,5 @@
 """Wait, or give up: every row of the decision as a table."""
 
-import random
 from typing import Any
 
 import pytest
@@ -8,6 +7,7 @@ import pytest
 from pulumi_hosting.api import errors
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.api.policy import Patience, Retry, Stop, backoff, decide, is_passing, may_repeat, parse_retry_after, pause
+from tests.api.support import dice
 
 READ, KEYED, NATURAL, NEVER = (BY_ID[name] for name in ("get_server", "create_server", "update_server", "power_server"))
 
@@ -48,7 +48,7 @@ FINAL: dict[str, errors.HostingError] = {
 
 
 def verdict(operation: Any, error: errors.HostingError, **changes: Any) -> Retry | Stop:
-    given = {"attempt": 1, "elapsed": 0.0, "patience": Patience(), "rng": random.Random(1), **changes}
+    given = {"attempt": 1, "elapsed": 0.0, "patience": Patience(), "rng": dice(1), **changes}
     return decide(operation, error, **given)
 
 
@@ -99,18 +99,18 @@ def test_failures_are_counted_and_the_deadline_bounds_everything(
 def test_the_backoff_doubles_from_half_a_second_to_eight_and_is_jittered() -> None:
     wholes = [0.5, 1, 2, 4, 8, 8, 8]
     for attempt, whole in enumerate(wholes, 1):
-        waits = [backoff(attempt, random.Random(seed)) for seed in range(50)]
+        waits = [backoff(attempt, dice(seed)) for seed in range(50)]
         assert whole / 2 <= min(waits) < max(waits) <= whole
-    assert backoff(10_000, random.Random(1)) <= 8
+    assert backoff(10_000, dice(1)) <= 8
 
 
 @pytest.mark.parametrize("asked", [None, 0.0])
 def test_without_a_time_to_wait_there_still_is_a_pause(asked: float | None) -> None:
-    assert pause(asked, 1, random.Random(3)) >= 0.25
+    assert pause(asked, 1, dice(3)) >= 0.25
 
 
 def test_what_the_service_asks_for_is_waited_and_a_little_more() -> None:
-    assert all(12 <= pause(12, 1, random.Random(seed)) <= 12.5 for seed in range(20))
+    assert all(12 <= pause(12, 1, dice(seed)) <= 12.5 for seed in range(20))
 
 
 NOW = 784_111_777.0  # Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110

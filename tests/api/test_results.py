@@ -141,7 +141,7 @@ SERVER = {"id": 1, "name": "a", "status": "active"}
 
 @pytest.mark.parametrize("number", ["", "-1", "many", "1.5", "9" * 12, "٣"])
 def test_odd_rate_limit_headers_are_nothing(number: str) -> None:
-    client, _ = scripted(httpx.Response(200, json=SERVER, headers={"X-RateLimit-Limit": number.encode()}))
+    client, _ = scripted(httpx.Response(200, json=SERVER, headers=[(b"X-RateLimit-Limit", number.encode())]))
     meta = client.servers.get(1).meta
     assert meta is not None
     assert meta.rate_limit is None

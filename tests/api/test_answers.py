@@ -1,0 +1,425 @@
+"""Reading answers: patient with growth, strict with damage, and never repeating somebody else's text unread."""
+
+import json
+import math
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from pulumi_hosting.api import errors
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.answers import has_odd_number
+from pulumi_hosting.api.operations import OPERATIONS
+from tests.api.support import KEY, answer, refusal, scripted
+from tests.api.test_retries import call
+
+
+def read(operation_id: str, body: Any, status: int = 200, **headers: str) -> Any:
+    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    client, _ = scripted(httpx.Response(status, content=content, headers={"Content-Type": "application/json", **headers}))
+    operation = next(row for row in OPERATIONS if row.id == operation_id)
+    return call(client, operation)
+
+
+# --- growth ------------------------------------------------------------------------------------------------------------------
+
+SERVER: dict[str, Any] = {"id": 1, "name": "a", "status": "active"}
+
+
+def test_unknown_fields_enum_values_and_statuses_survive() -> None:
+    server = read("get_server", SERVER | {"status": "hibernating", "colour": "blue", "flags": {"shiny": True}})
+    assert server.status == "hibernating"
+    assert server.model_extra == {"colour": "blue"}
+    assert server.flags.model_extra == {"shiny": True}
+    assert "blue" not in repr(server)
+
+
+def test_an_unknown_code_falls_back_to_its_status() -> None:
+    for status, kind in [
+        (400, errors.BadRequest),
+        (403, errors.Forbidden),
+        (409, errors.Conflict),
+        (418, errors.ApiError),
+        (507, errors.ServerError),
+    ]:
+        with pytest.raises(errors.ApiError) as caught:
+            read("update_server", {"error": {"code": "brand_new", "message": "hm", "request_id": "r"}}, status)
+        assert type(caught.value) is kind
+        assert caught.value.code == "brand_new"
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 203])
+def test_any_success_is_a_success(status: int) -> None:
+    assert read("add_server_ip", {"success": True, "server_id": 1, "charged": "1.00"}, status).charged == Decimal("1.00")
+
+
+def test_the_status_of_an_order_decides_its_type() -> None:
+    assert isinstance(read("create_server", {"server": SERVER, "charged": "5.00"}, 201), m.ServerCreated)
+    assert isinstance(read("create_server", {"invoice_id": 4, "status": "provisioning"}, 202), m.Order)
+
+
+@pytest.mark.parametrize("operation_id", ["revoke_api_key", "delete_server_ip", "delete_webhook", "delete_ssh_key"])
+@pytest.mark.parametrize(("status", "body"), [(204, b""), (200, b""), (200, b"{}"), (200, b'{"status": "deleted"}')])
+def test_answers_of_deletions_may_say_anything_or_nothing(operation_id: str, status: int, body: bytes) -> None:
+    found = read(operation_id, body, status)
+    assert found.meta.status == status
+
+
+def test_nothing_is_no_answer_where_something_is_required() -> None:
+    for status in (200, 204):
+        with pytest.raises(errors.InvalidResponse, match="id: Field required"):
+            read("get_server", b"", status)
+
+
+# --- both spellings ----------------------------------------------------------------------------------------------------------
+
+IP: dict[str, Any] = {"id": 3, "primary": True}
+SPELLINGS: list[tuple[str, Any, str, Any]] = [
+    # operation, answer, attribute, value
+    ("get_server", SERVER | {"ip": "192.0.2.1"}, "ip", "192.0.2.1"),
+    ("get_server", SERVER | {"primary_ip": "192.0.2.1"}, "ip", "192.0.2.1"),
+    ("get_server", SERVER | {"primary_ip": None, "ips": ["192.0.2.1"]}, "ip", "192.0.2.1"),
+    ("get_server", SERVER | {"primary_ip": "192.0.2.1", "ip": "192.0.2.9"}, "ip", "192.0.2.1"),
+    ("get_server", SERVER, "ip", None),
+    ("get_server", SERVER | {"location": "Frankfurt"}, "location", "Frankfurt"),
+    ("get_server", SERVER | {"location": {"id": 1, "code": "fra", "name": "Frankfurt"}}, "location", "Frankfurt"),
+    ("get_server", SERVER | {"os": "debian-12"}, "os", "debian-12"),
+    ("get_server", SERVER | {"os": {"slug": "debian-12", "name": "Debian"}}, "os", "debian-12"),
+    ("get_server", SERVER | {"resources": {"vcpu": 2}}, "resources.vcpu", 2),
+    ("get_server", SERVER | {"resources": {"cpu_cores": 2}}, "resources.vcpu", 2),
+    ("list_server_ips", {"data": [IP | {"ip": "192.0.2.1"}]}, "0.address", "192.0.2.1"),
+    ("list_server_ips", {"data": [IP | {"address": "2001:db8::1"}]}, "0.ip_version", 6),
+    ("list_server_ips", {"data": [IP | {"address": "192.0.2.1", "version": 4}]}, "0.ip_version", 4),
+    ("delete_server", {"status": "cancelled", "refund": "3.10"}, "refunded", Decimal("3.10")),
+    ("delete_server", {"status": "cancelled", "refund": {"amount": "3.10"}}, "refunded", Decimal("3.10")),
+    (
+        "delete_server",
+        {"status": "cancelled", "refund": None, "refund_quote": {"amount": "3.10", "refundable": True}},
+        "refunded",
+        Decimal("3.10"),
+    ),
+    ("delete_server", {"status": "cancelled"}, "refunded", None),
+    ("register_domain", {"status": "registered", "charged": "9.00", "domain": "example.com", "domain_id": 4}, "domain_id", 4),
+    ("register_domain", {"status": "registered", "charged": "9.00", "domain": "example.com", "domain_id": 4}, "domain_name", "example.com"),
+    ("register_domain", {"status": "pending", "charged": "9.00", "domain": "example.com", "domain_id": None}, "domain_id", None),
+    (
+        "register_domain",
+        {
+            "status": "registered",
+            "charged": "9.00",
+            "domain": {"id": 4, "name": "example.com", "status": "active", "auto_renew": False, "privacy": True},
+        },
+        "domain_id",
+        4,
+    ),
+    ("get_topup_info", {"currency": "EUR", "min": "1.00", "max": "9.00", "gateways": ["card"]}, "min", Decimal("1.00")),
+    (
+        "get_topup_info",
+        {"currency": "EUR", "min_amount": "1.00", "max_amount": "9.00", "gateways": [{"code": "card"}]},
+        "gateways",
+        ["card"],
+    ),
+    ("get_webhook_delivery", {"id": 1, "event_type": "ping", "status": "dead"}, "status", "dead"),
+    ("get_webhook_delivery", {"id": 1, "event_type": "ping", "dead": True}, "status", "dead"),
+    ("get_webhook_delivery", {"id": 1, "event_type": "ping", "delivered_at": "2026-01-01T00:00:00Z"}, "status", "delivered"),
+    ("get_webhook_delivery", {"id": 1, "event_type": "ping"}, "status", "pending"),
+]
+
+
+@pytest.mark.parametrize(("operation_id", "body", "attribute", "value"), SPELLINGS)
+def test_both_spellings_become_one_attribute(operation_id: str, body: Any, attribute: str, value: Any) -> None:
+    found = read(operation_id, body)
+    if operation_id == "list_server_ips":
+        found = found.data
+    for part in attribute.split("."):
+        found = found[int(part)] if part.isdigit() else getattr(found, part)
+    assert found == value
+
+
+# --- damage ------------------------------------------------------------------------------------------------------------------
+
+
+def least(model: Any) -> Any:
+    """The smallest JSON that the model takes, made from its schema."""
+    schema = model.model_json_schema(mode="validation")
+
+    def build(node: dict[str, Any]) -> Any:
+        if "$ref" in node:
+            return build(schema["$defs"][node["$ref"].rsplit("/", 1)[1]])
+        if "anyOf" in node:
+            return build(node["anyOf"][0])
+        if "pattern" in node:
+            return "1.00"
+        if node.get("format") == "date-time":
+            return "2026-01-01T00:00:00Z"
+        kind = node["type"]
+        if kind == "object":
+            return {name: build(node["properties"][name]) for name in node.get("required", ())}
+        if kind == "array":
+            return [build(node["items"])]
+        return {"integer": 1, "number": 1.5, "boolean": True, "string": "text"}[kind]
+
+    return build(schema)
+
+
+def required_places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    if isinstance(value, dict):
+        return [place for name in value for place in [(*path, name), *required_places(value[name], (*path, name))]]
+    if isinstance(value, list):
+        return [place for number, item in enumerate(value) for place in required_places(item, (*path, number))]
+    return []
+
+
+def without(value: Any, path: tuple[Any, ...]) -> Any:
+    copy = json.loads(json.dumps(value))
+    node = copy
+    for part in path[:-1]:
+        node = node[part]
+    del node[path[-1]]
+    return copy
+
+
+MODELLED = [
+    (operation, status, model)
+    for operation in OPERATIONS
+    for status, model in operation.responses.items()
+    if isinstance(model, type) and issubclass(model, BaseModel)
+]
+
+
+@pytest.mark.parametrize(("operation", "status", "model"), MODELLED, ids=lambda value: getattr(value, "id", None))
+def test_each_required_field_that_is_absent_is_named(operation: Any, status: int, model: Any) -> None:
+    whole = least(model)
+    assert read(operation.id, whole, status) is not None
+    for place in required_places(whole):
+        if place and isinstance(place[-1], str):
+            with pytest.raises(errors.InvalidResponse) as caught:
+                read(operation.id, without(whole, place), status)
+            assert caught.value.operation == operation.id
+            assert caught.value.status == status
+            assert f"{'.'.join(map(str, place))}: Field required" in str(caught.value)
+
+
+@pytest.mark.parametrize(("operation", "status", "model"), MODELLED, ids=lambda value: getattr(value, "id", None))
+def test_each_required_field_of_a_wrong_type_is_named_without_its_value(operation: Any, status: int, model: Any) -> None:
+    whole = least(model)
+    for place in required_places(whole):
+        for wrong in ({"canary": "value"}, [["canary"]], 77.5, None, True):
+            damaged = json.loads(json.dumps(whole))
+            node = damaged
+            for part in place[:-1]:
+                node = node[part]
+            if type(node[place[-1]]) in (type(wrong), float) or (isinstance(node[place[-1]], dict) and isinstance(wrong, dict)):
+                continue
+            if (place[-1], wrong) == ("data", {"canary": "value"}) and isinstance(node["data"], dict):
+                continue
+            node[place[-1]] = wrong
+            with pytest.raises(errors.InvalidResponse) as caught:
+                read(operation.id, damaged, status)
+            assert "canary" not in str(caught.value)
+            assert "77" not in str(caught.value).split("request")[0]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"<html>",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"{",
+        b'{"id": 1} trailing',
+        b"\xef\xbb\xbf{}",
+        b"\xff\xfe",
+        b'{"id": NaN, "name": "a", "status": "active"}',
+        b'{"id": 1, "name": "a", "status": "active", "unknown": NaN}',
+        b'{"id": 1, "name": "a", "status": "active", "unknown": [-Infinity]}',
+        b'{"id": 1, "name": "a", "status": "active", "unknown": 1' + b"0" * 400 + b"}",
+        b'{"id": 1' + b"0" * 400 + b', "name": "a", "status": "active"}',
+        b'{"id": 9223372036854775808, "name": "a", "status": "active"}',
+        b'{"id": 1.0, "name": "a", "status": "active"}',
+        b'{"id": true, "name": "a", "status": "active"}',
+        b'{"id": "1", "name": "a", "status": "active"}',
+        b'{"id": 1, "name": "a", "status": "active", "unknown": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"a":' * 50_000,
+        b'{"id": 1, "name": "a", "status": "active", "resources": {"ram_mb": 1' + b"0" * 30 + b"}}",
+        b'{"id": 1, "name": "a", "status": "active", "created_at": 1767225600}',
+        b'{"id": 1, "name": "a", "status": "active", "created_at": "1767225600"}',
+        b'{"id": 1, "name": "a", "status": "active", "created_at": ""}',
+    ],
+)
+def test_damaged_json_is_one_clear_error(body: bytes) -> None:
+    with pytest.raises(errors.InvalidResponse, match="get_server: the answer is not what the API document describes") as caught:
+        read("get_server", body)
+    assert caught.value.__context__ is None
+    assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("price", [1, 1.5, "1", "1.5", "1.00000", "1,00", "NaN", "1e5", " 1.00", "+1.00", None, "9" * 50 + ".00"])
+def test_money_is_a_decimal_text_or_an_error(price: Any) -> None:
+    with pytest.raises(errors.InvalidResponse, match="charged"):
+        read("renew_server", {"charged": price})
+
+
+@pytest.mark.parametrize("body", [b"{", b"[]", b"{}" + b" " * 10 + b"x", b'{"a": NaN}', b'{"a": 1' + b"0" * 400 + b"}", b"[" * 10_000])
+def test_an_open_object_is_an_object(body: bytes) -> None:
+    with pytest.raises(errors.InvalidResponse, match="not a JSON object"):
+        read("get_openapi", body)
+
+
+@pytest.mark.parametrize(("content", "kind"), [(b"{}", "application/json"), (b"<html>", "text/html"), (b"", "empty")])
+def test_a_file_is_a_pdf_or_an_error(content: bytes, kind: str) -> None:
+    client, _ = scripted(httpx.Response(200, content=content, headers={"Content-Type": kind}))
+    with pytest.raises(errors.InvalidResponse, match=f"it is {kind}, not a PDF file"):
+        client.invoices.pdf(1)
+
+
+def test_an_error_on_a_file_is_still_the_envelope() -> None:
+    client, _ = scripted(refusal(404, "not_found"))
+    with pytest.raises(errors.NotFound):
+        client.invoices.pdf(1)
+
+
+def test_long_digits_inside_a_text_are_only_text() -> None:
+    assert read("get_server", SERVER | {"notes": "7" * 60}).notes == "7" * 60
+    assert read("get_server", SERVER | {"notes": "NaN of Infinity"}).notes == "NaN of Infinity"
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+)
+
+
+@settings(max_examples=40)
+@given(JSON)
+def test_whatever_is_answered_is_a_result_or_a_typed_error(value: Any) -> None:
+    for operation_id in ("get_server", "list_servers", "get_balance", "get_openapi"):
+        with suppress(errors.HostingError):
+            read(operation_id, json.dumps(value).encode())
+
+
+@settings(max_examples=40)
+@given(JSON)
+def test_odd_numbers_are_found_wherever_they_are(value: Any) -> None:
+    def odd(node: Any) -> bool:
+        if isinstance(node, dict):
+            return any(odd(item) for item in node.values())
+        if isinstance(node, list):
+            return any(odd(item) for item in node)
+        if isinstance(node, float):
+            return not math.isfinite(node)
+        return isinstance(node, int) and len(str(node)) > 25
+
+    assert has_odd_number(json.dumps(value).encode()) == odd(value)
+
+
+# --- refusals ----------------------------------------------------------------------------------------------------------------
+
+
+def refused(status: int, body: Any, **headers: str) -> errors.ApiError:
+    with pytest.raises(errors.ApiError) as caught:
+        read("update_server", body, status, **headers)
+    return caught.value
+
+
+def test_what_a_refusal_carries() -> None:
+    details = {"required": "10.00", "balance": "3.50", "shortfall": "6.50", "currency": "EUR"}
+    client, _ = scripted(refusal(402, "insufficient_funds", "no money", details))
+    with pytest.raises(errors.InsufficientFunds) as caught:
+        client.servers.create(tariff_id=1, os="debian-12")
+    error = caught.value
+    assert (error.required, error.balance, error.shortfall, error.currency) == (Decimal("10.00"), Decimal("3.50"), Decimal("6.50"), "EUR")
+    assert (error.status, error.code, error.request_id, error.operation) == (402, "insufficient_funds", "srv-1", "create_server")
+    assert "6.50 EUR short" in str(error)
+
+    client, _ = scripted(refusal(403, "insufficient_scope", details={"required": ["servers:order"]}))
+    with pytest.raises(errors.InsufficientScope, match="servers:order") as scope:
+        client.servers.create(tariff_id=1, os="debian-12")
+    assert scope.value.required == ("servers:order",)
+
+
+@pytest.mark.parametrize(
+    "fields", [{"name": "invalid", "months": "invalid_period"}, [{"field": "name", "message": "invalid"}, {"field": "months", "code": "x"}]]
+)
+def test_both_shapes_of_field_errors_are_read(fields: Any) -> None:
+    error = refused(400, {"error": {"code": "validation_error", "message": "no", "request_id": "r", "details": {"fields": fields}}})
+    assert isinstance(error, errors.ValidationFailed)
+    assert set(error.fields) == {"name", "months"}
+
+
+@pytest.mark.parametrize("details", [None, "text", 5, [], {"fields": 5}, {"fields": ["x"]}, {"required": 5}])
+def test_odd_details_are_no_reason_to_fail(details: Any) -> None:
+    for code, status in (("validation_error", 400), ("insufficient_scope", 403), ("insufficient_funds", 402)):
+        error = refused(status, {"error": {"code": code, "message": None, "request_id": 5, "details": details}})
+        assert error.code == code
+        assert str(error)
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "x"}', b'{"error": {"code": 5}}', b'{"error": {"code": ""}}', b"{" * 300]
+)
+def test_an_answer_without_the_envelope_is_judged_by_its_status(body: bytes) -> None:
+    error = refused(401, body, **{"X-Request-ID": "gateway-7"})
+    assert isinstance(error, errors.Unauthorized)
+    assert error.code == "http_401"
+    assert error.request_id == "gateway-7"
+    assert "Bad Gateway" not in str(error)
+
+
+def test_other_peoples_texts_are_cleaned() -> None:
+    body = {"error": {"code": "conf\x1b[31mlict", "message": "line\nbreak \x1b[2J\u202e\x00end", "request_id": "r\x07q"}}
+    error = refused(409, body)
+    assert error.code == "conflict"
+    assert error.message == "line break end"
+    assert error.request_id == "rq"
+    error = refused(409, {"error": {"code": "conflict", "message": "m", "details": {"a\x1bb": ["\x1b[31mred", {"k": "\u202ex"}], "n": 5}}})
+    assert error.details == {"ab": ["red", {"k": "x"}], "n": 5}
+
+
+def test_our_own_secrets_are_cut_out_of_other_peoples_texts() -> None:
+    hidden = f"your key {KEY[:5]}\x00{KEY[5:]} and {KEY}"
+    body = {"error": {"code": "conflict", "message": hidden, "request_id": KEY, "details": {KEY: [KEY, f"x{KEY}x"]}}}
+    error = refused(409, body)
+    assert KEY not in f"{error} {error.message} {error.details} {error.request_id} {error!r}"
+    assert error.message == "your key ********** and **********"
+
+
+def test_a_secret_at_the_cut_of_a_long_text_does_not_survive_it() -> None:
+    error = refused(409, {"error": {"code": "conflict", "message": "x" * 990 + KEY, "request_id": "r"}})
+    assert KEY[:6] not in error.message
+    assert len(error.message) <= 1000
+
+
+@pytest.mark.parametrize(
+    ("location", "named"),
+    [
+        ("https://evil.example.org/v1", "evil.example.org"),
+        ("/elsewhere", "another place on the same host"),
+        ("", "another place on the same host"),
+        ("https://[", "an unreadable place"),
+    ],
+)
+def test_a_redirect_is_an_error_that_names_the_host(location: str, named: str) -> None:
+    client, script = scripted(httpx.Response(307, headers=[(b"Location", location.encode())]))
+    with pytest.raises(errors.RedirectRefused) as caught:
+        client.servers.get(1)
+    assert f"redirects to {named}" in str(caught.value)
+    assert not caught.value.outcome_unknown
+    assert len(script.requests) == 1
+    with pytest.raises(errors.RedirectRefused) as write:
+        client.servers.update(1, name="a")
+    assert write.value.outcome_unknown
+
+
+def test_a_place_that_the_service_named_is_cleaned_too() -> None:
+    found = answer(200, {"success": True, "server_id": 1, "charged": "1.00"})
+    assert found.status_code == 200
+    with pytest.raises(errors.InvalidResponse) as caught:
+        read("get_server", SERVER | {"billing": {"\x1b[31m": 1}})
+    assert "\x1b" not in str(caught.value)

@@ -1,0 +1,34 @@
+"""What ``import pulumi_hosting`` gives."""
+
+import subprocess
+import sys
+
+import pytest
+
+import pulumi_hosting
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.errors import HostingError
+
+
+def test_names_are_loaded_when_they_are_used() -> None:
+    code = (
+        "import sys, pulumi_hosting; assert 'Client' in dir(pulumi_hosting); "
+        "assert 'pulumi_hosting.api.client' not in sys.modules; pulumi_hosting.Client; "
+        "assert 'pulumi_hosting.api.client' in sys.modules; assert not {'httpx', 'tenacity', 'pulumi'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
+
+
+def test_the_names_are_those_of_their_homes() -> None:
+    assert pulumi_hosting.Client is Client
+    assert pulumi_hosting.HostingError is HostingError
+
+
+def test_every_error_a_caller_may_want_to_catch_is_at_hand() -> None:
+    for name in ("ApiError", "ConfigurationError", "InvalidInput", "InvalidResponse", "TransportError", "WebhookRejected", "WriteRefused"):
+        assert issubclass(getattr(pulumi_hosting, name), HostingError)
+
+
+def test_what_is_not_there_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="nothing_like_it"):
+        pulumi_hosting.nothing_like_it  # noqa: B018  # the access is what is tested

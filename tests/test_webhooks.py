@@ -1,0 +1,250 @@
+"""Deliveries that can be trusted, and every way in which one cannot."""
+
+import hashlib
+import hmac
+import json
+import traceback
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_hosting import webhooks
+from pulumi_hosting.api.errors import ConfigurationError, WebhookRejected
+from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.webhooks import parse, sign, verify, verify_signature
+
+SECRET = "whsec_canary1234567890"
+NOW = 1_767_225_600
+EVENT: dict[str, Any] = {
+    "id": "evt_1",
+    "type": "server.created",
+    "created_at": "2026-01-01T00:00:00Z",
+    "livemode": True,
+    "account_id": 7,
+    "api_version": "1",
+    "data": {"object": {"id": 1, "name": "web"}, "previous": None},
+    "resource": "/api/v1/servers/1",
+}
+BODY = json.dumps(EVENT).encode()
+HEADERS = sign(BODY, SECRET, NOW)
+
+
+def refused(body: bytes = BODY, headers: Mapping[str, str] = HEADERS, secret: Any = SECRET, now: float = NOW) -> str:
+    with pytest.raises(WebhookRejected) as caught:
+        verify(body, headers, secret, now=now)
+    assert caught.value.__context__ is None
+    assert SECRET not in "".join(traceback.format_exception(caught.value)).replace(f'"{SECRET}"', "")
+    return str(caught.value)
+
+
+def with_header(name: str, value: str) -> dict[str, str]:
+    return {**HEADERS, name: value}
+
+
+def signature(body: bytes = BODY, secret: str = SECRET, stamp: str = str(NOW)) -> str:
+    return hmac.new(secret.encode(), f"{stamp}.".encode() + body, hashlib.sha256).hexdigest()
+
+
+# --- what is trusted ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_signed_delivery_is_an_event() -> None:
+    event = verify(BODY, HEADERS, SECRET, now=NOW)
+    assert (event.id, event.type, event.account_id) == ("evt_1", "server.created", 7)
+    assert event.object == {"id": 1, "name": "web"}
+    assert event.previous is None
+    assert event == parse(BODY)
+
+
+def test_the_signature_is_the_one_the_document_describes() -> None:
+    assert {
+        "X-Webhook-Signature": f"v1={signature()}",
+        "X-Webhook-Timestamp": str(NOW),
+        "X-Webhook-Id": "evt_1",
+        "X-Webhook-Event": "server.created",
+    } == HEADERS
+
+
+def test_a_known_vector() -> None:
+    # Computed by another program: printf '1.{}' | openssl dgst -sha256 -hmac whsec_canary1234567890
+    known = {
+        "X-Webhook-Signature": "v1=e587bea586b9df4907b1f5fd1d3443dc29b726f9985ea1c29f66731abee006eb",
+        "X-Webhook-Timestamp": "1",
+    }
+    verify_signature(b"{}", known, SECRET, now=1)
+
+
+@pytest.mark.parametrize("secret", [SECRET, Secret(SECRET), [SECRET], ["whsec_old", Secret(SECRET)], (Secret(SECRET), "whsec_new")])
+def test_secrets_come_as_text_wrapped_or_several(secret: Any) -> None:
+    assert verify(BODY, HEADERS, secret, now=NOW).id == "evt_1"
+
+
+@pytest.mark.parametrize("spelling", [str.lower, str.upper, str.title])
+def test_header_names_are_read_in_any_case(spelling: Any) -> None:
+    assert verify(BODY, {spelling(name): value for name, value in HEADERS.items()}, SECRET, now=NOW).id == "evt_1"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "v1={good}",
+        "v1=0000,v1={good}",
+        "v1={good},v1=0000",
+        " v1={good} , v2=whatever",
+        "v0=whatever,v1={good}",
+        "nonsense,,=,v1={good}",
+    ],
+)
+def test_one_fitting_signature_among_several_is_enough(header: str) -> None:
+    verify(BODY, with_header("X-Webhook-Signature", header.format(good=signature())), SECRET, now=NOW)
+
+
+@pytest.mark.parametrize("off", [-300, -299.5, 0, 299.5, 300])
+def test_the_time_may_be_300_seconds_off(off: float) -> None:
+    verify(BODY, HEADERS, SECRET, now=NOW + off)
+
+
+def test_the_tolerance_can_be_chosen() -> None:
+    verify(BODY, HEADERS, SECRET, now=NOW + 900, tolerance=1000)
+    verify_signature(BODY, HEADERS, SECRET, now=NOW + 900, tolerance=1000)
+
+
+def test_without_a_time_it_is_now() -> None:
+    import time
+
+    stamped = sign(BODY, SECRET, int(time.time()))
+    assert verify(BODY, stamped, SECRET).id == "evt_1"
+    with pytest.raises(WebhookRejected, match="300 s away"):
+        verify(BODY, HEADERS, SECRET, now=NOW + 10_000_000)
+
+
+def test_the_event_header_may_be_absent() -> None:
+    verify(BODY, {name: value for name, value in HEADERS.items() if name != "X-Webhook-Event"}, SECRET, now=NOW)
+
+
+def test_previous_values_may_be_absent_null_or_there() -> None:
+    for data, previous in [({"object": {}}, None), ({"object": {}, "previous": None}, None), ({"previous": {"a": 1}}, {"a": 1})]:
+        event = parse(json.dumps(EVENT | {"data": data}).encode())
+        assert event.previous == previous
+        assert event.object == {}
+
+
+# --- what is not -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("off", [-301, 301, 1e9, -1e9, float("nan"), float("inf")])
+def test_a_delivery_from_another_time_is_refused(off: float) -> None:
+    assert "300 s away" in refused(now=NOW + off)
+
+
+@pytest.mark.parametrize(
+    "stamp", ["", " ", "now", "-1", "+1", "1.5", "1e9", "0x10", "1" * 13, "\u0661\u0662", f" {NOW}", f"{NOW}\n", "\u00b2", f"{NOW}, {NOW}"]
+)
+def test_an_odd_time_is_refused(stamp: str) -> None:
+    assert "X-Webhook-Timestamp" in refused(headers=with_header("X-Webhook-Timestamp", stamp))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "v1=",
+        "v1",
+        "{good}",
+        "v2={good}",
+        "V1={good}",
+        "v1={upper}",
+        "v1={good}0",
+        "v1 ={good}",
+        "v1=\u00e9{good}",
+        "v1=\u0661" * 3,
+        "v1=\ud800",
+        "sha256={good}",
+    ],
+)
+def test_a_signature_that_does_not_fit_is_refused(header: str) -> None:
+    good = signature()
+    assert "no signature" in refused(headers=with_header("X-Webhook-Signature", header.format(good=good, upper=good.upper())))
+
+
+def test_another_secret_another_body_or_another_time_does_not_fit() -> None:
+    assert "no signature" in refused(secret="whsec_other")
+    assert "no signature" in refused(secret=["whsec_other", Secret("whsec_third")])
+    assert "no signature" in refused(body=BODY.replace(b"web", b"wev"))
+    assert "no signature" in refused(body=BODY + b" ")
+    assert "no signature" in refused(headers=with_header("X-Webhook-Timestamp", str(NOW + 1)))
+
+
+@pytest.mark.parametrize("missing", ["X-Webhook-Signature", "X-Webhook-Timestamp", "X-Webhook-Id"])
+def test_every_header_but_one_is_needed(missing: str) -> None:
+    assert missing in refused(headers={name: value for name, value in HEADERS.items() if name != missing})
+
+
+@pytest.mark.parametrize("name", ["X-Webhook-Signature", "X-Webhook-Timestamp", "X-Webhook-Id"])
+def test_a_header_that_is_there_twice_is_refused(name: str) -> None:
+    assert "more than once" in refused(headers={**HEADERS, name.lower(): HEADERS[name]})
+
+
+def test_the_id_and_the_type_beside_the_body_must_be_those_in_it() -> None:
+    assert "X-Webhook-Id" in refused(headers=with_header("X-Webhook-Id", "evt_2"))
+    assert "X-Webhook-Event" in refused(headers=with_header("X-Webhook-Event", "server.terminated"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"null", b"[]", b"{}", b"not json", b"\xff", json.dumps(EVENT | {"id": 5}).encode(), json.dumps(EVENT | {"data": None}).encode()]
+    + [json.dumps(EVENT | {"extra": number}).encode() for number in (float("nan"), 10**400)],
+)
+def test_a_body_that_is_no_event_is_refused_though_it_is_signed(body: bytes) -> None:
+    stamped = {**HEADERS, "X-Webhook-Signature": f"v1={signature(body)}"}
+    verify_signature(body, stamped, SECRET, now=NOW)
+    assert "not an event" in refused(body=body, headers=stamped)
+    with pytest.raises(WebhookRejected):
+        sign(body, SECRET, NOW)
+
+
+def test_a_body_larger_than_any_event_is_refused_unread() -> None:
+    body = b" " * (webhooks.MAX_BODY_BYTES + 1)
+    assert "larger" in refused(body=body, headers=with_header("X-Webhook-Signature", f"v1={signature(body)}"))
+
+
+@pytest.mark.parametrize("secret", ["", "  ", Secret(""), [], [SECRET, ""], [Secret("")]])
+def test_an_empty_secret_is_refused_before_it_accepts_everything(secret: Any) -> None:
+    empty = {**HEADERS, "X-Webhook-Signature": f"v1={signature(secret='')}"}
+    with pytest.raises(ConfigurationError, match="secret is empty"):
+        verify(BODY, empty, secret, now=NOW)
+
+
+def test_a_text_is_no_raw_body() -> None:
+    with pytest.raises(ConfigurationError, match="raw bytes"):
+        verify(BODY.decode(), HEADERS, SECRET, now=NOW)  # type: ignore[arg-type]  # what a careless caller would do
+
+
+def test_a_secret_beyond_unicode_fits_nothing() -> None:
+    assert "no signature" in refused(secret="whsec_\ud800")
+
+
+@given(st.binary(), st.dictionaries(st.sampled_from([*HEADERS]), st.text()))
+def test_whatever_arrives_is_rejected_and_nothing_else_happens(body: bytes, headers: dict[str, str]) -> None:
+    with pytest.raises(WebhookRejected):
+        verify(body, headers, SECRET, now=NOW)
+
+
+def test_signatures_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared = []
+    real = hmac.compare_digest
+
+    def watched(one: bytes, other: bytes) -> bool:
+        assert isinstance(one, bytes)
+        assert isinstance(other, bytes)
+        compared.append(other)
+        return real(one, other)
+
+    monkeypatch.setattr(webhooks.hmac, "compare_digest", watched)  # type: ignore[attr-defined]  # the module that webhooks imported
+    good = signature()
+    verify(BODY, with_header("X-Webhook-Signature", f"v1={good},v1=00,v2=11"), [SECRET, "whsec_other"], now=NOW)
+    # All are compared, with every secret, the fitting one first or not.
+    assert compared == [good.encode(), b"00"] * 2

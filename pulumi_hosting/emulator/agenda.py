@@ -37,7 +37,7 @@ def finish_order(world: World, task: Task) -> None:
 
 def assign_address(world: World, task: Task) -> None:
     server = world.servers[task.object_id]
-    server.busy = None
+    server.busy, server.addresses_coming = None, server.addresses_coming - 1
     address = machines.new_address(world, server, task.due, price=world.tariffs[server.tariff_id].extra_ip_price)
     address.invoice_id = int(task.note) if task.note else None
     world.add(address)

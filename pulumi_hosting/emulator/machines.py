@@ -96,6 +96,7 @@ def end(world: World, server: Server, now: float, *, status: str = "cancelled") 
     """Remove the machine; the row stays and remembers that it is gone."""
     previous = server.status
     server.status, server.power, server.busy, server.password = status, "stopped", None, ""
+    server.addresses_coming = 0
     events.of_server(world, "server.terminated", server, now, previous={"status": previous})
     for address in list(world.of(Address, server.id).values()):
         world.remove(address)

@@ -99,14 +99,10 @@ def recurring(world: World, server: Server) -> Decimal:
     tariff, account = world.tariffs[server.tariff_id], world.accounts[server.account_id]
     addresses = sum((address.price_monthly for address in bought_addresses(world, server)), Decimal(0))
     # An address on its way is paid for already, and will renew with the rest.
-    addresses += tariff.extra_ip_price * pending_addresses(world, server)
+    addresses += tariff.extra_ip_price * server.addresses_coming
     if server.cycle == "hourly":
         return price(world, account, tariff, hours=1).total + cents(addresses * HOUR_SECONDS / MONTH_SECONDS)
     return price(world, account, tariff, months=server.months).total + addresses * server.months
-
-
-def pending_addresses(world: World, server: Server) -> int:
-    return sum(1 for task in world.tasks.values() if task.what == "assign_address" and task.object_id == server.id)
 
 
 def prorated(amount: Decimal, start: float, end: float, now: float) -> Decimal:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from urllib.parse import unquote
 
 import httpx
+from pydantic_core import to_json
 
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core
@@ -36,7 +37,7 @@ class Transport(httpx.BaseTransport):
         path = unquote(path)
         if path.startswith("/_control"):
             status, view = control.handle(self._core, request.method, path.removeprefix("/_control"), query, request.read())
-            return httpx.Response(status, json=view, request=request)
+            return httpx.Response(status, headers={"Content-Type": "application/json"}, content=to_json(view), request=request)
         answer = self._core.handle(
             Request(
                 method=request.method,

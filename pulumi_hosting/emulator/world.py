@@ -136,6 +136,7 @@ class Server(Row):
     notes: str = ""
     promo_code: str | None = None
     busy: str | None = None
+    addresses_coming: int = 0
     power_since: float = 0.0
     suspended_from: str | None = None
     owner_key_id: int | None = None

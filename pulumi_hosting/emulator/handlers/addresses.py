@@ -17,7 +17,7 @@ def list_server_ips(call: Call) -> Answer:
 
 def _extra(call: Call, server: Server) -> int:
     """Bought addresses, those on their way included."""
-    return len(money.bought_addresses(call.world, server)) + money.pending_addresses(call.world, server)
+    return len(money.bought_addresses(call.world, server)) + server.addresses_coming
 
 
 def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
@@ -59,6 +59,7 @@ def add_server_ip(call: Call) -> Answer:
         period=(call.now, max(server.next_due_at, call.now + 86400)),
     )
     if call.acts_on(server):
+        server.addresses_coming += 1
         if call.core.ip_delay:
             server.busy = "an address change"
         call.world.later(call.now + call.core.ip_delay, "assign_address", server.id, str(invoice.id) if invoice else "")

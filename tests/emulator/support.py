@@ -1,0 +1,147 @@
+"""What the tests of the emulator share: a core with a frozen clock, seen in process through httpx, and its control interface."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+
+from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.emulator.clock import Clock
+from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.emulator.webhooks import Attempt, Outcome
+
+START = 1_800_000_000.0
+DAY = 86400
+
+PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEm8X0vP7oV4F7x1O2gYb8m5yqgC7z4qI0g2w5m3nKpQ me@example"
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEm8X0vP7oV4F7x1O2gYb8m5yqgC7z4qI0g2w5m3nKpA you@example"
+
+
+class Lab:
+    """An emulator in this process. ``api(…)`` calls it with the live key, ``test(…)`` with the test key, ``control(…)`` steers it."""
+
+    def __init__(self, **options: Any) -> None:
+        self.clock = Clock(manual=True, start=START)
+        self.core = Core(clock=self.clock, **options)
+        self.core.announce("http://emulator/v1", "http://emulator/_control", 1)
+        self.live_key: str = self.core.ready_line["live_key"]
+        self.test_key: str = self.core.ready_line["test_key"]
+        self.slept: list[float] = []
+        # What happens elsewhere while an answer is held back.
+        self.while_waiting: Callable[[], object] = lambda: None
+        self.http = httpx.Client(transport=Transport(self.core, sleep=self._sleep), base_url="http://emulator")
+        self._numbers = itertools.count(1)
+        # What receivers answer, and what they got; no network.
+        self.sent: list[Attempt] = []
+        self.receiver_status: int | None = 200
+        self.core.send = self._receive
+
+    def _sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.while_waiting()
+
+    def _receive(self, attempt: Attempt) -> Outcome:
+        self.sent.append(attempt)
+        if attempt.target is None or self.receiver_status is None:
+            return Outcome(None, "the connection failed", None, 1)
+        ok = 200 <= self.receiver_status < 300
+        return Outcome(self.receiver_status, None if ok else f"the receiver answered {self.receiver_status}", "text", 1)
+
+    def idempotency_key(self) -> str:
+        return f"test-key-{next(self._numbers):016d}"
+
+    def call(self, token: str | None, method: str, path: str, json: Any = None, **options: Any) -> httpx.Response:
+        """``key=`` is the Idempotency-Key; keyed operations get a fresh one when none is given (``key=None``: none)."""
+        headers = dict(options.pop("headers", {}))
+        if token is not None:
+            headers.setdefault("Authorization", f"Bearer {token}")
+        key = options.pop("key", "" if _is_keyed(method, path) else None)
+        if key is not None:
+            headers["Idempotency-Key"] = key or self.idempotency_key()
+        if json is not None:
+            options["json"] = json
+        return self.http.request(method, f"/v1{path}", headers=headers, **options)
+
+    def api(self, method: str, path: str, json: Any = None, **options: Any) -> httpx.Response:
+        return self.call(self.live_key, method, path, json, **options)
+
+    def test(self, method: str, path: str, json: Any = None, **options: Any) -> httpx.Response:
+        return self.call(self.test_key, method, path, json, **options)
+
+    def control(self, method: str, path: str, json: Any = None, status: int = 200) -> Any:
+        response = self.http.request(method, f"/_control{path}", json=json)
+        assert response.status_code == status, response.text
+        return response.json()
+
+    def advance(self, seconds: float) -> None:
+        self.control("POST", "/clock", {"advance": seconds})
+
+    def fault(self, action: dict[str, Any], **options: Any) -> None:
+        self.control("POST", "/faults", {"action": action, **options})
+
+    def reading(self, **readings: Any) -> None:
+        self.control("PATCH", "/service", {"readings": readings})
+
+    def new_key(self, mode: str = "live", **options: Any) -> str:
+        key: str = self.control("POST", "/keys", {"mode": mode, **options})["key"]
+        return key
+
+    def order(self, token: str | None = None, **body: Any) -> dict[str, Any]:
+        """An ordered server, as the order's answer shows it."""
+        response = self.call(token or self.live_key, "POST", "/servers", {"tariff_id": 1, "os": "debian-12", "name": "web", **body})
+        assert response.status_code == 201, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def server(self, **body: Any) -> int:
+        id: int = self.order(**body)["server"]["id"]
+        return id
+
+    def register(self, name: str = "example.com", **body: Any) -> dict[str, Any]:
+        response = self.api("POST", "/domains", {"name": name, **body})
+        assert response.status_code in (201, 202), response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def domain(self, name: str = "example.com", **body: Any) -> int:
+        self.register(name, **body)
+        return next(row["id"] for row in self.api("GET", "/domains").json()["data"] if row["name"] == name)
+
+    def subscribe(self, *events: str) -> dict[str, Any]:
+        """A subscription whose deliveries arrive."""
+        self.control("PUT", "/webhook-routes", {"https://hooks.example.org": "http://127.0.0.1:9"})
+        body = {"url": "https://hooks.example.org/in?a=1", "events": list(events) or ["*"]}
+        response = self.api("POST", "/webhooks", body)
+        assert response.status_code == 201, response.text
+        answer: dict[str, Any] = response.json()
+        return answer
+
+    def balance(self) -> str:
+        text: str = self.api("GET", "/balance").json()["balance"]
+        return text
+
+
+def _is_keyed(method: str, path: str) -> bool:
+    from pulumi_hosting.emulator.gates import find
+    from pulumi_hosting.emulator.wire import Refusal
+
+    try:
+        return find(method, path)[0].is_keyed
+    except Refusal:
+        return False
+
+
+def code(response: httpx.Response) -> str:
+    """The error code of a refusal, its envelope checked."""
+    error = response.json()["error"]
+    assert error["request_id"] == response.headers["X-Request-ID"]
+    assert error["message"]
+    assert response.status_code == CODES[error["code"]].status
+    name: str = error["code"]
+    return name
+
+
+def details(response: httpx.Response) -> Any:
+    return response.json()["error"].get("details")

@@ -1,0 +1,297 @@
+"""Every error code of the table is provoked, with the status the table gives it."""
+
+from collections.abc import Callable
+
+import httpx
+import pytest
+
+from pulumi_hosting.api.errors import CODES
+from tests.emulator.support import DAY, PUBLIC_KEY, START, Lab, code, details
+
+SERVER = {"tariff_id": 1, "os": "debian-12"}
+
+
+def conflict(lab: Lab) -> httpx.Response:
+    lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
+    return lab.api("POST", "/ssh-keys", {"name": "b", "public_key": PUBLIC_KEY})
+
+
+def idempotency_conflict(lab: Lab) -> httpx.Response:
+    key = lab.idempotency_key()
+    lab.api("POST", "/servers", SERVER, key=key)
+    return lab.api("POST", "/servers", {**SERVER, "name": "other"}, key=key)
+
+
+def in_flight(lab: Lab) -> httpx.Response:
+    """The same request again, sent while the answer of the first is still held back."""
+    key = lab.idempotency_key()
+    again: list[httpx.Response] = []
+    lab.while_waiting = lambda: again.append(lab.api("POST", "/servers", SERVER, key=key))
+    lab.fault({"delay": 1})
+    first = lab.api("POST", "/servers", SERVER, key=key)
+    assert first.status_code == 201
+    return again[0]
+
+
+def in_progress(lab: Lab) -> httpx.Response:
+    lab.core.provisioning_delay = 60
+    server = lab.server()
+    lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
+    return lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
+
+
+def blocked(lab: Lab) -> httpx.Response:
+    server = lab.server()
+    lab.control("PATCH", f"/servers/{server}", {"blocked": True})
+    return lab.api("PATCH", f"/servers/{server}", {"notes": "x"})
+
+
+def blocked_domain(lab: Lab) -> httpx.Response:
+    domain = lab.domain()
+    lab.control("PATCH", f"/domains/{domain}", {"blocked": True})
+    return lab.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
+
+
+def suspended(lab: Lab) -> httpx.Response:
+    server = lab.server()
+    lab.control("PATCH", f"/servers/{server}", {"status": "suspended"})
+    return lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
+
+
+def to_be_cancelled(lab: Lab) -> httpx.Response:
+    server = lab.server()
+    lab.control("PATCH", f"/servers/{server}", {"status": "pending_cancel"})
+    return lab.api("POST", f"/servers/{server}/renew", {"months": 1})
+
+
+def too_many_addresses(lab: Lab) -> httpx.Response:
+    server = lab.server()
+    for _ in range(3):
+        lab.api("POST", f"/servers/{server}/ips")
+    return lab.api("POST", f"/servers/{server}/ips")
+
+
+def disabled_tariff(lab: Lab) -> httpx.Response:
+    lab.control("PATCH", "/tariffs/1", {"disabled": True})
+    return lab.api("POST", "/servers", SERVER)
+
+
+def someone_elses_domain(lab: Lab) -> httpx.Response:
+    other = lab.control("POST", "/accounts", {})["live_key"]
+    lab.call(other, "POST", "/domains", {"name": "example.com"})
+    return lab.api("POST", "/domains", {"name": "example.com"})
+
+
+def poor(lab: Lab) -> httpx.Response:
+    lab.control("PATCH", "/account", {"balance": "1.00"})
+    return lab.api("POST", "/servers", SERVER)
+
+
+def rate_limited(lab: Lab) -> httpx.Response:
+    key = lab.new_key(rate_per_minute=1)
+    lab.call(key, "GET", "/me")
+    return lab.call(key, "GET", "/me")
+
+
+def account_with(**switches: bool) -> Callable[[Lab], httpx.Response]:
+    def provoke(lab: Lab) -> httpx.Response:
+        lab.control("PATCH", "/account", switches)
+        return lab.api("GET", "/me")
+
+    return provoke
+
+
+def service_with(**switches: bool) -> Callable[[Lab], httpx.Response]:
+    def provoke(lab: Lab) -> httpx.Response:
+        lab.control("PATCH", "/service", switches)
+        return lab.test("GET", "/me")
+
+    return provoke
+
+
+def fault(status: int, code: str) -> Callable[[Lab], httpx.Response]:
+    def provoke(lab: Lab) -> httpx.Response:
+        lab.fault({"status": status, "code": code})
+        return lab.api("GET", "/balance")
+
+    return provoke
+
+
+def failed_upstream(lab: Lab) -> httpx.Response:
+    lab.fault({"refunded": 502, "code": "upstream_error"})
+    return lab.api("POST", "/servers", SERVER)
+
+
+def broken(lab: Lab) -> httpx.Response:
+    """A bug of the emulator itself: an answer all the same."""
+    lab.core.world.accounts[1001].balance = None  # type: ignore[assignment]
+    return lab.api("GET", "/balance")
+
+
+SCENES: dict[str, Callable[[Lab], httpx.Response]] = {
+    "invalid_request": lambda lab: lab.api("POST", "/servers", content=b"{", headers={"Content-Type": "application/json"}),
+    "validation_error": lambda lab: lab.api("POST", "/ssh-keys", {"name": "a"}),
+    "invalid_cursor": lambda lab: lab.api("GET", "/servers?cursor=nonsense"),
+    "idempotency_key_required": lambda lab: lab.api("POST", "/servers", SERVER, key=None),
+    "os_not_allowed": lambda lab: lab.api("POST", "/servers", {"tariff_id": 5, "os": "windows-2022"}),
+    "invalid_period": lambda lab: lab.api("POST", "/servers", {**SERVER, "months": 2}),
+    "invalid_action": lambda lab: lab.api("POST", f"/servers/{lab.server()}/actions/power", {"action": "explode"}),
+    "upstream_rejected": lambda lab: lab.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "WRONG-1"}),
+    "invalid_token": lambda lab: lab.call("vk_live_nobody", "GET", "/me"),
+    "key_expired": lambda lab: lab.call(lab.new_key(expires_at=START), "GET", "/me"),
+    "key_not_yet_valid": lambda lab: lab.call(lab.new_key(not_before=START + 1), "GET", "/me"),
+    "insufficient_funds": poor,
+    "insufficient_scope": lambda lab: lab.call(lab.new_key(scopes=["balance:read"]), "GET", "/servers"),
+    "ip_not_allowed": lambda lab: lab.call(lab.new_key(ip_allowlist=["10.0.0.0/8"]), "GET", "/me"),
+    "account_suspended": account_with(suspended=True),
+    "api_disabled_for_account": account_with(api_enabled_for_account=False),
+    "sandbox_not_supported": lambda lab: lab.test("GET", "/webhooks"),
+    "sandbox_disabled": service_with(sandbox_enabled=False),
+    "server_blocked": blocked,
+    "domain_blocked": blocked_domain,
+    "not_found": lambda lab: lab.api("GET", "/servers/12345"),
+    "method_not_allowed": lambda lab: lab.api("PUT", "/servers"),
+    "conflict": conflict,
+    "idempotency_conflict": idempotency_conflict,
+    "idempotency_in_progress": in_flight,
+    "operation_in_progress": in_progress,
+    "service_state": suspended,
+    "no_capacity": lambda lab: lab.api("POST", "/servers", {"tariff_id": 4, "os": "debian-12"}),
+    "tariff_unavailable": disabled_tariff,
+    "ip_limit_reached": too_many_addresses,
+    "domain_taken": someone_elses_domain,
+    "domain_exists": lambda lab: (lab.domain(), lab.api("POST", "/domains", {"name": "example.com"}))[1],
+    "cancel_pending": to_be_cancelled,
+    "payload_too_large": lambda lab: lab.api("POST", "/servers", {**SERVER, "name": "x" * 65536}),
+    "unsupported_media_type": lambda lab: lab.api("POST", "/servers", content=b"a=1", headers={"Content-Type": "text/plain"}),
+    "rate_limited": rate_limited,
+    "server_error": broken,
+    "upstream_error": failed_upstream,
+    "api_disabled": service_with(api_enabled=False),
+    "upstream_unavailable": fault(503, "upstream_unavailable"),
+    "temporarily_unavailable": fault(503, "temporarily_unavailable"),
+    "upstream_timeout": fault(504, "upstream_timeout"),
+}
+
+
+def test_every_code_has_a_scene() -> None:
+    assert set(SCENES) == set(CODES)
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_code(name: str, lab: Lab) -> None:
+    response = SCENES[name](lab)
+    assert code(response) == name
+    assert ("Retry-After" in response.headers) == (response.status_code in (429, 503) or name == "idempotency_in_progress")
+
+
+def test_details(lab: Lab) -> None:
+    assert details(SCENES["insufficient_funds"](Lab())) == {
+        "required": "5.00",
+        "balance": "1.00",
+        "shortfall": "4.00",
+        "currency": "EUR",
+    }
+    assert details(SCENES["insufficient_scope"](Lab())) == {"required": ["servers:read"]}
+    assert details(SCENES["rate_limited"](Lab())) == {"bucket": "normal", "limit": 1}
+    assert details(SCENES["service_state"](Lab())) == {"status": "suspended"}
+    assert details(SCENES["validation_error"](Lab())) == {"fields": {"public_key": "required"}}
+    assert details(SCENES["invalid_period"](Lab())) == {"fields": {"months": "invalid_period"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "fields"),
+    [
+        ("/servers", {"tariff_id": "1", "os": "debian-12"}, {"tariff_id": "wrong_type"}),
+        ("/servers", {"tariff_id": 99, "os": "debian-12"}, {"tariff_id": "unknown"}),
+        ("/servers", {**SERVER, "colour": "red"}, {"colour": "unknown"}),
+        ("/servers", {**SERVER, "password": "short"}, {"password": "invalid"}),
+        ("/servers", {**SERVER, "name": "no spaces"}, {"name": "invalid"}),
+        ("/servers", {**SERVER, "ssh_key_ids": [7]}, {"ssh_key_ids": "unknown"}),
+        ("/servers", {**SERVER, "promo_code": "NOSUCH"}, {"promo_code": "invalid"}),
+        ("/servers", {**SERVER, "custom_fields": {str(n): "x" for n in range(31)}}, {"custom_fields": "too_many"}),
+        ("/ssh-keys", {"name": "", "public_key": PUBLIC_KEY}, {"name": "too_short"}),
+        ("/ssh-keys", {"name": "a", "public_key": "ssh-rsa AAAA"}, {"public_key": "invalid"}),
+        ("/ssh-keys", {"name": "a", "public_key": "ssh-rsa A"}, {"public_key": "invalid"}),
+        ("/balance/topup", {"amount": "10.00", "gateway": "card", "return_url": "x"}, {"return_url": "unknown"}),
+        ("/balance/topup", {"amount": "10.001", "gateway": "card"}, {"amount": "invalid"}),
+        ("/balance/topup", {"amount": "1.00", "gateway": "card"}, {"amount": "out_of_range"}),
+        ("/balance/topup", {"amount": "10.00", "gateway": "cash"}, {"gateway": "not_allowed"}),
+        ("/domains", {"name": "example.com", "nameservers": ["a.b.c"]}, {"nameservers": "too_few"}),
+        ("/domains", {"name": "example.com", "promo_code": "EXPIRED50"}, {"promo_code": "invalid"}),
+        ("/domains", {"name": "example.nowhere"}, {"name": "unsupported_tld"}),
+        ("/domains", {"name": "-bad-.com"}, {"name": "invalid"}),
+        ("/domains", {"name": "com"}, {"name": "invalid"}),
+        ("/webhooks", {"url": "https://127.0.0.1/", "events": ["*"]}, {"url": "not_public"}),
+        ("/webhooks", {"url": "https://localhost/", "events": ["*"]}, {"url": "not_public"}),
+        ("/webhooks", {"url": "https://2130706433/", "events": ["*"]}, {"url": "not_public"}),
+        ("/webhooks", {"url": "https://[fe80::1]/", "events": ["*"]}, {"url": "not_public"}),
+        ("/webhooks", {"url": "https://a.example.org:x/", "events": ["*"]}, {"url": "invalid"}),
+        ("/webhooks", {"url": "http://a.example.org/", "events": ["*"]}, {"url": "invalid"}),
+        ("/webhooks", {"url": "https://a.example.org/", "events": ["no.such"]}, {"events": "unknown"}),
+    ],
+)
+def test_fields(path: str, body: dict[str, object], fields: dict[str, str], lab: Lab) -> None:
+    response = lab.api("POST", path, body)
+    assert (code(response), details(response)) == ("validation_error", {"fields": fields})
+    assert lab.control("GET", "/ledger") == []
+
+
+@pytest.mark.parametrize(
+    ("query", "fields"),
+    [
+        ("limit=0", {"limit": "out_of_range"}),
+        ("limit=101", {"limit": "out_of_range"}),
+        ("limit=ten", {"limit": "invalid"}),
+        ("limit=1&limit=2", {"limit": "repeated"}),
+        ("status=happy", {"status": "not_allowed"}),
+        ("ip=" + "1" * 46, {"ip": "too_long"}),
+        ("name=web", {"name": "unknown"}),
+    ],
+)
+def test_query_fields(query: str, fields: dict[str, str], lab: Lab) -> None:
+    response = lab.api("GET", f"/servers?{query}")
+    assert (code(response), details(response)) == ("validation_error", {"fields": fields})
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"amount": "12.30", "gateway": "card"}, "12.30"),
+        ({"amount": 12.3, "gateway": "card"}, "12.30"),
+        ({"amount": 12, "gateway": "card"}, "12.00"),
+    ],
+)
+def test_amounts_are_strings_or_numbers(body: dict[str, object], expected: str, lab: Lab) -> None:
+    assert lab.api("POST", "/balance/topup", body).json()["amount"] == expected
+
+
+@pytest.mark.parametrize("body", [b"[]", b"1", b"\xff", b'{"a": NaN}', b'{"a": "\\ud800"}', b"[" * 60000, b""])
+def test_bodies_that_are_no_json_object(body: bytes, lab: Lab) -> None:
+    response = lab.api("POST", "/ssh-keys", content=body, headers={"Content-Type": "application/json"})
+    assert code(response) == "invalid_request"
+
+
+def test_body_rules(lab: Lab) -> None:
+    assert code(lab.api("POST", "/ssh-keys", content=b"", headers={"Content-Type": "text/plain"})) == "unsupported_media_type"
+    assert code(lab.api("POST", "/ssh-keys", content=b"{}", headers={"Content-Type": ""})) == "unsupported_media_type"
+    ok = lab.api("POST", f"/servers/{lab.server()}/ips", {"count": 1}, headers={"Content-Type": "application/json; charset=utf-8"})
+    assert ok.status_code == 200
+    server = lab.server()
+    assert details(lab.api("POST", f"/servers/{server}/ips", {"count": 2})) == {"fields": {"count": "not_allowed"}}
+    assert details(lab.api("DELETE", f"/servers/{server}", {"force": True})) == {"fields": {"force": "unknown"}}
+    assert lab.api("DELETE", f"/servers/{server}", {}).status_code == 200
+    assert code(lab.api("GET", "/transactions?since=2026-01-01T00:00:00")) == "validation_error"
+    assert lab.api("GET", "/transactions?since=2026-01-01T00:00:00%2B02:00&until=2026-01-01T00:00:00Z").status_code == 200
+    assert code(lab.api("GET", "/me?x=%ff")) == "invalid_request"
+    assert code(lab.api("GET", "/catalog/os?tariff_id=99")) == "validation_error"
+
+
+def test_clock_and_keys(lab: Lab) -> None:
+    """The windows of a key follow the emulator's clock."""
+    key = lab.new_key(not_before=START + 10, expires_at="2027-01-16T00:00:00Z")
+    assert code(lab.call(key, "GET", "/me")) == "key_not_yet_valid"
+    lab.advance(10)
+    assert lab.call(key, "GET", "/me").status_code == 200
+    lab.advance(30 * DAY)
+    assert code(lab.call(key, "GET", "/me")) == "key_expired"

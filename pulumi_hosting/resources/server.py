@@ -384,6 +384,12 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in wishes.items() if value is not None})
 
+    def predict(self, inputs: ServerInputs, state: ServerState | None) -> dict[str, Any]:
+        known = super().predict(inputs, state)
+        if state and known["name"] != state.name:
+            known.pop("hostname", None)  # the document leaves open whether the panel's name follows
+        return known
+
     # --- removing
 
     def delete(self, context: Context, state: ServerState) -> None:

@@ -1,0 +1,203 @@
+"""The life of a request, gate by gate, and the order of the gates."""
+
+import re
+
+import pytest
+
+from pulumi_hosting.api.operations import OPERATIONS
+from pulumi_hosting.emulator.gates import LIFE, Router
+from pulumi_hosting.emulator.handlers import HANDLERS
+from tests.emulator.support import Lab, code, details
+
+SERVER = {"tariff_id": 1, "os": "debian-12"}
+
+
+def test_the_life_of_a_request_can_be_read_aloud() -> None:
+    assert " ".join(gate.__name__ for gate in LIFE) == (
+        "identify_request arm_faults find_operation service_switch authenticate count_rate sandbox account scopes read_body recall_key "
+        "validate upstream run_handler"
+    )
+
+
+@pytest.mark.parametrize(
+    ("sent", "echoed"),
+    [("abc-1.2:3_4", "abc-1.2:3_4"), ("a b/c", "abc"), ("x" * 70, "x" * 64), ("/ /", None), (None, None)],
+)
+def test_request_id(sent: str | None, echoed: str | None, lab: Lab) -> None:
+    headers = {} if sent is None else {"X-Request-ID": sent}
+    given = lab.api("GET", "/me", headers=headers).headers["X-Request-ID"]
+    if echoed is None:
+        assert re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}", given)
+    else:
+        assert given == echoed
+
+
+def test_every_row_can_be_reached() -> None:
+    find = Router(OPERATIONS)
+    for operation in OPERATIONS:
+        path = operation.path
+        for name in operation.path_parameters:
+            path = path.replace("{" + name + "}", "7")
+        found, ids = find(operation.method, path)
+        assert found is operation
+        assert set(ids) == set(operation.path_parameters)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/servers", "GET, POST"),
+        ("HEAD", "/servers", "GET, POST"),
+        ("OPTIONS", "/servers/1", "DELETE, GET, PATCH"),
+        ("GET", "/domains/transfers", "POST"),
+        ("DELETE", "/me", "GET"),
+    ],
+)
+def test_405(method: str, path: str, allowed: str, lab: Lab) -> None:
+    response = lab.api(method, path)
+    assert (response.status_code, response.headers["Allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/nothing",
+        "/servers/",
+        "/servers/0",
+        "/servers/-1",
+        "/servers/01",
+        "/servers/x",
+        "/servers/99999999999999999999",
+        "/servers/%C2%B2",
+    ],
+)
+def test_404(path: str, lab: Lab) -> None:
+    assert code(lab.api("GET", path)) == "not_found"
+
+
+def test_switched_off(lab: Lab) -> None:
+    lab.control("PATCH", "/service", {"api_enabled": False})
+    assert lab.call(None, "GET", "/health").json()["status"] == "disabled"
+    for path in ("/me", "/openapi.json"):
+        assert code(lab.api("GET", path)) == "api_disabled"
+
+
+@pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic dTpw", "vk_live_x"])
+def test_no_key(header: str | None, lab: Lab) -> None:
+    headers = {} if header is None else {"Authorization": header}
+    response = lab.call(None, "GET", "/me", headers=headers)
+    assert code(response) == "invalid_token"
+    assert response.headers["WWW-Authenticate"] == "Bearer"
+
+
+def test_invalid_keys_are_limited_per_address(lab: Lab) -> None:
+    for _ in range(30):
+        assert code(lab.call("vk_live_wrong", "GET", "/me")) == "invalid_token"
+    refused = lab.call("vk_live_wrong", "GET", "/me")
+    assert (code(refused), refused.headers["Retry-After"]) == ("rate_limited", "60")
+    assert lab.api("GET", "/me").status_code == 200
+    lab.advance(60)
+    assert code(lab.call("vk_live_wrong", "GET", "/me")) == "invalid_token"
+
+
+def test_allow_list(lab: Lab) -> None:
+    key = lab.new_key(ip_allowlist=["10.0.0.0/8", "127.0.0.1"])
+    assert lab.call(key, "GET", "/me").json()["key"]["last_used_ip"] == "127.0.0.1"
+    from pulumi_hosting.emulator.gates import allowed
+
+    assert not allowed("no address", ["0.0.0.0/0"])
+    assert not allowed("::1", ["10.0.0.0/8"])
+
+
+def test_a_revoked_key_is_no_key(lab: Lab) -> None:
+    me = lab.test("GET", "/me").json()["key"]["id"]
+    other = lab.api("GET", "/me").json()["key"]["id"]
+    assert details(lab.test("DELETE", f"/keys/{other}")) == {"required": ["self"]}
+    assert lab.test("DELETE", f"/keys/{me}").json()["key"]["active"] is False
+    assert code(lab.test("GET", "/me")) == "invalid_token"
+    assert code(lab.api("DELETE", f"/keys/{me}")) == "conflict"
+
+
+def test_two_buckets_in_fixed_windows(lab: Lab) -> None:
+    key = lab.new_key(rate_per_minute=3, rate_expensive_per_minute=2)
+    remaining = [lab.call(key, "GET", "/me").headers["X-RateLimit-Remaining"] for _ in range(3)]
+    assert remaining == ["2", "1", "0"]
+    lab.advance(20)
+    refused = lab.call(key, "GET", "/balance")
+    assert details(refused) == {"bucket": "normal", "limit": 3}
+    assert refused.headers["Retry-After"] == "40"
+    assert refused.headers["X-RateLimit-Reset"] == str(int(lab.clock.now()) + 40)
+    # The other bucket is untouched.
+    assert lab.call(key, "GET", "/catalog/quote?tariff_id=1").headers["X-RateLimit-Limit"] == "2"
+    lab.advance(40)
+    assert lab.call(key, "GET", "/me").headers["X-RateLimit-Remaining"] == "2"
+
+
+def test_expensive_when(lab: Lab) -> None:
+    server = lab.server()
+    assert lab.api("GET", f"/servers/{server}").headers["X-RateLimit-Limit"] == "120"
+    assert lab.api("GET", f"/servers/{server}?include=live").headers["X-RateLimit-Limit"] == "20"
+    assert lab.api("GET", f"/servers/{server}/ips").headers["X-RateLimit-Limit"] == "120"
+    lab.control("PATCH", "/service", {"dialect": "live"})
+    assert lab.api("GET", f"/servers/{server}/ips").headers["X-RateLimit-Limit"] == "20"
+
+
+def test_refused_calls_count_too_and_the_control_interface_does_not(lab: Lab) -> None:
+    lab.api("GET", "/servers?limit=x")
+    lab.api("GET", "/servers/1")
+    lab.control("GET", "/objects")
+    assert lab.api("GET", "/me").headers["X-RateLimit-Remaining"] == "117"
+
+
+@pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.scopes], ids=lambda row: row.id)
+def test_scopes(operation: object, lab: Lab) -> None:
+    from pulumi_hosting.api.operations import SCOPES, Operation
+
+    assert isinstance(operation, Operation)
+    path = re.sub(r"{\w+}", "1", operation.path)
+    key = lab.new_key(scopes=[scope for scope in SCOPES if scope not in operation.scopes])
+    response = lab.call(key, operation.method, path)
+    assert (code(response), details(response)) == ("insufficient_scope", {"required": list(operation.scopes)})
+
+
+def test_objects_of_another_account_do_not_exist(lab: Lab) -> None:
+    other = lab.control("POST", "/accounts", {"balance": "50.00", "currency": "USD"})["live_key"]
+    theirs = lab.order(other)
+    assert code(lab.api("GET", f"/servers/{theirs['server']['id']}")) == "not_found"
+    assert code(lab.api("GET", f"/invoices/{theirs['invoice_id']}")) == "not_found"
+    assert code(lab.api("DELETE", f"/servers/{theirs['server']['id']}")) == "not_found"
+    assert lab.api("GET", "/servers").json()["data"] == []
+    assert lab.call(other, "GET", "/balance").json() | {"balance": "45.00", "currency": "USD"} == lab.call(other, "GET", "/balance").json()
+
+
+def test_what_is_refused_before_the_key_is_looked_at_never_uses_it_up(lab: Lab) -> None:
+    key = lab.idempotency_key()
+    narrow = lab.new_key(scopes=["servers:read"])
+    slow = lab.new_key(rate_expensive_per_minute=0)
+    assert code(lab.call(narrow, "POST", "/servers", SERVER, key=key)) == "insufficient_scope"
+    assert code(lab.call(slow, "POST", "/servers", SERVER, key=key)) == "rate_limited"
+    assert code(lab.call("vk_live_x", "POST", "/servers", SERVER, key=key)) == "invalid_token"
+    lab.fault({"status": 503})
+    assert code(lab.api("POST", "/servers", SERVER, key=key)) == "api_disabled"
+    assert lab.api("POST", "/servers", {**SERVER, "name": "fresh"}, key=key).status_code == 201
+
+
+def test_boot_fails_when_table_and_handlers_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    from pulumi_hosting.emulator import core
+
+    handlers = dict(HANDLERS)
+    handlers["invented"] = handlers.pop("get_me")
+    monkeypatch.setattr(core, "HANDLERS", handlers)
+    with pytest.raises(RuntimeError, match="without a handler: get_me; handlers without an operation: invented"):
+        core.check_table()
+
+
+def test_a_call_knows_its_key_and_operation_only_after_their_gates(lab: Lab) -> None:
+    from pulumi_hosting.emulator.call import Call
+    from pulumi_hosting.emulator.wire import Request
+
+    call = Call(lab.core, Request("GET", "/me"), 0.0)
+    for name in ("key", "operation"):
+        with pytest.raises(RuntimeError, match="before its gate"):
+            getattr(call, name)

@@ -218,9 +218,7 @@ def stack_import(cwd: Path, name: str | None, file: Path | None, non_interactive
 @click.option("-j", "--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--show-secrets", is_flag=True, help="Lay secret outputs open.")
 @click.argument("output_name", required=False)
-def stack_output(
-    cwd: Path, name: str | None, as_json: bool, show_secrets: bool, output_name: str | None, non_interactive: bool
-) -> None:
+def stack_output(cwd: Path, name: str | None, as_json: bool, show_secrets: bool, output_name: str | None, non_interactive: bool) -> None:
     """Print the stack's outputs, or one of them."""
     outputs = Stack(cwd, name).outputs(show_secrets=show_secrets)
     if output_name is not None:
@@ -258,9 +256,7 @@ def config_group() -> None:
 @click.argument("value", required=False)
 @click.option("--secret", is_flag=True, help="Encrypt the value.")
 @click.option("--plaintext", is_flag=True, help="Keep the value readable.")
-def config_set(
-    cwd: Path, name: str | None, key: str, value: str | None, secret: bool, plaintext: bool, non_interactive: bool
-) -> None:
+def config_set(cwd: Path, name: str | None, key: str, value: str | None, secret: bool, plaintext: bool, non_interactive: bool) -> None:
     """Set a value; without VALUE it is read from stdin."""
     if secret and plaintext:
         raise ConfigurationError("--secret and --plaintext exclude each other")

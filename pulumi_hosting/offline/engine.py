@@ -13,7 +13,8 @@ from typing import Any
 
 from .errors import Bail, OfflineError, ProviderError
 from .events import Events
-from .generator import Decision, DiffWork, Goal, Mode, ReadGoal, StepGenerator, Targets, Work
+from .generator import Decision, DiffWork, Mode, StepGenerator, Work
+from .goals import Goal, ReadGoal, Targets
 from .journal import Journal
 from .registry import Registry
 from .state import Graph, Snapshot, State, is_provider, rebuild
@@ -46,7 +47,7 @@ class Options:
     run_program: bool = True
     """False: refresh and destroy look at the state alone."""
     mode: Mode = "update"
-    targets: Targets = Targets()
+    targets: Targets = field(default_factory=Targets)
     target_dependents: bool = False
 
 
@@ -184,9 +185,8 @@ class Deployment:
         self._store_outputs(step, outputs)
 
     def _store_outputs(self, step: Step, outputs: Properties) -> None:
-        assert step.new is not None
         before = step.old.outputs if step.old is not None else None
-        step.new.outputs = outputs
+        step.after.outputs = outputs
         if self.journal is not None and before != outputs:
             self.journal.outputs_changed()
         self.events.outputs(step, step.op, planning=self.preview)
@@ -256,11 +256,9 @@ class Deployment:
 
     def _count(self, step: Step) -> None:
         op, counted = step.op, step.logical
-        if step.op == REFRESH and self._refresh_counts:
-            assert isinstance(step, RefreshStep)
+        if isinstance(step, RefreshStep) and self._refresh_counts:
             op, counted = step.result_op, True
-        if step.op == READ:
-            assert isinstance(step, ReadStep)
+        if isinstance(step, ReadStep) and step.op == READ:
             counted = step.changed
         if step.internal:
             return
@@ -292,7 +290,9 @@ class Deployment:
     # The course of an operation.
 
     def run(self, program: Callable[["Deployment"], None] | None) -> bool:
-        """Refresh, program, deletes. `program` returns once everything is registered, and raises `Bail` when it failed. True when all went well."""
+        """Refresh, program, deletes; true when all went well. `program` returns once everything is registered, and raises `Bail` when
+        it failed.
+        """
         try:
             return self._run(program)
         finally:
@@ -391,7 +391,7 @@ class Deployment:
             self._run_chain([same])
         graph = self._generator.scheduling_graph()
         for batch in batches:
-            blocked = {key for step in self._failed_steps if step.old in graph for key in graph.all_dependencies_of(step.old)}  # type: ignore[arg-type]  # deletes have an old state
+            blocked = {key for step in self._failed_steps if step.before in graph for key in graph.all_dependencies_of(step.before)}
             self._run_batch([step for step in batch if id(step.old) not in blocked])
             self._check_open()
 
@@ -399,9 +399,9 @@ class Deployment:
 def _pending_warning(base: Snapshot) -> str:
     lines = [f"  * {item.resource.urn}, interrupted while {item.type}\n" for item in base.pending]
     return (
-        f"Attempting to deploy or update resources with {len(base.pending)} pending operations from previous deployment.\n{''.join(lines)}"
-        "These resources are in an unknown state because the engine was interrupted while waiting for changes to these resources to complete. "
-        "You should confirm whether or not the operations listed completed successfully by checking the state of the appropriate provider.\n"
-        "\nOnce you have confirmed the status of the interrupted operations, you can repair your stack using `refresh`, which will refresh the "
-        "state from the provider you are using; `refresh --clear-pending-creates` forgets the pending creates."
+        f"Attempting to deploy or update resources with {len(base.pending)} pending operations from previous deployment.\n"
+        f"{''.join(lines)}These resources are in an unknown state because the engine was interrupted while waiting for changes to these "
+        "resources to complete. You should confirm whether or not the operations listed completed successfully by checking the state of "
+        "the appropriate provider.\n\nOnce you have confirmed the status of the interrupted operations, you can repair your stack using "
+        "`refresh`, which takes over what is really there; `refresh --clear-pending-creates` forgets the pending creates."
     )

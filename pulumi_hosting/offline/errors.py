@@ -1,13 +1,13 @@
 """Errors of the offline engine. Each prints one line that says what is wrong and what to do next.
 
-    OfflineError
-    ├── ConfigurationError    project, stack, config or passphrase: exit 2
-    ├── StackNotFound         exit 6
-    ├── StackLocked           exit 1
-    ├── PluginError           a provider or the program could not be started
-    ├── Bail                  reported already; the operation ends without another word
-    └── ProviderError         a provider refused
-        └── InitError         … but made something first
+OfflineError
+├── ConfigurationError    project, stack, config or passphrase: exit 2
+├── StackNotFound         exit 6
+├── StackLocked           exit 1
+├── PluginError           a provider or the program could not be started
+├── Bail                  reported already; the operation ends without another word
+└── ProviderError         a provider refused
+    └── InitError         … but made something first
 """
 
 from .values import Properties

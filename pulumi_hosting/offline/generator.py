@@ -1,18 +1,30 @@
 """Deciding: which steps bring a registered resource to what the program wants. The rules are those of Pulumi's step generator.
 
-`register` is a generator: it runs under the engine's lock, and yields whatever takes time (a refresh, a diff, an import) to be done without it.
+`register` is a generator: it runs under the engine's lock, and yields whatever takes time (a refresh, a diff, an import) to be done
+without it.
 """
 
 import os
-import re
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from .errors import Bail, PluginError, ProviderError
+from .goals import Alias, Goal, ReadGoal, Targets
 from .plugins import Diff, Failure
 from .registry import Registry
-from .state import STACK_TYPE, Graph, State, is_provider, make_urn, package_of, provider_id, provider_urn, qualified_type, urn_name, urn_type
+from .state import (
+    STACK_TYPE,
+    Graph,
+    State,
+    is_provider,
+    make_urn,
+    provider_id,
+    provider_urn,
+    qualified_type,
+    urn_name,
+    urn_type,
+)
 from .steps import (
     CREATE,
     CREATE_REPLACEMENT,
@@ -33,7 +45,6 @@ from .steps import (
     Crud,
     DeleteStep,
     ImportStep,
-    Readable,
     ReadStep,
     RefreshStep,
     RemovePendingReplaceStep,
@@ -44,86 +55,10 @@ from .steps import (
     diff_resource,
     ignoring,
 )
-from .values import UNKNOWN, Properties, Secret, contains_unknowns, parse_path, path_contains, without_secrets
+from .values import UNKNOWN, Secret, contains_unknowns, parse_path, path_contains, without_secrets
 
 Mode = Literal["update", "refresh", "destroy"]
 INIT_ERROR_KEY = "#initerror"
-
-
-@dataclass(frozen=True)
-class Alias:
-    """Another name a resource may have had: a whole URN, or the parts that differ."""
-
-    urn: str = ""
-    name: str = ""
-    type: str = ""
-    stack: str = ""
-    project: str = ""
-    parent: str = ""
-    no_parent: bool = False
-
-
-@dataclass
-class Goal:
-    """A resource as the program wants it."""
-
-    type: str
-    name: str
-    custom: bool = False
-    properties: Properties = field(default_factory=dict)
-    parent: str = ""
-    protect: bool | None = None
-    dependencies: list[str] = field(default_factory=list)
-    provider: str = ""
-    property_dependencies: dict[str, list[str]] = field(default_factory=dict)
-    delete_before_replace: bool | None = None
-    ignore_changes: list[str] = field(default_factory=list)
-    additional_secret_outputs: list[str] = field(default_factory=list)
-    aliases: list[Alias] = field(default_factory=list)
-    import_id: str = ""
-    custom_timeouts: dict[str, float] = field(default_factory=dict)
-    replace_on_changes: list[str] = field(default_factory=list)
-    replacement_trigger: Any = None
-    retain_on_delete: bool | None = None
-    deleted_with: str = ""
-    replace_with: list[str] = field(default_factory=list)
-    hide_diff: list[str] = field(default_factory=list)
-    source_position: str = ""
-
-
-@dataclass
-class ReadGoal:
-    """A resource the program wants to look at."""
-
-    type: str
-    name: str
-    id: str
-    properties: Properties
-    parent: str = ""
-    provider: str = ""
-    dependencies: list[str] = field(default_factory=list)
-    additional_secret_outputs: list[str] = field(default_factory=list)
-    source_position: str = ""
-
-
-@dataclass(frozen=True)
-class Targets:
-    """URNs an operation is confined to; `*` stands for anything but a colon, `**` for anything. None given means everything."""
-
-    patterns: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.patterns)
-
-    def __contains__(self, urn: object) -> bool:
-        return not self.patterns or any(_matches(pattern, str(urn)) for pattern in self.patterns)
-
-
-def _matches(pattern: str, urn: str) -> bool:
-    if "*" not in pattern:
-        return pattern == urn
-    parts = (".*" if part == "**" else "[^:]*" if part == "*" else re.escape(part) for part in re.split(r"(\*\*|\*)", pattern))
-    return re.fullmatch("".join(parts), urn) is not None
 
 
 class World(Protocol):
@@ -244,7 +179,9 @@ class StepGenerator:
             if candidate in self.urns or candidate in self._aliased:
                 invalid = True
                 claimed = self._aliased.get(candidate, urn)
-                self._world.error(f"Duplicate resource alias '{candidate}' applied to resource with URN '{urn}' conflicting with {claimed}", urn)
+                self._world.error(
+                    f"Duplicate resource alias '{candidate}' applied to resource with URN '{urn}' conflicting with {claimed}", urn
+                )
             self._aliased[candidate] = urn
             self._aliases[urn] = candidate
             self._world.registry.add_alias(urn, candidate)
@@ -300,15 +237,14 @@ class StepGenerator:
         if self._mode == "refresh" and (managed or self._has_skipped_dependency(new)):
             if old is None:
                 return self._skip_create(new)
-            return Decision([], lambda: old)
+            return _nothing_to_do(old)
         if self._mode == "destroy":
             if self._has_skipped_dependency(new) or (managed and old is None):
                 if old is not None:
                     new.outputs = old.outputs
                 return self._skip_create(new)
             self._to_delete.append(new)
-            if managed:
-                assert old is not None
+            if managed and old is not None:
                 self._sames.add(urn)
                 new.inputs = old.inputs
                 return Decision([SameStep(SAME, old, new)], lambda: new)
@@ -325,8 +261,7 @@ class StepGenerator:
                 yield [step, ReplaceStep(REPLACE, old, imported)]
             else:
                 yield step
-            old = step.found
-            assert old is not None
+            old = step.found or imported
             new.import_id = goal.import_id
             # From here on it is an ordinary comparison of what was found with what the program wants.
             world.graph = Graph([*world.graph.resources, old])
@@ -338,8 +273,7 @@ class StepGenerator:
         return Decision([SameStep(SAME, new.copy(), new, skipped=True)], lambda: new, unknown=True)
 
     def _has_skipped_dependency(self, new: State) -> bool:
-        urns = {urn for _, urn in new.needs()} | ({provider_urn(new.provider)} if new.provider else set())
-        return not self._skipped.isdisjoint(urns)
+        return not self._skipped.isdisjoint(new.needed_urns())
 
     def _provider_for(self, state: State) -> Crud | None:
         if not state.custom:
@@ -431,20 +365,21 @@ class StepGenerator:
         if triggered:
             diff = Diff("some")
         else:
-            known = self._diff_without_asking(old, new, provider)
-            if known is None:
-                assert provider is not None
+            known = self._diff_without_asking(old, new)
+            if known is None and provider is None:
+                known = Diff("none" if old.inputs == new.inputs else "some")
+            elif known is None and provider is not None:
                 asked = provider
                 known = yield DiffWork(lambda: self._ask_diff(asked, old, new, goal))
                 if new.urn in self.deletes:  # another resource's replacement has deleted it meanwhile
                     return self._recreate(old, new)
-            diff = known
+            diff = known or Diff("none")
         diff = _with_replace_on_changes(diff, goal.replace_on_changes, bool(old.init_errors))
         steps = self._steps_from_diff(goal, old, new, provider, diff, triggered, seed)
         if steps:
             return self._decide(steps, new)
         if new.urn in self._imports:
-            return Decision([], lambda: old)
+            return _nothing_to_do(old)
         self._sames.add(new.urn)
         return self._decide([SameStep(SAME, old, new)], new)
 
@@ -453,8 +388,8 @@ class StepGenerator:
         subject = old if old.urn == new.urn else old.copy(urn=new.urn)
         return diff_resource(provider, subject, new.inputs, goal.ignore_changes, preview=self._world.preview)
 
-    def _diff_without_asking(self, old: State, new: State, provider: Crud | None) -> Diff | None:
-        """What needs no provider to say; None when it must be asked."""
+    def _diff_without_asking(self, old: State, new: State) -> Diff | None:
+        """What needs no comparison to say; None when the inputs must be compared."""
         if old.taint:
             return Diff("some", replaces=("id",))
         if any(urn in self._replaces for urn in new.replace_with):
@@ -463,8 +398,6 @@ class StepGenerator:
             return Diff("some", replaces=("deletedWith",))
         if self._provider_changed(old, new):
             return Diff("some", replaces=("provider",))
-        if provider is None:
-            return Diff("none" if old.inputs == new.inputs else "some")
         return None
 
     def _provider_changed(self, old: State, new: State) -> bool:
@@ -507,7 +440,9 @@ class StepGenerator:
             if not world.preview:
                 raise Bail
         if goal.import_id:
-            message = "previously-imported resources that still specify an ID may not be replaced; please remove the `import` declaration from your program"
+            message = (
+                "previously-imported resources that still specify an ID may not be replaced; please remove the `import` from your program"
+            )
             if not world.preview:
                 raise ProviderError(message)
             world.warn(urn, message)
@@ -544,9 +479,9 @@ class StepGenerator:
             else:
                 if state.protect:
                     self._world.error(
-                        f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked for protection. To '
-                        "unprotect the resource, remove the `protect` flag from the resource in your Pulumi program and run `pulumi up`, or use "
-                        f"the command:\n`pulumi state unprotect '{state.urn}'`",
+                        f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked for '
+                        "protection. To unprotect the resource, remove the `protect` flag from the resource in your Pulumi program and "
+                        f"run `pulumi up`, or use the command:\n`pulumi state unprotect '{state.urn}'`",
                         urn,
                     )
                     self.errored = True
@@ -569,7 +504,7 @@ class StepGenerator:
         return list(found.values())
 
     def _dependent_replacements(self, root: State) -> list[tuple[State, tuple[str, ...]]]:
-        """Dependents that a replacement of `root` would replace too: those whose provider says so when the values they took from it are unknown."""
+        """Dependents that a replacement of `root` would replace too: their provider says so when the values they took are unknown."""
         replaced = {root.urn}
         seen = self._reads | self._creates | self._sames | self._updates | self.deletes | self._replaces
         result = []
@@ -597,7 +532,8 @@ class StepGenerator:
         else:
             self._world.registry.ensure(state.provider, self._world.resources)
         provider = self._provider_for(state)
-        assert provider is not None
+        if provider is None:
+            return None
         diff = diff_resource(provider, state, inputs, state.ignore_changes, preview=True)
         diff = _with_replace_on_changes(diff, state.replace_on_changes, False)
         return diff.replaces if diff.replace else None
@@ -640,8 +576,7 @@ class StepGenerator:
             return True
         if not self._world.target_dependents:
             return False
-        urns = {urn for _, urn in state.needs()} | ({provider_urn(state.provider)} if state.provider else set())
-        return not self._targets_actual.isdisjoint(urns)
+        return not self._targets_actual.isdisjoint(state.needed_urns())
 
     def _leave_untargeted(self, old: State, new: State) -> Decision:
         """Keep a resource as it is, and before it everything it depends on that the program no longer mentions."""
@@ -650,8 +585,7 @@ class StepGenerator:
         def keep(state: State) -> State:
             self.urns.add(state.urn)
             self._sames |= {new.urn, state.urn}
-            needed = [urn for _, urn in state.needs()] + ([provider_urn(state.provider)] if state.provider else [])
-            for urn in needed:
+            for urn in state.needed_urns():
                 if not self._is_operated(urn) and urn in self._world.olds:
                     keep(self._world.olds[urn])
             kept = state.copy(id="")
@@ -669,11 +603,8 @@ class StepGenerator:
         for step in steps:
             if step.new is None or (isinstance(step, SameStep) and step.skipped):
                 continue
-            needed = {urn for _, urn in step.new.needs()} | ({provider_urn(step.new.provider)} if step.new.provider else set())
-            for urn in sorted(needed & self._skipped):
-                self._world.error(
-                    f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list.", step.urn
-                )
+            for urn in sorted(self._skipped.intersection(step.new.needed_urns())):
+                self._world.error(f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list.", step.urn)
                 self.errored = True
                 if not self._world.preview:
                     raise Bail
@@ -730,7 +661,7 @@ class StepGenerator:
                 self.deletes.add(state.urn)
                 deletes.append(DeleteStep(DISCARD if state.external else DELETE, state, deleted=self.deletes))
         self._refuse_untargeted(deletes)
-        return sames, self._batches(deletes)
+        return sames, _batches(deletes, self.scheduling_graph())
 
     def _refuse_untargeted(self, deletes: list[Step]) -> None:
         world = self._world
@@ -765,22 +696,19 @@ class StepGenerator:
                 graph.alias(self._refreshed[id(before)], before)
         return graph
 
-    def _batches(self, deletes: list[Step]) -> list[list[Step]]:
-        """Dependents first. A resource's depth is one more than that of what it depends on; the deepest are deleted first."""
-        graph = self.scheduling_graph()
-        condemned = {id(step.old): step for step in deletes}
-        depths: dict[int, int] = {}
 
-        # Dependencies come earlier in the list, so depths are known when they are needed.
-        for state in graph.resources:
-            real = self._refreshed.get(id(state), state)
-            if id(real) in condemned:
-                needed = [depths[key] for other in graph.dependencies_of(real) if (key := id(self._refreshed.get(id(other), other))) in depths]
-                depths[id(real)] = max(needed, default=-1) + 1
-        batches: dict[int, list[Step]] = {}
-        for step in deletes:
-            batches.setdefault(depths[id(step.old)], []).append(step)
-        return [batches[depth] for depth in sorted(batches, reverse=True)]
+def _batches(deletes: list[Step], graph: Graph) -> list[list[Step]]:
+    """Dependents first. A resource's depth is one more than that of what it depends on; the deepest are deleted first."""
+    condemned = [step.before for step in deletes]
+    depths = graph.depths(condemned)
+    batches: dict[int, list[Step]] = {}
+    for step in deletes:
+        batches.setdefault(depths[id(step.before)], []).append(step)
+    return [batches[depth] for depth in sorted(batches, reverse=True)]
+
+
+def _nothing_to_do(state: State) -> Decision:
+    return Decision([], lambda: state)
 
 
 def _with_replace_on_changes(diff: Diff, paths: Iterable[str], init_errors: bool) -> Diff:

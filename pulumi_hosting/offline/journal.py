@@ -15,9 +15,7 @@ from .steps import (
     IMPORT_REPLACEMENT,
     READ,
     READ_REPLACEMENT,
-    REFRESH,
     REMOVE_PENDING_REPLACE,
-    SAME,
     UPDATE,
     RefreshStep,
     SameStep,
@@ -73,8 +71,7 @@ class Journal:
         kind = _PENDING.get(step.op)
         if kind is None:
             return
-        subject = step.old if kind == "deleting" else step.new
-        assert subject is not None
+        subject = step.before if kind == "deleting" else step.after
         with self._lock:
             self._pending[id(subject)] = PendingOperation(kind, subject)
             self._changes += 1
@@ -93,8 +90,8 @@ class Journal:
         for state in (old, new):
             if state is not None:
                 self._pending.pop(id(state), None)
-        if step.op == SAME:
-            assert isinstance(step, SameStep) and old is not None and new is not None
+        if isinstance(step, SameStep):
+            old, new = step.before, step.after
             if not successful:
                 return True
             self._mark_done(old)
@@ -105,8 +102,7 @@ class Journal:
                 new._written = _same_text(old, new)
             self._dirty = True
             return not same_as_saved(old, new)
-        if step.op == REFRESH:
-            assert isinstance(step, RefreshStep)
+        if isinstance(step, RefreshStep):
             if not step.persisted:
                 return False
             self._refreshing = True
@@ -118,15 +114,12 @@ class Journal:
         if not successful or step.op not in (*_PENDING, REMOVE_PENDING_REPLACE):
             return step.op in _PENDING
         if step.op in (DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, REMOVE_PENDING_REPLACE):
-            assert old is not None
-            if not old.pending_replacement or step.op == REMOVE_PENDING_REPLACE:
-                self._mark_done(old)
+            if not step.before.pending_replacement or step.op == REMOVE_PENDING_REPLACE:
+                self._mark_done(step.before)
             return True
-        if old is not None and (step.op in (UPDATE, READ, READ_REPLACEMENT) or old.pending_replacement):
-            if step.op != READ_REPLACEMENT:
-                self._mark_done(old)
-        assert new is not None
-        self._new.append(new)
+        if old is not None and (step.op in (UPDATE, READ) or old.pending_replacement):
+            self._mark_done(old)
+        self._new.append(step.after)
         return True
 
     def _mark_done(self, state: State) -> None:
@@ -163,8 +156,24 @@ class Journal:
             self._flush()
 
 
+_ELSE = (
+    "ignore_changes",
+    "replace_on_changes",
+    "additional_secret_outputs",
+    "property_dependencies",
+    "dependencies",
+    "hide_diff",
+    "source_position",
+    "aliases",
+    "init_errors",
+    "import_id",
+    "refresh_before_update",
+    "taint",
+    "extra",
+    "modified",
+)
+
+
 def _same_text(old: State, new: State) -> str | None:
     """The saved text of `old` where it serves for `new` too: nothing is encrypted anew that did not change."""
-    names = ("ignore_changes", "replace_on_changes", "additional_secret_outputs", "property_dependencies", "dependencies")
-    names += ("hide_diff", "source_position", "aliases", "init_errors", "import_id", "refresh_before_update", "taint", "extra", "modified")
-    return old._written if all(getattr(old, name) == getattr(new, name) for name in names) else None
+    return old._written if all(getattr(old, name) == getattr(new, name) for name in _ELSE) else None

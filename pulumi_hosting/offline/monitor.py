@@ -13,7 +13,7 @@ from pulumi.runtime.proto import alias_pb2, engine_pb2, engine_pb2_grpc, resourc
 
 from .engine import Closed, Deployment
 from .errors import OfflineError, ProviderError
-from .generator import Alias, Goal, ReadGoal
+from .goals import Alias, Goal, ReadGoal
 from .plugins import CHANNEL_OPTIONS
 from .registry import reference
 from .state import is_provider, package_of, provider_id, provider_urn, urn_type
@@ -159,7 +159,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         if request.propertyDependencies:
             property_dependencies = {key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()}
         else:
-            property_dependencies = {key: dependencies for key in properties}
+            property_dependencies = dict.fromkeys(properties, dependencies)
         provider = ""
         if request.custom and not is_provider(request.type):
             provider = self._provider(request)

@@ -1,6 +1,7 @@
 """Provider processes: finding and starting them, and asking them over gRPC."""
 
 import contextlib
+import json
 import os
 import queue
 import shutil
@@ -19,7 +20,17 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from .errors import InitError, PluginError, ProviderError
 from .state import package_of, urn_name, urn_type
-from .values import Properties, UnexpectedUnknown, Wire, changed_keys, contains_unknowns, from_struct, mark_secrets, to_struct, without_secrets
+from .values import (
+    Properties,
+    UnexpectedUnknown,
+    Wire,
+    changed_keys,
+    contains_unknowns,
+    from_struct,
+    mark_secrets,
+    to_struct,
+    without_secrets,
+)
 
 CHANNEL_OPTIONS = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 DYNAMIC_PACKAGE = "pulumi-python"
@@ -93,7 +104,13 @@ class PluginProcess:
         self.name = name
         try:
             self._process = subprocess.Popen(
-                command, cwd=cwd, env=dict(environ), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, process_group=0
+                command,
+                cwd=cwd,
+                env=dict(environ),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,
             )
         except OSError as error:
             raise PluginError(f"could not start the provider plugin {name}: {error.strerror}: {command[0]}") from None
@@ -191,7 +208,8 @@ class Provider:
             raise self._translate(error) from None
 
     def _translate(self, error: grpc.RpcError) -> ProviderError:
-        for key, value in error.trailing_metadata() or ():
+        metadata: Any = error.trailing_metadata() or ()
+        for key, value in metadata:
             if key == "grpc-status-details-bin":
                 status = status_pb2.Status.FromString(value)
                 for detail in status.details:
@@ -458,8 +476,6 @@ def _unimplemented(error: ProviderError) -> bool:
 
 
 def _config_text(value: Any) -> str:
-    import json
-
     bare = without_secrets(value)
     return bare if isinstance(bare, str) else json.dumps(bare)
 

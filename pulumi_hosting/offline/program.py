@@ -1,6 +1,7 @@
 """Runs a Pulumi program in a process of its own: what `pulumi-language-python-exec` is in Pulumi's distribution.
 
-Started by path with the program's own Python, which need not have this package installed: it imports `pulumi` and the standard library only.
+Started by path with the program's own Python, which need not have this package installed: it imports `pulumi` and the standard
+library only.
 """
 
 import sys
@@ -21,7 +22,7 @@ SHOWN = 32
 """Exit status of a program that failed and has said why."""
 
 
-def parse_arguments(arguments):
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Run a Pulumi program.")
     for name in ("monitor", "engine", "project", "stack", "organization", "root", "pwd"):
         parser.add_argument(f"--{name}", required=True)
@@ -31,7 +32,7 @@ def parse_arguments(arguments):
     return parser.parse_args(arguments)
 
 
-def user_traceback(error, program):
+def user_traceback(error: BaseException, program: str) -> str:
     """The traceback of an exception, beginning where the program's own code begins."""
     frames = traceback.extract_tb(error.__traceback__)
     folder = program if os.path.isdir(program) else os.path.dirname(program)
@@ -41,7 +42,7 @@ def user_traceback(error, program):
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
-def run(options):
+def run(options: argparse.Namespace) -> int:
     import pulumi
     import pulumi.runtime
 
@@ -68,7 +69,7 @@ def run(options):
     # A program that fails leaves futures behind that nobody will look at: that is no news to the user.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
-    def program():
+    def program() -> None:
         if os.path.isdir(options.program) and not os.path.exists(os.path.join(options.program, "__main__.py")):
             raise pulumi.RunError(f"unable to find main python program `__main__.py` in `{options.program}`")
         runpy.run_path(options.program, run_name="__main__")
@@ -79,7 +80,7 @@ def run(options):
     except pulumi.RunError as error:
         pulumi.log.error(str(error))
         return SHOWN
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001  the user's program may raise anything, and is told about it
         pulumi.log.error("Program failed with an unhandled exception:\n" + user_traceback(error, options.program))
         return SHOWN
     finally:

@@ -57,7 +57,7 @@ class Crypter:
 
     def _open(self) -> AESGCM:
         if self._cipher is None:
-            version, salt, proof = (self.state.split(":", 2) + ["", ""])[:3]
+            version, salt, proof = [*self.state.split(":", 2), "", ""][:3]
             if version != "v1":
                 raise ConfigurationError("the stack's encryption salt is not in the form v1:…; is its file damaged?")
             cipher = AESGCM(_derive_key(_required(self._passphrase), base64.b64decode(salt)))

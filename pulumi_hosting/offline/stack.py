@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -17,16 +16,16 @@ from .display import Display
 from .engine import Deployment, Options
 from .errors import Bail, ConfigurationError, OfflineError, PluginError
 from .events import Events, Listener, write_lines
-from .generator import Targets
+from .goals import Targets
 from .journal import Journal
 from .monitor import Engine, Monitor, Server, StackInfo, add_engine, add_monitor
 from .plugins import DYNAMIC_PACKAGE, PluginHost
 from .project import Project, StackConfig, find_python, load_project
 from .registry import Registry
 from .secrets import Crypter, passphrase_from
-from .state import STACK_TYPE, PendingOperation, Snapshot, deployment_from_json, deployment_to_text, is_provider, package_of
+from .state import STACK_TYPE, Snapshot, State, deployment_from_json, deployment_to_text, is_provider, package_of
 from .steps import NO_CHANGE
-from .values import hide_secrets, without_secrets
+from .values import Properties, hide_secrets, without_secrets
 
 Command = Literal["up", "preview", "refresh", "destroy"]
 ORGANIZATION = "organization"
@@ -125,7 +124,9 @@ class Stack:
     def _state_crypter(self, data: dict[str, Any]) -> Crypter | None:
         provider = data.get("secrets_providers") or {}
         if provider and provider.get("type") != "passphrase":
-            raise ConfigurationError(f"the stack's secrets are kept by {provider.get('type')!r}; the offline engine opens passphrase secrets only")
+            raise ConfigurationError(
+                f"the stack's secrets are kept by {provider.get('type')!r}; the offline engine opens passphrase secrets only"
+            )
         salt = (provider.get("state") or {}).get("salt")
         if not salt:
             return self.crypter()
@@ -264,7 +265,9 @@ class Stack:
                 result = Result(EXIT_CHANGES, result.operations, result.changes, [*result.errors, message], result.outputs)
             events.cancel()
             if display is not None:
-                display.end(result.changes, result.outputs, preview=preview, seconds=time.monotonic() - started, failed=result.exit_code == 1)
+                display.end(
+                    result.changes, result.outputs, preview=preview, seconds=time.monotonic() - started, failed=result.exit_code == 1
+                )
             return result
 
     def _operate(
@@ -334,12 +337,12 @@ class Stack:
         events.summary(
             deployment.changes, seconds=time.monotonic() - started, preview=options.preview, corrupt=deployment.corrupt, result=outcome
         )
-        outputs = next((state.outputs for state in _latest(deployment) if state.type == STACK_TYPE), {})
+        outputs: Properties = next((state.outputs for state in _latest(deployment) if state.type == STACK_TYPE), {})
         code = 0 if succeeded else EXIT_CANCELLED if deployment.cancelled and not deployment.step_failed else 1
         return Result(code, deployment.operations, deployment.changes, deployment.errors, hide_secrets(outputs))
 
 
-def _latest(deployment: Deployment) -> list[Any]:
+def _latest(deployment: Deployment) -> list[State]:
     if deployment.journal is not None:
         return deployment.journal.snapshot().resources
     return [*deployment.news(), *deployment.resources]
@@ -352,7 +355,7 @@ def _interruptible(deployment: Deployment, host: PluginHost, run: Callable[[], b
     def work() -> None:
         try:
             outcome.append(run())
-        except BaseException as error:
+        except BaseException as error:  # noqa: BLE001  it is raised again, on the thread that waits
             outcome.append(error)
 
     thread = threading.Thread(target=work, name="offline-deployment", daemon=True)
@@ -381,9 +384,7 @@ class _Program:
     options: Options
 
     def __call__(self, deployment: Deployment) -> None:
-        info = StackInfo(
-            self.stack.project.name, self.stack.name, ORGANIZATION, self.config, self.options.preview, self.options.parallel
-        )
+        info = StackInfo(self.stack.project.name, self.stack.name, ORGANIZATION, self.config, self.options.preview, self.options.parallel)
         monitor = Monitor(deployment, info)
         server = Server([add_monitor(monitor)], threads=4 * self.options.parallel + 8)
         process = self._start(server.address, info)
@@ -394,7 +395,13 @@ class _Program:
         for thread in lines:
             thread.start()
         ended = threading.Event()
-        threading.Thread(target=lambda: (process.wait(), ended.set(), monitor.finished.set()), daemon=True).start()
+
+        def watch() -> None:
+            process.wait()
+            ended.set()
+            monitor.finished.set()
+
+        threading.Thread(target=watch, daemon=True).start()
         deployment.at_end.append(lambda: _end(monitor, server, process, lines))
         while not monitor.finished.wait(0.05):
             if deployment.failed.is_set():
@@ -437,7 +444,9 @@ class _Program:
                 process_group=0,
             )
         except OSError as error:
-            raise PluginError(f"could not run {self.python}: {error.strerror}; set PULUMI_PYTHON_CMD or the virtualenv of Pulumi.yaml") from None
+            raise PluginError(
+                f"could not run {self.python}: {error.strerror}; set PULUMI_PYTHON_CMD or the virtualenv of Pulumi.yaml"
+            ) from None
 
 
 def _forward(stream: Any, severity: str, deployment: Deployment) -> None:

@@ -129,6 +129,10 @@ class State:
             yield "deletedWith", self.deleted_with
         yield from (("replaceWith", urn) for urn in self.replace_with)
 
+    def needed_urns(self) -> set[str]:
+        """Every URN this resource cannot be without, its provider's among them."""
+        return {urn for _, urn in self.needs()} | ({provider_urn(self.provider)} if self.provider else set())
+
     def written(self, crypter: Crypter | None) -> str:
         """This resource as JSON text, made once for each change: a thousand resources are not encrypted anew for one that moved."""
         if self._written is None:
@@ -142,7 +146,11 @@ def _camel(name: str) -> str:
 
 
 # In the order Pulumi writes them. Left out when empty, apart from the four that every resource shows.
-_KEYS = {item.name: {"import_id": "importID"}.get(item.name, _camel(item.name)) for item in fields(State) if item.name not in ("extra", "_written")}
+_KEYS = {
+    item.name: {"import_id": "importID"}.get(item.name, _camel(item.name))
+    for item in fields(State)
+    if item.name not in ("extra", "_written")
+}
 _ALWAYS = ("urn", "type", "custom")
 _VALUES = ("inputs", "outputs", "replacement_trigger")
 
@@ -267,6 +275,7 @@ class Graph:
     def __init__(self, resources: Iterable[State]) -> None:
         self.resources = list(resources)
         self._index = {id(state): position for position, state in enumerate(self.resources)}
+        self._standing: dict[int, int] = {}
         self._by_urn: dict[str, list[int]] = {}
         self._children: dict[str, list[int]] = {}
         for position, state in enumerate(self.resources):
@@ -277,6 +286,7 @@ class Graph:
     def alias(self, new: State, old: State) -> None:
         """Let `new` stand where `old` stands."""
         self._index[id(new)] = self._index[id(old)]
+        self._standing[id(old)] = id(new)
 
     def __contains__(self, state: State) -> bool:
         return id(state) in self._index
@@ -284,9 +294,7 @@ class Graph:
     def dependencies_of(self, state: State) -> list[State]:
         """Resources that must outlive this one: what it depends on (with the children of components), its provider, its parent."""
         at = self._index[id(state)]
-        urns = {urn for kind, urn in state.needs() if kind != "parent"}
-        if state.provider:
-            urns.add(provider_urn(state.provider))
+        urns = {urn for kind, urn in state.needs() if kind != "parent"} | ({provider_urn(state.provider)} if state.provider else set())
         found = {position for urn in (urns | {state.parent}) for position in self._by_urn.get(urn, ()) if position < at}
         for position in list(found):
             needed = self.resources[position]
@@ -314,6 +322,15 @@ class Graph:
                     found.add(id(needed))
                     todo.append(needed)
         return found
+
+    def depths(self, states: Iterable[State]) -> dict[int, int]:
+        """How deep each of the given states lies among them, by identity: 0 for one that depends on none of the others."""
+        depths: dict[int, int] = {}
+        # What a state depends on comes before it, so its depth is known when it is needed.
+        for state in sorted(states, key=lambda state: self._index[id(state)]):
+            needed = (self._standing.get(id(other), id(other)) for other in self.dependencies_of(state))
+            depths[id(state)] = max((depths[key] for key in needed if key in depths), default=-1) + 1
+        return depths
 
     def depending_on(self, root: State, ignore: Iterable[str] = (), *, with_children: bool = False) -> list[State]:
         """Resources that depend on `root`, near or far, in order."""

@@ -107,10 +107,22 @@ class Step:
     partial: bool = field(default=False, init=False)
 
     @property
+    def before(self) -> State:
+        """The old state, of a step that has one."""
+        if self.old is None:
+            raise TypeError(f"a {self.op} step has no old state")
+        return self.old
+
+    @property
+    def after(self) -> State:
+        """The new state, of a step that has one."""
+        if self.new is None:
+            raise TypeError(f"a {self.op} step has no new state")
+        return self.new
+
+    @property
     def res(self) -> State:
-        state = self.new or self.old
-        assert state is not None
-        return state
+        return self.new or self.before
 
     @property
     def urn(self) -> str:
@@ -137,8 +149,7 @@ class SameStep(Step):
     untargeted: bool = False
 
     def apply(self, context: Context) -> None:
-        old, new = self.old, self.new
-        assert old is not None and new is not None
+        old, new = self.before, self.after
         new.id, new.outputs = old.id, old.outputs
         new.created, new.modified = old.created, old.modified
         if is_provider(new.type) and not self.skipped and not self.untargeted:
@@ -157,8 +168,7 @@ class CreateStep(Step):
         return not self.replacing
 
     def apply(self, context: Context) -> None:
-        new = self.new
-        assert new is not None
+        new = self.after
         failure: InitError | None = None
         answer = Answer("", {})
         if new.custom:
@@ -171,8 +181,7 @@ class CreateStep(Step):
         new.id, new.outputs, new.refresh_before_update = answer.id, answer.outputs or {}, answer.refresh_before_update
         new.created = new.modified = now()
         if self.replacing and self.delete_old_later:
-            assert self.old is not None
-            self.old.delete = True
+            self.before.delete = True
         if failure is not None:
             self.partial = True
             raise failure
@@ -181,8 +190,7 @@ class CreateStep(Step):
 @dataclass(eq=False)
 class UpdateStep(Step):
     def apply(self, context: Context) -> None:
-        old, new = self.old, self.new
-        assert old is not None and new is not None
+        old, new = self.before, self.after
         new.id, new.created, new.modified = old.id, old.created, old.modified
         if not new.custom:
             return
@@ -223,12 +231,12 @@ class DeleteStep(Step):
         return not self.replacing
 
     def apply(self, context: Context) -> None:
-        old = self.old
-        assert old is not None
+        old = self.before
         if not self.replacing and old.protect:
             raise DeleteProtected(
-                f'resource "{old.urn}" cannot be deleted\nbecause it is protected. To unprotect the resource, either remove the `protect` flag '
-                f"from the resource in your Pulumi program and run `pulumi up`, or use the command:\n`pulumi state unprotect '{old.urn}'`"
+                f'resource "{old.urn}" cannot be deleted\nbecause it is protected. To unprotect the resource, either remove the `protect` '
+                "flag from the resource in your Pulumi program and run `pulumi up`, or use the command:\n"
+                f"`pulumi state unprotect '{old.urn}'`"
             )
         spared = old.external or old.retain_on_delete or (old.deleted_with and old.deleted_with in self.deleted)
         if not context.preview and not spared and old.custom:
@@ -264,8 +272,7 @@ class ReadStep(Step):
         return not self.replacing
 
     def apply(self, context: Context) -> None:
-        old, new = self.old, self.new
-        assert new is not None
+        old, new = self.old, self.after
         failure: InitError | None = None
         if new.id != UNKNOWN_STRING:
             try:
@@ -318,8 +325,7 @@ class RefreshStep(Step):
     @property
     def result_op(self) -> str:
         """What was found out, in the words of an update: same, update, or delete for a vanished one."""
-        old, new = self.old, self.new
-        assert old is not None and new is not None
+        old, new = self.before, self.after
         if self.gone:
             return DELETE
         if old.external:
@@ -327,8 +333,7 @@ class RefreshStep(Step):
         return UPDATE if new is not old and self.diff.changes == "some" else SAME
 
     def apply(self, context: Context) -> None:
-        old, new = self.old, self.new
-        assert old is not None and new is not None
+        old, new = self.before, self.after
         if not old.custom or is_provider(old.type) or old.pending_replacement:
             if self.persisted:
                 self.new = old.copy()
@@ -374,8 +379,7 @@ class ImportStep(Step):
         return not self.replacing
 
     def apply(self, context: Context) -> None:
-        new = self.new
-        assert new is not None
+        new = self.after
         try:
             answer = context.provider_of(new).read(new.urn, new.import_id, None, None, new.custom_timeouts.get("read", 0))
         except InitError as error:
@@ -384,9 +388,7 @@ class ImportStep(Step):
         if answer.outputs is None:
             raise ProviderError(f"resource '{new.import_id}' does not exist")
         if answer.inputs is None:
-            raise ProviderError(
-                f"provider does not support importing resources; please try updating the '{package_of(new.type)}' plugin"
-            )
+            raise ProviderError(f"provider does not support importing resources; please try updating the '{package_of(new.type)}' plugin")
         new.id, new.inputs, new.outputs = answer.id, answer.inputs, answer.outputs
         new.refresh_before_update = answer.refresh_before_update
         new.created = new.modified = now()
@@ -406,11 +408,13 @@ def mark_secret_outputs(state: State) -> None:
         state.outputs = state.outputs | marked
 
 
+_SAVED = ("urn", "type", "custom", "custom_timeouts", "retain_on_delete", "provider", "parent", "deleted_with", "replace_with", "protect")
+
+
 def same_as_saved(old: State, new: State) -> bool:
     """True when saving `new` in place of `old` would change nothing that matters."""
-    plain = ("urn", "type", "custom", "custom_timeouts", "retain_on_delete", "provider", "parent", "deleted_with", "replace_with", "protect")
     return (
-        all(getattr(old, name) == getattr(new, name) for name in plain)
+        all(getattr(old, name) == getattr(new, name) for name in _SAVED)
         and sorted(old.dependencies) == sorted(new.dependencies)
         and old.inputs == new.inputs
         and old.outputs == new.outputs

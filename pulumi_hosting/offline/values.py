@@ -13,7 +13,7 @@ from google.protobuf import struct_pb2
 Properties = dict[str, Any]
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
-SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"
+SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  a mark of the protocol, not a secret
 RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
 OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 

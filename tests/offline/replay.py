@@ -154,7 +154,7 @@ class Toys:
         _wait(lambda: self.world() == step["world"])
 
 
-def _wait(condition: Callable[[], bool], seconds: float = 20) -> None:
+def _wait(condition: Callable[[], bool], seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
         time.sleep(0.05)

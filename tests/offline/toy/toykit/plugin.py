@@ -51,9 +51,9 @@ def refuse(context: grpc.ServicerContext, message: str) -> NoReturn:
 
 def half_done(context: grpc.ServicerContext, id: str, thing: Json, reason: str, *, refresh: bool, inputs: Json | None = None) -> NoReturn:
     """Something was done, but it is not ready."""
-    failed = provider_pb2.ErrorResourceInitFailed(
-        id=id, properties=answered(thing), reasons=[reason], refresh_before_update=refresh, inputs=None if inputs is None else answered(inputs)
-    )
+    failed = provider_pb2.ErrorResourceInitFailed(id=id, properties=answered(thing), reasons=[reason], refresh_before_update=refresh)
+    if inputs is not None:
+        failed.inputs.CopyFrom(answered(inputs))
     detail = any_pb2.Any()
     detail.Pack(failed)
     status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reason, details=[detail])
@@ -140,9 +140,7 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.ReadResponse(id=id, properties=answered(thing), inputs=answered(inputs))
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
-        service.log(
-            "Update", name=request.name, id=request.id, olds=shown(request.olds), news=shown(request.news), preview=request.preview
-        )
+        service.log("Update", name=request.name, id=request.id, olds=shown(request.olds), news=shown(request.news), preview=request.preview)
         id = request.id.removeprefix("order:")
         news = opened(request.news)
         if request.preview:
@@ -164,7 +162,9 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
         args = opened(request.args)
         if args.get("size") == "bad":
             return provider_pb2.InvokeResponse(failures=[provider_pb2.CheckFailure(property="size", reason="size must not be bad")])
-        return provider_pb2.InvokeResponse(**{"return": answered({"price": "4.90", "size": args.get("size")})})
+        answer = provider_pb2.InvokeResponse()
+        getattr(answer, "return").CopyFrom(answered({"price": "4.90", "size": args.get("size")}))
+        return answer
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
         return empty_pb2.Empty()

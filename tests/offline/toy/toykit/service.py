@@ -1,6 +1,7 @@
 """The toy service: things in a file, so that every process sees the same ones. TOY_SERVICE names its folder.
 
-`world.json` holds the things and how many there ever were of each name, `faults.json` what shall go wrong, `calls.jsonl` what providers were asked.
+`world.json` holds the things and how many there ever were of each name, `faults.json` what shall go wrong, `calls.jsonl` what providers
+were asked.
 """
 
 import contextlib

@@ -1,0 +1,83 @@
+"""What a program asks for: resources as it wants them, resources it looks at, and which of them an operation is confined to."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from .values import Properties
+
+
+@dataclass(frozen=True)
+class Alias:
+    """Another name a resource may have had: a whole URN, or the parts that differ."""
+
+    urn: str = ""
+    name: str = ""
+    type: str = ""
+    stack: str = ""
+    project: str = ""
+    parent: str = ""
+    no_parent: bool = False
+
+
+@dataclass
+class Goal:
+    """A resource as the program wants it."""
+
+    type: str
+    name: str
+    custom: bool = False
+    properties: Properties = field(default_factory=dict)
+    parent: str = ""
+    protect: bool | None = None
+    dependencies: list[str] = field(default_factory=list)
+    provider: str = ""
+    property_dependencies: dict[str, list[str]] = field(default_factory=dict)
+    delete_before_replace: bool | None = None
+    ignore_changes: list[str] = field(default_factory=list)
+    additional_secret_outputs: list[str] = field(default_factory=list)
+    aliases: list[Alias] = field(default_factory=list)
+    import_id: str = ""
+    custom_timeouts: dict[str, float] = field(default_factory=dict)
+    replace_on_changes: list[str] = field(default_factory=list)
+    replacement_trigger: Any = None
+    retain_on_delete: bool | None = None
+    deleted_with: str = ""
+    replace_with: list[str] = field(default_factory=list)
+    hide_diff: list[str] = field(default_factory=list)
+    source_position: str = ""
+
+
+@dataclass
+class ReadGoal:
+    """A resource the program wants to look at."""
+
+    type: str
+    name: str
+    id: str
+    properties: Properties
+    parent: str = ""
+    provider: str = ""
+    dependencies: list[str] = field(default_factory=list)
+    additional_secret_outputs: list[str] = field(default_factory=list)
+    source_position: str = ""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """URNs an operation is confined to; `*` stands for anything but a colon, `**` for anything. None given means everything."""
+
+    patterns: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.patterns)
+
+    def __contains__(self, urn: object) -> bool:
+        return not self.patterns or any(_matches(pattern, str(urn)) for pattern in self.patterns)
+
+
+def _matches(pattern: str, urn: str) -> bool:
+    if "*" not in pattern:
+        return pattern == urn
+    parts = (".*" if part == "**" else "[^:]*" if part == "*" else re.escape(part) for part in re.split(r"(\*\*|\*)", pattern))
+    return re.fullmatch("".join(parts), urn) is not None

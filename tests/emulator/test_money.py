@@ -1,0 +1,189 @@
+"""Discounts and refunds to the cent, and a ledger that always adds up."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_hosting.emulator import money
+from tests.emulator.support import DAY, Lab, code
+
+MONTH = 30 * DAY
+
+
+@pytest.mark.parametrize(
+    ("query", "account", "total", "discounts"),
+    [
+        ("months=1", {}, "5.00", []),
+        ("", {}, "5.00", []),
+        ("months=12", {}, "52.80", [("period", 12.0, "7.20")]),
+        ("months=3", {"group_discount_percent": "10"}, "12.82", [("group", 10.0, "1.50"), ("period", 5.0, "0.68")]),
+        (
+            "months=6&promo_code=save20",
+            {"group_discount_percent": 5, "loyalty_discount_percent": "2.5"},
+            "20.46",
+            [("group", 5.0, "1.50"), ("loyalty", 2.5, "0.71"), ("period", 8.0, "2.22"), ("promo", 20.0, "5.11")],
+        ),
+    ],
+)
+def test_quotes(query: str, account: dict[str, object], total: str, discounts: list[tuple[str, float, str]], lab: Lab) -> None:
+    if account:
+        lab.control("PATCH", "/account", account)
+    quote = lab.api("GET", f"/catalog/quote?tariff_id=1&{query}").json()
+    assert (quote["total"], [tuple(row.values()) for row in quote["discounts"]]) == (total, discounts)
+    assert Decimal(quote["base_amount"]) - sum(Decimal(row["amount"]) for row in quote["discounts"]) == Decimal(quote["total"])
+
+
+def test_orders_cost_what_the_quote_says(lab: Lab) -> None:
+    lab.control("PATCH", "/account", {"group_discount_percent": "7", "loyalty_discount_percent": "3"})
+    for months in (1, 3, 6, 12):
+        quote = lab.api("GET", f"/catalog/quote?tariff_id=2&months={months}&promo_code=SAVE20").json()
+        assert lab.order(tariff_id=2, months=months, promo_code="SAVE20")["charged"] == quote["total"]
+    quote = lab.api("GET", "/catalog/quote?tariff_id=3&hours=100").json()
+    assert (quote["billing_cycle"], quote["hours"], quote["months"]) == ("hourly", 100, None)
+    assert lab.order(tariff_id=3, hours=100)["charged"] == quote["total"]
+
+
+def test_volume(lab: Lab) -> None:
+    charged = [lab.order()["charged"] for _ in range(10)]
+    assert charged == ["5.00"] * 4 + ["4.85"] * 5 + ["4.75"]
+
+
+def test_quote_details(lab: Lab) -> None:
+    lab.control("PATCH", "/account", {"balance": "2.00"})
+    quote = lab.api("GET", "/catalog/quote?tariff_id=1&promo_code=EXPIRED50").json()
+    assert (quote["balance_sufficient"], quote["shortfall"], quote["promo"]) == (
+        False,
+        "3.00",
+        {"code": "EXPIRED50", "valid": False, "message": "expired"},
+    )
+    assert lab.api("GET", "/catalog/quote?tariff_id=3&hours=2160").status_code == 200
+    for query in ("tariff_id=1&hours=1", "tariff_id=3&hours=2161", "tariff_id=3&hours=1&months=1", "tariff_id=1&months=2"):
+        assert code(lab.api("GET", f"/catalog/quote?{query}")) == "invalid_period"
+    for query in ("tariff_id=3&hours=1&billing_cycle=monthly", "tariff_id=3&months=1&billing_cycle=hourly"):
+        assert code(lab.api("GET", f"/catalog/quote?{query}")) == "invalid_period"
+    assert code(lab.api("GET", "/catalog/quote?tariff_id=99")) == "not_found"
+    assert code(lab.api("GET", "/catalog/quote")) == "validation_error"
+    assert code(lab.api("GET", f"/catalog/quote?tariff_id=1&promo_code={'x' * 65}")) == "validation_error"
+
+
+def test_a_promo_code_is_consumed_by_an_order_and_not_by_a_quote(lab: Lab) -> None:
+    for _ in range(2):
+        assert lab.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["valid"] is True
+    assert lab.order(promo_code="WELCOME10")["charged"] == "4.50"
+    assert lab.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["message"] == "already used"
+    assert code(lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "promo_code": "WELCOME10"})) == "validation_error"
+
+
+def test_prices_in_the_catalog(lab: Lab) -> None:
+    lab.control("PATCH", "/account", {"group_discount_percent": "10"})
+    tariff = lab.api("GET", "/catalog/tariffs/3").json()
+    assert (tariff["list_price_monthly"], tariff["price_monthly"], tariff["price_hourly"]) == ("9.00", "8.10", "0.015")
+    assert [row["total"] for row in tariff["periods"]] == ["8.10", "23.08", "44.71", "85.54"]
+    lab.control("PATCH", "/tariffs/3", {"price_monthly": "11.00", "in_stock": False})
+    assert lab.api("GET", "/catalog/tariffs/3").json()["list_price_monthly"] == "11.00"
+    lab.control("PATCH", "/tariffs/3", {"disabled": True})
+    assert code(lab.api("GET", "/catalog/tariffs/3")) == "not_found"
+    assert 3 not in [row["id"] for row in lab.api("GET", "/catalog/tariffs").json()["data"]]
+    excluded = [row["slug"] for row in lab.api("GET", "/catalog/os?tariff_id=5").json()["data"]]
+    assert "windows-2022" not in excluded
+    assert len(excluded) == 5
+
+
+# --- refunds ---------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("days", "refund"), [(0, "5.00"), (1, "4.83"), (10, "3.33"), (15, "2.50"), (29, "0.17")])
+def test_refund_by_time(days: int, refund: str, lab: Lab) -> None:
+    server = lab.server()
+    lab.advance(days * DAY)
+    quote = lab.api("GET", f"/servers/{server}/refund-quote").json()
+    assert (quote["amount"], quote["refundable"], quote["excluded_reason"]) == (refund, True, None)
+    assert quote["breakdown"][0]["days_left"] == 30 - days
+    assert lab.api("DELETE", f"/servers/{server}").json()["refund"]["amount"] == refund
+
+
+def test_refund_of_renewals_ahead(lab: Lab) -> None:
+    server = lab.server()
+    lab.api("POST", f"/servers/{server}/renew", {"months": 3})
+    lab.advance(15 * DAY)
+    quote = lab.api("GET", f"/servers/{server}/refund-quote").json()
+    assert [row["refund"] for row in quote["breakdown"]] == ["2.50", "14.25"]
+    lab.api("DELETE", f"/servers/{server}")
+    assert [row["status"] for row in lab.api("GET", "/invoices").json()["data"]] == ["refunded", "refunded"]
+    assert lab.balance() == "997.50"
+
+
+@pytest.mark.parametrize(("dialect", "consumed", "hourly"), [("spec", "unpaid", "unpaid"), ("live", "consumed", "hourly")])
+def test_nothing_to_refund(dialect: str, consumed: str, hourly: str) -> None:
+    lab = Lab(dialect=dialect)
+    promo = lab.order(tariff_id=6)["server"]["id"]
+    assert lab.api("GET", f"/servers/{promo}/refund-quote").json()["excluded_reason"] == "promo_tariff"
+    assert lab.api("DELETE", f"/servers/{promo}").status_code == 200
+    assert lab.balance() == "998.01"
+    server, by_the_hour = lab.server(), lab.order(tariff_id=3, hours=1)["server"]["id"]
+    for id in (server, by_the_hour):
+        lab.control("PATCH", f"/servers/{id}", {"auto_renew": False})
+    lab.advance(3599)
+    assert lab.api("GET", f"/servers/{by_the_hour}/refund-quote").json()["excluded_reason"] == hourly
+    lab.advance(MONTH - 3600)
+    assert lab.api("GET", f"/servers/{server}/refund-quote").json()["excluded_reason"] == consumed
+
+
+@given(
+    amount=st.integers(0, 10**7).map(lambda cents: Decimal(cents) / 100),
+    length=st.integers(1, 10**8),
+    passed=st.integers(0, 2 * 10**8),
+)
+def test_a_refund_is_never_more_than_the_payment(amount: Decimal, length: int, passed: int) -> None:
+    refund = money.prorated(amount, 1000.0, 1000.0 + length, 1000.0 + passed)
+    assert Decimal(0) <= refund <= amount
+    assert refund == refund.quantize(Decimal("0.01"))
+
+
+def test_the_ledger_adds_up(lab: Lab) -> None:
+    server = lab.server()
+    lab.api("POST", f"/servers/{server}/ips")
+    lab.api("POST", f"/servers/{server}/renew", {"months": 1})
+    lab.domain()
+    lab.control("PATCH", "/account", {"balance": "123.45"})
+    lab.fault({"refunded": 502})
+    lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
+    lab.advance(7 * DAY)
+    lab.api("DELETE", f"/servers/{server}")
+    rows = lab.control("GET", "/ledger")
+    total = sum((Decimal(row["amount"]) * (1 if row["direction"] == "credit" else -1) for row in rows), Decimal("1000.00"))
+    assert f"{total:.2f}" == lab.balance()
+    operations = [row["operation"] for row in rows]
+    assert operations == [
+        "create_server",
+        "add_server_ip",
+        "renew_server",
+        "register_domain",
+        "control",
+        "create_server",
+        "create_server",
+        "delete_server",
+        "delete_server",
+        "delete_server",
+    ]
+    for row in rows:
+        assert (row["idempotency_key"] is None) == (row["operation"] == "control")
+    seqs = {row["seq"]: row for row in lab.control("GET", "/requests")}
+    assert seqs[rows[0]["request_seq"]]["path"] == "/servers"
+
+
+def test_upcoming_and_low_balance(lab: Lab) -> None:
+    lab.subscribe("balance.low")
+    lab.server()
+    balance = lab.api("GET", "/balance").json()
+    assert (balance["upcoming_7d"], balance["upcoming_30d"], balance["auto_renew_total_monthly"]) == ("0.00", "5.00", "5.00")
+    lab.advance(25 * DAY)
+    lab.control("PATCH", "/account", {"balance": "13.00"})
+    assert lab.api("GET", "/balance").json()["low_balance"] is False
+    lab.domain("low.com")
+    balance = lab.api("GET", "/balance").json()
+    assert (balance["balance"], balance["upcoming_7d"], balance["low_balance"]) == ("1.00", "5.00", True)
+    lab.advance(0)
+    assert [attempt.headers["X-Webhook-Event"] for attempt in lab.sent] == ["balance.low"]

@@ -1,0 +1,150 @@
+"""What a contract test stands on: clients for a running emulator, its control interface, a receiver of webhooks, and things to act on."""
+
+import random
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.client import Client
+
+HOOKS = "https://hooks.example.org"
+PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl test"
+
+
+class Receiver:
+    """An HTTP server on loopback that takes webhook deliveries and remembers them."""
+
+    def __init__(self) -> None:
+        self.got: list[tuple[bytes, dict[str, str]]] = []
+        self.arrived = threading.Event()
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                receiver.got.append((body, dict(self.headers.items())))
+                self.send_response(204)
+                self.end_headers()
+                receiver.arrived.set()
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Nothing on standard error."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+
+class Stage:
+    """``live`` and ``test`` are clients with all scopes and room in every bucket; ``make`` methods put things on the account."""
+
+    def __init__(self, emulator: Any, dialect: str, receiver: Receiver) -> None:
+        self.emulator = emulator
+        self.dialect = dialect
+        self.receiver = receiver
+        self._http = httpx.Client(base_url=emulator.control_url, trust_env=False, timeout=30)
+        self.begin()
+
+    def begin(self) -> None:
+        """A fresh account, and two keys with all scopes and room in every bucket."""
+        self.control("POST", "/reset", {})
+        room = {"rate_per_minute": 10_000, "rate_expensive_per_minute": 10_000, "scopes": "full"}
+        self.live = self.client(self.control("POST", "/keys", {"mode": "live", **room})["key"])
+        self.test = self.client(self.control("POST", "/keys", {"mode": "test", **room})["key"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.live.close()
+        self.test.close()
+        self._http.close()
+
+    def control(self, method: str, path: str, body: Any = None) -> Any:
+        """One call of the control interface."""
+        answer = self._http.request(method, path, json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def client(self, key: str, **options: Any) -> Client:
+        """A client that waits by moving the emulator's clock."""
+        rng = random.Random(3)  # noqa: S311  # nothing secret is drawn
+        return Client(key, self.emulator.base_url, **{"sleep": self.advance, "rng": rng, **options})
+
+    def advance(self, seconds: float) -> None:
+        self.control("POST", "/clock", {"advance": seconds})
+
+    def fault(self, method: str, path: str, **action: Any) -> None:
+        self.control("POST", "/faults", {"method": method, "path": path, "action": action})
+
+    def requests(self) -> list[dict[str, Any]]:
+        """What arrived under ``/v1``."""
+        found = self.control("GET", "/requests")
+        rows: list[dict[str, Any]] = found["data"] if isinstance(found, dict) else found
+        return rows
+
+    # --- things to act on
+
+    def tariff(self, name: str = "VDS-1") -> m.Tariff:
+        return next(tariff for tariff in self.live.catalog.tariffs() if tariff.name == name)
+
+    def server(self, client: Client | None = None) -> m.Server:
+        created = (client or self.live).servers.create(tariff_id=self.tariff().id, os="debian-12", name="web", months=1)
+        assert isinstance(created, m.ServerCreated)
+        return created.server
+
+    def order(self, outcome: str = "active") -> m.Order:
+        self.fault("POST", "^/servers$", panel_timeout=outcome)
+        order = self.live.servers.create(tariff_id=self.tariff().id, os="debian-12", name="web", months=1)
+        assert isinstance(order, m.Order)
+        return order
+
+    def domain(self, name: str = "example.com") -> m.DomainOrderResult:
+        return self.live.domains.register(name=name, privacy=True)
+
+    def domain_id(self) -> int:
+        found = self.domain().domain_id
+        assert found is not None
+        return found
+
+    def ssh_key(self) -> m.SshKey:
+        return self.live.ssh_keys.create(name="laptop", public_key=PUBLIC_KEY)
+
+    def invoice_id(self) -> int:
+        return self.live.balance.topup(amount="50.00", gateway="card").invoice_id
+
+    def unpaid_invoice_id(self) -> int:
+        """A renewal that the balance did not cover when it fell due."""
+        server = self.server()
+        self.live.servers.update(server.id, auto_renew=True)
+        self.control("PATCH", "/account", {"balance": "0.00"})
+        self.advance(31 * 86_400)
+        self.control("PATCH", "/account", {"balance": "500.00"})
+        return next(invoice.id for invoice in self.live.invoices.list(status="not_paid"))
+
+    def extra_ip(self, server_id: int) -> m.Ip:
+        before = {ip.id for ip in self.live.servers.ips.list(server_id)}
+        self.live.servers.ips.add(server_id)
+        self.advance(1)
+        return next(ip for ip in self.live.servers.ips.list(server_id) if ip.id not in before)
+
+    def webhook(self) -> m.SubscriptionCreated:
+        return self.live.webhooks.create(url=f"{HOOKS}/in", events=["server.created", "ping"])
+
+    def delivery_id(self) -> int:
+        result = self.live.webhooks.test(self.webhook().id)
+        assert result.delivery is not None
+        return result.delivery.id

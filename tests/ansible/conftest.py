@@ -1,0 +1,186 @@
+"""Playbooks run for real: ansible-playbook in a process of its own, against an emulator over HTTP."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.rehearsal import Control
+
+ROOT = Path(__file__).parents[2]
+COLLECTION = ROOT / "ansible_collections" / "hosting" / "cloud"
+BIN = Path(sys.executable).parent
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "sanity: ansible-test sanity, minutes when first run; only with -m sanity")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The sanity tests are asked for by name: they fill a HOME of their own from a package index."""
+    if "sanity" in str(config.getoption("markexpr", "")):
+        return
+    asked_for = [item for item in items if item.get_closest_marker("sanity") is None]
+    config.hook.pytest_deselected(items=[item for item in items if item not in asked_for])
+    items[:] = asked_for
+
+
+@dataclass
+class Played:
+    """One run of a playbook: what it printed, and its tasks' results by name, in order."""
+
+    code: int
+    output: str
+    lines: list[dict[str, Any]] = field(default_factory=list)
+
+    def __getitem__(self, task: str) -> dict[str, Any]:
+        found: dict[str, Any] = next(line["result"] for line in reversed(self.lines) if line["task"] == task)
+        return found
+
+    @property
+    def results(self) -> list[dict[str, Any]]:
+        return [line["result"] for line in self.lines]
+
+    @property
+    def changed(self) -> list[bool]:
+        return [bool(result["changed"]) for result in self.results]
+
+
+@dataclass
+class Ansible:
+    """Runs playbooks against one emulator, in a HOME of their own."""
+
+    emulator: Any
+    home: Path
+    environ: dict[str, str]
+    plays: int = 0
+
+    @property
+    def control(self) -> Control:
+        return Control(self.emulator.control_url)
+
+    @property
+    def client(self) -> Client:
+        return Client(self.emulator.live_key, self.emulator.base_url)
+
+    def play(self, *tasks: Mapping[str, Any], arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None) -> Played:
+        """Run these tasks. They must end well unless they say ``ignore_errors``."""
+        process = self.start(*tasks, arguments=arguments, environ=environ)
+        return self.finish(process)
+
+    def start(
+        self,
+        *tasks: Mapping[str, Any],
+        arguments: tuple[str, ...] = (),
+        environ: Mapping[str, str] | None = None,
+        variables: Mapping[str, Any] | None = None,
+    ) -> "subprocess.Popen[str]":
+        self.plays += 1
+        playbook = self.home / f"play-{self.plays}.yml"
+        play = {
+            "hosts": "localhost",
+            "gather_facts": False,
+            "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}", **(variables or {})},
+            "tasks": list(tasks),
+        }
+        playbook.write_text(yaml.safe_dump([play], sort_keys=False))
+        return self.start_file(playbook, arguments, environ)
+
+    def start_file(
+        self, playbook: Path, arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None
+    ) -> "subprocess.Popen[str]":
+        self.record.unlink(missing_ok=True)
+        return subprocess.Popen(
+            [str(BIN / "ansible-playbook"), str(playbook), *arguments],
+            env={**self.environ, **(environ or {})},
+            cwd=self.home,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def finish(self, process: "subprocess.Popen[str]", *, well: bool = True) -> Played:
+        output, _ = process.communicate(timeout=120)
+        lines = [json.loads(line) for line in self.record.read_text().splitlines()] if self.record.exists() else []
+        assert not well or process.returncode == 0, output
+        return Played(process.returncode, output, lines)
+
+    @property
+    def record(self) -> Path:
+        return Path(self.environ["ANSIBLE_RECORD"])
+
+    # --- what the account came to
+
+    def servers(self) -> list[dict[str, Any]]:
+        """Living servers, as the emulator itself knows them."""
+        found = self.control("GET", "/objects").get("servers", [])
+        return [server for server in found if server["status"] not in ("cancelled", "terminated")]
+
+    def charges(self) -> list[dict[str, Any]]:
+        return [movement for movement in self.control.ledger() if movement["direction"] == "debit"]
+
+    def writes(self) -> list[str]:
+        requests = self.control("GET", "/requests?since=0")
+        return [f"{request['method']} {request['path']}" for request in requests if request["method"] != "GET"]
+
+
+@pytest.fixture
+def ansible(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
+    """A HOME without anything in it, the collection of this checkout, and the key in the environment."""
+    home = tmp_path / "home"
+    home.mkdir()
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("LC_", "COVERAGE", "COV_"))}
+    environ = {
+        **kept,
+        "HOME": str(home),
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "LC_ALL": "C.UTF-8",
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
+        "ANSIBLE_NOCOLOR": "1",
+        "ANSIBLE_LOCALHOST_WARNING": "0",
+        "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0",
+        "ANSIBLE_CALLBACK_PLUGINS": str(Path(__file__).parent / "callback"),
+        "ANSIBLE_CALLBACKS_ENABLED": "record",
+        "ANSIBLE_RECORD": str(home / "results.jsonl"),
+        "ANSIBLE_ROLES_PATH": str(COLLECTION / "tests" / "integration" / "targets"),
+        "HOSTING_API_KEY": emulator.live_key,
+        "HOSTING_BASE_URL": emulator.base_url,
+    }
+    yield Ansible(emulator, home, environ)
+    shutil.rmtree(home, ignore_errors=True)
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Real processes take real time; look until it is so."""
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not come about"
+        time.sleep(0.05)
+
+
+def kill_all(process: "subprocess.Popen[str]") -> None:
+    """SIGKILL to the process and all its descendants: Ansible's workers lead sessions of their own, so no group holds them all."""
+    family = [process.pid]
+    for pid in family:  # grows while it is walked; stopped first, so that none is born meanwhile
+        os.kill(pid, signal.SIGSTOP)
+        family += _children(pid)
+    for pid in family:
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]

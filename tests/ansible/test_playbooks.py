@@ -1,0 +1,132 @@
+"""What a playbook's author meets beyond the ladder: names that are not unique, orders that take time, money, refusals, check mode."""
+
+from typing import Any
+
+import pytest
+
+from tests.ansible.conftest import Ansible, wait_for
+
+SERVER: dict[str, Any] = {"name": "web-1", "tariff_id": 1, "os": "debian-12", "password": "Correct-Horse-7"}
+KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti first@example.com"
+
+
+def server(_name: str = "", **options: Any) -> dict[str, Any]:
+    """A task; ``_name`` names it."""
+    return {"name": _name or "server", "hosting.cloud.server": options}
+
+
+def refused(_name: str, **options: Any) -> dict[str, Any]:
+    return {**server(_name, **options), "ignore_errors": True}
+
+
+def order(ansible: Ansible, *names: str) -> list[int]:
+    """Servers that stand there before the playbook comes."""
+    found = [ansible.client.servers.create(tariff_id=1, os="debian-12", name=name) for name in names]
+    return [answer.server.id for answer in found]  # type: ignore[union-attr]
+
+
+def test_names_that_do_not_tell(ansible: Ansible) -> None:
+    """Renames that would double a name, names that several servers have, ids that nobody has: nothing is changed by any."""
+    first, second, _, twin_1, twin_2 = order(ansible, "a", "b", "c", "twin", "twin")
+    before = ansible.writes()
+    played = ansible.play(
+        refused("double", id=str(first), name="b"),
+        refused("twins", name="twin", notes="which?"),
+        refused("absent twins", name="twin", state="absent"),
+        refused("nobody", id="4000000", notes="?"),
+        refused("no id", id="web", notes="?"),
+        server("nobody absent", id="4000000", state="absent"),
+    )
+    assert played["double"]["failure"]["code"] == "foreign"
+    assert f"server {first} cannot become 'b': server {second} answers to that already; nothing was changed" in played["double"]["msg"]
+    for task in ("twins", "absent twins"):
+        assert played[task]["failure"]["code"] == "ambiguous"
+        assert {str(twin_1), str(twin_2)} <= set(played[task]["msg"].replace(",", " ").replace(".", " ").split())
+    assert "there is no server with id 4000000" in played["nobody"]["msg"]
+    assert "'web' is not a server id" in played["no id"]["msg"]
+    assert played["nobody absent"]["changed"] is False
+    assert ansible.writes() == before
+    # The way out that the message names: by id, each twin can be meant.
+    played = ansible.play(server("meant", id=str(twin_1), name="twin", notes="this one"))
+    assert played["meant"]["changed"]
+    assert {row["id"]: row["notes"] for row in ansible.servers()}[twin_1] == "this one"
+
+
+def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
+    order(ansible, "old")
+    ansible.client.ssh_keys.create(name="laptop", public_key=KEY_LINE)
+    before = ansible.writes()
+    played = ansible.play(
+        server("create", **SERVER),
+        server("update", name="old", notes="new"),
+        server("delete", name="old", state="absent"),
+        {"name": "replace", "hosting.cloud.ssh_key": {"name": "renamed", "public_key": KEY_LINE}},
+        arguments=("--check", "--diff"),
+    )
+    assert played.changed == [True, True, True, True]
+    assert ansible.writes() == before
+    assert played["create"]["server"]["id"] is None
+    assert played["create"]["server"]["os"] == "debian-12"
+    assert played["update"]["server"]["notes"] == "new"
+    assert played["delete"]["server"] is None
+    assert played["replace"]["diff"]["before"]["name"] == "laptop"
+    assert "Correct-Horse-7" not in played.output
+
+
+@pytest.mark.emulator(clock="manual", provisioning_delay=60)
+def test_an_order_that_takes_time(ansible: Ansible) -> None:
+    """202: not ready in time is said, and the next run goes on waiting for the same order."""
+    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    played = ansible.play(refused("first", **SERVER, wait_timeout=0), server("check", **SERVER) | {"check_mode": True})
+    assert played["first"]["failure"]["code"] == "not_ready"
+    assert "still provisioning after 0 s" in played["first"]["msg"]
+    assert played["check"]["changed"] is False
+    assert played["check"]["server"]["status"] == "provisioning"
+    assert ansible.servers() == []
+
+    process = ansible.start(server("second", **SERVER, notes="late"))
+    seen = len(ansible.control("GET", "/requests?since=0"))
+    wait_for(lambda: len(ansible.control("GET", "/requests?since=0")) >= seen + 2)
+    ansible.control("POST", "/clock", {"advance": 61})
+    played = ansible.finish(process)
+    assert played["second"]["server"]["status"] == "active"
+    assert played["second"]["server"]["notes"] == "late"
+    assert [row["name"] for row in ansible.servers()] == ["web-1"]
+    assert len(ansible.charges()) == 1
+
+
+def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> None:
+    """One line, the API's code, its request id; no traceback, and Ansible's own words around it stay few."""
+    ansible.control("PATCH", "/account", {"balance": "1.00"})
+    played = ansible.play(
+        refused("poor", **SERVER),
+        {
+            "name": "wrong key",
+            "hosting.cloud.server_info": {"api_key": "vk_live_wrongwrongwrongwrongwrongwrong"},
+            "ignore_errors": True,
+        },
+        {"name": "no address", "hosting.cloud.server_info": {"base_url": "ftp://nowhere"}, "ignore_errors": True},
+        {"name": "nobody there", "hosting.cloud.ssh_key": {"name": "k", "public_key": KEY_LINE, "base_url": "http://127.0.0.1:9/v1"}}
+        | {"ignore_errors": True, "check_mode": True}
+        | {"environment": {"no_proxy": "*"}},
+    )
+    poor = played["poor"]["failure"]
+    assert (poor["code"], poor["status"]) == ("insufficient_funds", 402)
+    assert poor["request_id"]
+    assert "4.00 EUR short" in played["poor"]["msg"]
+    assert played["wrong key"]["failure"]["status"] == 401
+    assert played["no address"]["failure"]["code"] == "configuration_error"
+    assert played["nobody there"]["failure"]["code"] in ("transport_error", "timed_out")
+    assert "Traceback" not in played.output
+    assert all("\n" not in result["msg"] for result in played.results)
+    assert ansible.servers() == []
+    assert ansible.charges() == []
+
+
+def test_a_generated_password_is_not_returned_and_that_is_said(ansible: Ansible) -> None:
+    played = ansible.play(server("order", name="web-1", tariff_id=1, os="debian-12"), arguments=("-vvvv",))
+    (generated,) = [row["root_password"] for row in ansible.servers()] if "root_password" in ansible.servers()[0] else [None]
+    assert "root_password" not in played["order"]["server"]
+    assert "its generated root password is not returned" in " ".join(played["order"]["warnings"])
+    if generated:
+        assert generated not in played.output

@@ -44,7 +44,7 @@ class Toys:
         plugin.write_text(f'#!/bin/sh\nexec {sys.executable} -u -m toykit.plugin "$@"\n')
         plugin.chmod(0o755)
         self.environ = {
-            **{key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "COV_"))},
+            **{key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "COV"))},
             "PULUMI_CONFIG_PASSPHRASE": "toys",
             "TOY_SERVICE": str(self.service),
             "PATH": f"{plugins}{os.pathsep}{os.environ['PATH']}",

@@ -1,0 +1,67 @@
+"""Passphrase secrets, in Pulumi's written form."""
+
+from pathlib import Path
+
+import pytest
+
+from pulumi_hosting.offline import ConfigurationError
+from pulumi_hosting.offline.secrets import Crypter, passphrase_from
+
+# Made by Pulumi's CLI 3.259 on 2026-11-21, passphrase "x", with `config set k v1 --secret`.
+PULUMI_SALT = "v1:TU0nsxGP/i8=:v1:Xa4tFvV8f5I/qyaE:LL1VZYiwgwdn9tEeiYWKIzKoE9buVg=="
+PULUMI_SECRET = "v1:M1zJkODOU/baOaPp:IWn0Wu8MH0bGTKw/T5NtgCNB"
+
+
+def test_what_pulumi_encrypted_is_read() -> None:
+    assert Crypter("x", PULUMI_SALT).decrypt(PULUMI_SECRET) == "v1"
+
+
+def test_there_and_back() -> None:
+    crypter = Crypter("x", PULUMI_SALT)
+    sealed = crypter.encrypt("hush ✓")
+    assert "hush" not in sealed
+    assert sealed != crypter.encrypt("hush ✓")
+    assert Crypter("x", PULUMI_SALT).decrypt(sealed) == "hush ✓"
+
+
+def test_a_new_salt_proves_its_passphrase() -> None:
+    crypter = Crypter.new("")
+    assert crypter.state.startswith("v1:")
+    assert Crypter("", crypter.state).decrypt(crypter.encrypt("a")) == "a"
+
+
+def test_a_wrong_passphrase_encrypts_nothing() -> None:
+    with pytest.raises(ConfigurationError, match="incorrect passphrase"):
+        Crypter("y", PULUMI_SALT).encrypt("a")
+
+
+def test_no_passphrase() -> None:
+    with pytest.raises(ConfigurationError, match="PULUMI_CONFIG_PASSPHRASE"):
+        Crypter(None, PULUMI_SALT).encrypt("a")
+    with pytest.raises(ConfigurationError, match="PULUMI_CONFIG_PASSPHRASE"):
+        Crypter.new(None)
+
+
+@pytest.mark.parametrize("text", ["", "v2:a:b", "v1:AAAA:AAAA", "v1:!"])
+def test_a_damaged_secret(text: str) -> None:
+    with pytest.raises(ConfigurationError, match="could not be decrypted"):
+        Crypter("x", PULUMI_SALT).decrypt(text)
+
+
+def test_a_damaged_salt() -> None:
+    with pytest.raises(ConfigurationError, match="encryption salt"):
+        Crypter("x", "v9").decrypt(PULUMI_SECRET)
+
+
+def test_where_the_passphrase_comes_from(tmp_path: Path) -> None:
+    file = tmp_path / "passphrase"
+    file.write_text("from file\n")
+    assert passphrase_from({}) is None
+    assert passphrase_from({"PULUMI_CONFIG_PASSPHRASE": ""}) == ""
+    assert passphrase_from({"PULUMI_CONFIG_PASSPHRASE_FILE": str(file)}) == "from file"
+    with pytest.raises(ConfigurationError, match="No such file"):
+        passphrase_from({"PULUMI_CONFIG_PASSPHRASE_FILE": str(tmp_path / "none")})
+
+
+def test_a_crypter_shows_nothing() -> None:
+    assert "x" not in repr(Crypter("x", PULUMI_SALT)).removeprefix("Crypter")

@@ -1,0 +1,181 @@
+"""State: URNs, Pulumi's deployment JSON, the dependency graph."""
+
+import json
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.offline import ConfigurationError
+from pulumi_hosting.offline.secrets import Crypter
+from pulumi_hosting.offline.state import (
+    Graph,
+    PendingOperation,
+    Snapshot,
+    State,
+    deployment_from_json,
+    deployment_to_text,
+    is_provider,
+    make_urn,
+    package_of,
+    provider_id,
+    provider_urn,
+    qualified_type,
+    rebuild,
+    resource_from_json,
+    resource_to_json,
+    urn_name,
+    urn_type,
+)
+from pulumi_hosting.offline.values import UNKNOWN, Output, ResourceReference, Secret
+from tests.offline.test_secrets import PULUMI_SALT
+
+CRYPTER = Crypter("x", PULUMI_SALT)
+STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
+
+
+def thing(name: str, **fields: Any) -> State:
+    return State(make_urn("dev", "p", "", "toy:index:Thing", name), "toy:index:Thing", custom=True, id=f"{name}#1", **fields)
+
+
+def test_urns() -> None:
+    parent = make_urn("dev", "p", STACK, "a:b:C", "outer")
+    assert parent == "urn:pulumi:dev::p::a:b:C::outer"
+    child = make_urn("dev", "p", parent, "toy:index:Thing", "in::ner")
+    assert child == "urn:pulumi:dev::p::a:b:C$toy:index:Thing::in::ner"
+    assert (qualified_type(child), urn_type(child), urn_name(child)) == ("a:b:C$toy:index:Thing", "toy:index:Thing", "in::ner")
+    assert is_provider("pulumi:providers:toy")
+    assert package_of("pulumi:providers:toy") == package_of("toy:index:Thing") == "toy"
+    assert (provider_urn("urn:x::1-2"), provider_id("urn:x::1-2")) == ("urn:x", "1-2")
+
+
+def test_a_resource_survives_saving() -> None:
+    state = thing(
+        "a",
+        inputs={"note": Secret({"deep": [1, None]}), "size": 2, "ref": ResourceReference("urn:r", "9")},
+        outputs={"out": Secret("hush")},
+        protect=True,
+        dependencies=["urn:b"],
+        property_dependencies={"note": ["urn:b"]},
+        custom_timeouts={"create": 90},
+        import_id="i",
+        refresh_before_update=True,
+        init_errors=["late"],
+    )
+    data = json.loads(state.written(CRYPTER))
+    assert "hush" not in json.dumps(data)
+    assert (data["importID"], data["refreshBeforeUpdate"], data["customTimeouts"]) == ("i", True, {"create": 90})
+    assert "delete" not in data
+    again = resource_from_json(data, CRYPTER)
+    assert resource_to_json(again, None) == resource_to_json(state, None)
+    assert again.inputs == state.inputs
+
+
+def test_what_another_engine_wrote_is_kept() -> None:
+    data = {"urn": "urn:x", "custom": True, "type": "t", "stackTrace": [{"sourcePosition": "a.py#1"}]}
+    assert resource_to_json(resource_from_json(data, CRYPTER), CRYPTER)["stackTrace"] == data["stackTrace"]
+
+
+def test_text_is_made_anew_only_after_a_change() -> None:
+    state = thing("a", outputs={"out": Secret("hush")})
+    first = state.written(CRYPTER)
+    assert state.written(CRYPTER) is first
+    state.protect = True
+    assert state.written(CRYPTER) != first
+    assert state.copy()._written is None
+
+
+def test_a_deployment_survives_saving() -> None:
+    snapshot = Snapshot([thing("a", inputs={"n": Secret(1)})], [PendingOperation("creating", thing("b"))], {"extensions": {"x": {}}})
+    data = json.loads(deployment_to_text(snapshot, CRYPTER))
+    assert data["secrets_providers"] == {"type": "passphrase", "state": {"salt": PULUMI_SALT}}
+    again = deployment_from_json(data, CRYPTER)
+    assert [state.urn for state in again.resources] == [state.urn for state in snapshot.resources]
+    assert (again.pending[0].type, again.pending[0].resource.name, again.extra) == ("creating", "b", {"extensions": {"x": {}}})
+    # Nothing changed, nothing is encrypted anew.
+    assert json.loads(deployment_to_text(again, CRYPTER))["resources"] == data["resources"]
+    assert json.loads(deployment_to_text(again, None))["resources"][0]["inputs"]["n"]["plaintext"] == "1"
+
+
+def test_an_empty_deployment() -> None:
+    assert deployment_from_json({}, None).resources == []
+    assert "resources" not in json.loads(deployment_to_text(Snapshot(), CRYPTER))
+
+
+def test_shown_secrets_can_be_read_back_and_hidden_ones_need_a_passphrase() -> None:
+    shown = resource_to_json(thing("a", inputs={"n": Secret("x"), "u": UNKNOWN, "o": Output(1)}), None)
+    assert resource_from_json(shown, None).inputs == {"n": Secret("x"), "u": UNKNOWN, "o": 1}
+    hidden = resource_to_json(thing("a", inputs={"n": Secret("x")}), CRYPTER)
+    with pytest.raises(ConfigurationError, match="passphrase"):
+        resource_from_json(hidden, None)
+
+
+def test_an_unknown_reference_is_written() -> None:
+    data = resource_to_json(thing("a", inputs={"r": ResourceReference("urn:r", UNKNOWN, "1.0")}), None)
+    assert data["inputs"]["r"]["packageVersion"] == "1.0"
+
+
+# The graph.
+
+
+def family() -> list[State]:
+    stack = State(STACK, "pulumi:pulumi:Stack")
+    component = State("urn:pulumi:dev::p::c:c:C::box", "c:c:C", parent=STACK)
+    a = thing("a", parent=component.urn)
+    b = thing("b", parent=STACK, dependencies=[component.urn])
+    c = thing("c", parent=STACK, property_dependencies={"x": [b.urn]})
+    return [stack, component, a, b, c]
+
+
+def test_dependencies() -> None:
+    stack, component, a, b, c = states = family()
+    graph = Graph(states)
+    assert graph.dependencies_of(a) == [component]
+    assert graph.dependencies_of(b) == [stack, component, a]  # a component means its children too
+    assert graph.all_dependencies_of(c) == {id(state) for state in (stack, component, a, b)}
+    assert graph.depending_on(component) == [b, c]
+    assert graph.depending_on(component, with_children=True) == [a, b, c]
+    assert graph.depending_on(component, ignore=[b.urn]) == []
+    assert graph.depending_on(thing("stranger")) == []
+
+
+def test_depths_go_with_dependencies() -> None:
+    stack, component, a, b, c = states = family()
+    depths = Graph(states).depths(states)
+    assert [depths[id(state)] for state in (stack, component, a, b, c)] == [0, 1, 2, 3, 4]
+    assert Graph(states).depths([a, b]) == {id(a): 0, id(b): 1}
+
+
+def test_a_replaced_resource_behind_its_dependents_holds_nobody() -> None:
+    new, old = thing("a"), thing("a", delete=True)
+    b = thing("b", dependencies=[new.urn])
+    graph = Graph([new, b, old])
+    assert graph.dependencies_of(b) == [new]
+    assert graph.depending_on(old) == []
+
+
+def test_an_alias_stands_in_the_same_place() -> None:
+    stack, component, a, b, c = states = family()
+    graph = Graph(states)
+    refreshed = b.copy()
+    graph.alias(refreshed, b)
+    assert refreshed in graph
+    assert graph.depending_on(refreshed) == [c]
+    assert graph.depths([refreshed, c])[id(c)] == 1
+
+
+def test_vanished_resources_leave_no_traces() -> None:
+    stack, component, a, b, c = family()
+    c.dependencies, c.deleted_with, c.replace_with = [b.urn, stack.urn], b.urn, [b.urn]
+    grandchild = thing("g", parent=a.urn)
+    kept = rebuild([stack, component, grandchild, c])
+    assert [state.name for state in kept] == ["p-dev", "box", "g", "c"]
+    assert (c.dependencies, c.property_dependencies, c.deleted_with, c.replace_with) == ([stack.urn], {}, "", [])
+    assert grandchild.parent == ""  # its parent's parent is not known once the parent is gone from the list
+
+
+def test_an_orphan_goes_to_its_parents_parent() -> None:
+    outer = State("urn:pulumi:dev::p::c:c:C::outer", "c:c:C", parent=STACK)
+    inner = State("urn:pulumi:dev::p::c:c:C$c:c:C::inner", "c:c:C", parent=outer.urn)
+    leaf = thing("leaf", parent=inner.urn)
+    stack = State(STACK, "pulumi:pulumi:Stack")
+    assert rebuild([stack, outer, inner, leaf])[-1].parent == inner.urn

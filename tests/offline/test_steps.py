@@ -1,0 +1,214 @@
+"""Deciding and saving, without any process: diffs, targets, aliases, the journal, durations, the display."""
+
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.offline.display import Display
+from pulumi_hosting.offline.errors import InitError, ProviderError
+from pulumi_hosting.offline.events import Events
+from pulumi_hosting.offline.generator import _shown, _with_replace_on_changes
+from pulumi_hosting.offline.goals import Targets
+from pulumi_hosting.offline.journal import Journal
+from pulumi_hosting.offline.monitor import seconds
+from pulumi_hosting.offline.plugins import Diff, diff_of_inputs
+from pulumi_hosting.offline.state import PendingOperation, Snapshot, State
+from pulumi_hosting.offline.steps import CREATE, DELETE, SAME, UPDATE, CreateStep, DeleteStep, SameStep, Step, UpdateStep, ignoring
+from pulumi_hosting.offline.values import Secret
+from tests.offline.test_state import thing
+
+
+def test_targets() -> None:
+    everything = Targets()
+    assert not everything
+    assert "urn:x" in everything
+    some = Targets(("urn:pulumi:dev::p::toy:index:Thing::a", "**::b*"))
+    assert thing("a").urn in some
+    assert thing("b1").urn in some
+    assert thing("c").urn not in some
+    assert "urn:pulumi:dev::p::t::b::x" not in Targets(("urn:pulumi:dev::p::t::*",))
+
+
+def test_the_engines_own_comparison() -> None:
+    diff = diff_of_inputs({"a": 1, "b": 2, "c": Secret(3)}, {"b": 3, "c": 3, "d": 4})
+    assert (diff.changes, diff.diffs) == ("some", ("a", "b", "d"))
+    assert diff.detailed == {"a": "delete", "b": "update", "d": "add"}
+    assert diff.inverted().detailed == {"a": "add", "b": "update", "d": "delete"}
+    assert diff_of_inputs({"a": 1}, {"a": 1}) == Diff("none")
+
+
+def test_replace_on_changes() -> None:
+    diff = Diff("some", diffs=("a", "b"), detailed={"a.x": "update", "b": "add"})
+    changed = _with_replace_on_changes(diff, ["a"], False)
+    assert changed.replaces == ("a",)
+    assert changed.detailed == {"a.x": "update-replace", "b": "add"}
+    assert changed.replace
+    assert _with_replace_on_changes(diff, [], False) is diff
+    assert _with_replace_on_changes(Diff("none"), ["*"], False) == Diff("none")
+    assert _with_replace_on_changes(Diff("none"), ["*"], True).replaces == ("#initerror",)
+
+
+def test_ignored_changes() -> None:
+    new, failed = ignoring({"a": 2, "b": {"c": 2}}, {"a": 1}, ["a", "b.c", "["])
+    assert new == {"a": 1, "b": {"c": 2}}
+    assert failed == ["b.c"]
+
+
+def test_refused_values_are_shown_but_secrets_are_not() -> None:
+    assert [_shown(value) for value in ("bad", None, Secret("hush"))] == ["{bad}", "{<nil>}", "[secret]"]
+
+
+@pytest.mark.parametrize(("text", "value"), [("90s", 90), ("1h30m", 5400), ("500ms", 0.5), ("1.5m", 90)])
+def test_durations(text: str, value: float) -> None:
+    assert seconds(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "soon", "10", "5m later"])
+def test_a_wrong_duration(text: str) -> None:
+    with pytest.raises(ProviderError, match="customTimeout"):
+        seconds(text)
+
+
+def test_init_errors_read_as_pulumi_prints_them() -> None:
+    assert str(InitError(["a", "b"], "1", {}, None, False)) == "2 errors occurred:\n\t* a\n\t* b"
+    assert str(InitError([], "1", {}, None, False)) == "resource init failed"
+
+
+def test_a_step_without_the_state_it_should_have() -> None:
+    with pytest.raises(TypeError, match="no old state"):
+        _ = Step(CREATE, None, thing("a")).before
+    with pytest.raises(TypeError, match="no new state"):
+        _ = Step(DELETE, thing("a")).after
+
+
+# The journal.
+
+
+class Saved:
+    def __init__(self) -> None:
+        self.snapshots: list[tuple[list[str], list[str]]] = []
+
+    def __call__(self, snapshot: Snapshot) -> None:
+        self.snapshots.append(([state.name for state in snapshot.resources], [item.resource.name for item in snapshot.pending]))
+
+
+def test_a_create_is_written_before_and_after() -> None:
+    saved = Saved()
+    journal = Journal(Snapshot([thing("a")]), saved)
+    step = CreateStep(CREATE, None, thing("b"))
+    journal.begin(step)
+    journal.end(step, True)
+    assert saved.snapshots == [(["a"], ["b"]), (["b", "a"], [])]
+
+
+def test_a_failed_create_leaves_nothing() -> None:
+    saved = Saved()
+    journal = Journal(Snapshot(), saved)
+    step = CreateStep(CREATE, None, thing("b"))
+    journal.begin(step)
+    journal.end(step, False)
+    assert saved.snapshots[-1] == ([], [])
+
+
+def test_the_unchanged_are_written_once_at_the_end() -> None:
+    saved = Saved()
+    old = [thing("a"), thing("b")]
+    journal = Journal(Snapshot(old), saved)
+    for state in reversed(old):
+        same = SameStep(SAME, state, state.copy())
+        journal.begin(same)
+        journal.end(same, True)
+    assert saved.snapshots == []
+    journal.close()
+    journal.close()
+    assert saved.snapshots == [(["b", "a"], [])]
+
+
+def test_an_unchanged_resource_with_a_new_option_is_written_at_once() -> None:
+    saved = Saved()
+    old = thing("a", protect=True)
+    journal = Journal(Snapshot([old]), saved)
+    same = SameStep(SAME, old, old.copy(protect=False))
+    journal.end(same, True)
+    assert len(saved.snapshots) == 1
+
+
+def test_a_deleted_resource_is_gone_and_a_failed_delete_is_not() -> None:
+    saved = Saved()
+    a, b = thing("a"), thing("b")
+    journal = Journal(Snapshot([a, b]), saved)
+    for state, done in ((a, True), (b, False)):
+        step = DeleteStep(DELETE, state)
+        journal.begin(step)
+        journal.end(step, done)
+    assert saved.snapshots[-1] == (["b"], [])
+
+
+def test_pending_creates_outlive_everything_other_operations_do_not() -> None:
+    saved = Saved()
+    pending = [PendingOperation("creating", thing("x")), PendingOperation("updating", thing("y"))]
+    Journal(Snapshot([thing("a")], pending), saved).close()
+    assert saved.snapshots == [(["a"], ["x"])]
+
+
+def test_an_update_takes_the_place_of_the_old() -> None:
+    saved = Saved()
+    a = thing("a", inputs={"n": 1})
+    journal = Journal(Snapshot([a]), saved)
+    step = UpdateStep(UPDATE, a, a.copy(inputs={"n": 2}))
+    journal.begin(step)
+    journal.end(step, True)
+    assert saved.snapshots[-1] == (["a"], [])
+    assert journal.snapshot().resources[0].inputs == {"n": 2}
+
+
+# Display and events.
+
+
+def shown(*steps: tuple[Step, str], diff: bool = False) -> list[str]:
+    lines: list[str] = []
+    display = Display(lines.append, stack="dev", diff=diff)
+    events = Events([display], clock=lambda: 0)
+    for step, op in steps:
+        events.pre(step, planning=False)
+        events.outputs(step, op, planning=False)
+    return lines
+
+
+def test_the_display_names_changes_but_no_secret() -> None:
+    old = thing("a", inputs={"size": "s", "note": Secret("hush"), "old": 1, "__provider": "x"})
+    new = thing("a", inputs={"size": "L", "note": Secret("hush2"), "new": 2, "__provider": "y"})
+    step = UpdateStep(UPDATE, old, new)
+    assert shown((step, UPDATE)) == ["  ~ toy:index:Thing a updated [diff: +new,-old,~size]"]
+    assert shown((step, UPDATE), diff=True)[1:] == ["      + new: 2", "      - old: 1", '      ~ size: "s" => "L"']
+
+
+def test_components_are_shown_when_they_are_made() -> None:
+    component = State("urn:pulumi:dev::p::c:c:C::box", "c:c:C")
+    assert shown((CreateStep(CREATE, None, component), CREATE)) == ["  + c:c:C box created"]
+    assert shown((SameStep(SAME, component, component), SAME)) == []
+
+
+def test_diagnostics_are_shown_with_their_resource() -> None:
+    lines: list[str] = []
+    events = Events([Display(lines.append, stack="dev")], clock=lambda: 0)
+    events.diagnostic("error", "one\ntwo", thing("a").urn)
+    events.diagnostic("debug", "never")
+    events.diagnostic("info", "never", ephemeral=True)
+    events.failed(CreateStep(CREATE, None, thing("b")), 0)
+    assert lines == ["    toy:index:Thing (a): error: one", "    two", "  + toy:index:Thing b failed"]
+
+
+def test_events_are_numbered_and_have_pulumis_shape() -> None:
+    found: list[dict[str, Any]] = []
+    events = Events([found.append], clock=lambda: 7.9)
+    step = UpdateStep(UPDATE, thing("a"), thing("a", protect=True), diffs=("n",), detailed={"n": "add"})
+    events.prelude({"k": "[secret]"})
+    events.pre(step, planning=True)
+    events.summary({"update": 1}, seconds=1.5, preview=True, corrupt=False, result="succeeded")
+    events.cancel()
+    assert [(event["sequence"], event["timestamp"]) for event in found] == [(0, 7), (1, 7), (2, 7), (3, 7)]
+    metadata = found[1]["resourcePreEvent"]["metadata"]
+    assert metadata["detailedDiff"] == {"n": {"diffKind": "add", "inputDiff": False}}
+    assert (metadata["diffs"], metadata["new"]["protect"], found[1]["resourcePreEvent"]["planning"]) == (["n"], True, True)
+    assert found[2]["summaryEvent"]["resourceChanges"] == {"update": 1}

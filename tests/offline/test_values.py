@@ -1,0 +1,163 @@
+"""Property values: from the wire and back, secrets, unknowns, paths."""
+
+from typing import Any
+
+import pytest
+from google.protobuf import struct_pb2
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pulumi_hosting.offline.values import (
+    OUTPUT_SIGNATURE,
+    SIGNATURE,
+    UNKNOWN,
+    UNKNOWN_STRING,
+    Output,
+    ResourceReference,
+    Secret,
+    UnexpectedUnknown,
+    Wire,
+    changed_keys,
+    contains_secrets,
+    contains_unknowns,
+    from_struct,
+    hide_secrets,
+    mark_secrets,
+    parse_path,
+    path_contains,
+    reset_path,
+    to_struct,
+    without_outputs,
+    without_secrets,
+)
+
+EVERYTHING = Wire(secrets=True, resources=True)
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+marked = st.recursive(plain, lambda inner: inner.map(Secret) | st.lists(inner, max_size=2), max_leaves=4)
+
+
+@given(st.dictionaries(st.text(max_size=4), marked, max_size=4))
+def test_what_is_sent_arrives(properties: dict[str, Any]) -> None:
+    assert from_struct(to_struct(properties, EVERYTHING)) == properties
+
+
+@given(st.dictionaries(st.text(max_size=4), marked, max_size=4))
+def test_a_side_without_secrets_gets_them_open(properties: dict[str, Any]) -> None:
+    assert from_struct(to_struct(properties, Wire())) == without_secrets(properties)
+
+
+def test_marks_travel() -> None:
+    properties = {"u": UNKNOWN, "r": ResourceReference("urn:x", "1", "2.0"), "c": ResourceReference("urn:y"), "f": 1.5}
+    assert from_struct(to_struct(properties, EVERYTHING)) == properties
+    assert from_struct(to_struct(properties, Wire())) == {"u": UNKNOWN, "r": "1", "c": "urn:y", "f": 1.5}
+
+
+def test_unknowns_are_left_out_for_a_side_that_cannot_have_them() -> None:
+    assert from_struct(to_struct({"a": UNKNOWN, "s": Secret(UNKNOWN), "b": 1}, Wire(unknowns=False))) == {"b": 1}
+
+
+def test_an_unexpected_unknown_is_refused() -> None:
+    with pytest.raises(UnexpectedUnknown):
+        from_struct(to_struct({"a": [UNKNOWN]}, Wire()), allow_unknown=False)
+
+
+def test_nulls_are_dropped_from_maps_but_not_from_lists() -> None:
+    struct = to_struct({"a": None, "b": {"c": None, "d": 1}, "e": [None]}, Wire())
+    assert from_struct(struct, keep_null=False) == {"b": {"d": 1}, "e": [None]}
+    assert from_struct(to_struct({"a": None, "b": {"c": None}}, Wire(), keep_null=False)) == {"b": {}}
+
+
+def test_outputs_are_what_they_hold() -> None:
+    struct = struct_pb2.Struct()
+    struct.update({"a": {SIGNATURE: OUTPUT_SIGNATURE, "value": 1, "secret": True, "dependencies": ["urn:b"]}, "b": {SIGNATURE: OUTPUT_SIGNATURE}})
+    received = from_struct(struct)
+    assert received["a"] == Output(1, secret=True, dependencies=("urn:b",))
+    assert without_outputs({"x": [received["a"], received["b"]], "y": Secret(Output(2))}) == {"x": [Secret(1), UNKNOWN], "y": Secret(2)}
+    assert from_struct(to_struct(received, Wire())) == {"a": 1, "b": UNKNOWN}
+
+
+def test_what_is_no_value_is_refused() -> None:
+    with pytest.raises(TypeError, match="set is not a property value"):
+        to_struct({"a": {1}}, Wire())
+
+
+def test_secrets_show_nothing() -> None:
+    assert "hush" not in repr(Secret("hush")) + repr(Output("hush"))
+    assert hide_secrets({"a": [Secret("hush")], "b": UNKNOWN, "c": ResourceReference("urn:x")}) == {
+        "a": ["[secret]"],
+        "b": UNKNOWN_STRING,
+        "c": "urn:x",
+    }
+    assert repr(UNKNOWN) == "<unknown>"
+
+
+def test_contains() -> None:
+    assert contains_secrets({"a": [{"b": Secret(1)}]})
+    assert not contains_secrets({"a": [{"b": 1}]})
+    assert contains_unknowns({"a": Secret([UNKNOWN])})
+    assert not contains_unknowns({"a": Secret([1])})
+
+
+def test_secrets_are_marked_where_they_were() -> None:
+    like = {"a": Secret(1), "b": {"c": Secret(2), "d": 3}, "e": [Secret(4)], "gone": Secret(5)}
+    assert mark_secrets({"a": 9, "b": {"c": 9, "d": 9}, "e": [9], "new": 9}, like) == {
+        "a": Secret(9),
+        "b": {"c": Secret(9), "d": 9},
+        "e": Secret([9]),
+        "new": 9,
+    }
+
+
+def test_changed_keys_see_through_secrets() -> None:
+    assert changed_keys({"a": 1, "b": Secret(2), "c": 3}, {"a": 1, "b": 2, "d": 4}) == ["c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("path", "parts"),
+    [
+        ("a", ["a"]),
+        ("a.b[0].c", ["a", "b", 0, "c"]),
+        ('a["b.c"]["d\\"e"]', ["a", "b.c", 'd"e']),
+        ("a[*].b", ["a", "*", "b"]),
+        ("*", ["*"]),
+    ],
+)
+def test_paths(path: str, parts: list[str | int]) -> None:
+    assert parse_path(path) == parts
+
+
+def test_a_broken_path_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a property path"):
+        parse_path("a[")
+
+
+def test_a_path_contains_what_lies_below_it() -> None:
+    assert path_contains(["a"], ["a", "b"])
+    assert path_contains(["*", "b"], ["x", "b", 0])
+    assert not path_contains(["a", "b"], ["a"])
+    assert not path_contains(["a"], ["b"])
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "result", "done"),
+    [
+        ("a", {"a": 1}, {"a": 2, "b": 2}, {"a": 1, "b": 2}, True),
+        ("a", {}, {"a": 2}, {}, True),
+        ("a", {"a": 1}, {}, {"a": 1}, True),
+        ("a.b", {"a": {"b": 1}}, {"a": {"b": 2, "c": 3}}, {"a": {"b": 1, "c": 3}}, True),
+        ("a.b", {}, {"a": {"b": 2}}, {"a": {"b": 2}}, False),
+        ("a.b", {}, {}, {}, True),
+        ("a[1]", {"a": [1, 2]}, {"a": [3, 4]}, {"a": [3, 2]}, True),
+        ("a[5]", {"a": [1]}, {"a": [3]}, {"a": [3]}, False),
+        ("a[*]", {"a": [1, 2]}, {"a": [3, 4]}, {"a": [1, 2]}, True),
+        ("*", {"a": 1, "b": 2}, {"a": 3, "c": 4}, {"a": 1, "b": 2}, True),
+        ("a.b", {"a": Secret({"b": 1})}, {"a": Secret({"b": 2})}, {"a": Secret({"b": 1})}, True),
+    ],
+)
+def test_a_path_is_reset(path: str, old: Any, new: Any, result: Any, done: bool) -> None:
+    assert reset_path(parse_path(path), old, new) == (result, done)

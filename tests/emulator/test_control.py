@@ -1,0 +1,352 @@
+"""The control interface, call by call, by the text that describes it."""
+
+import re
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.operations import PRESETS, SCOPES
+from pulumi_hosting.emulator.control import CALLS
+from tests.emulator.support import PUBLIC_KEY, Lab, code
+
+SERVER = {"tariff_id": 1, "os": "debian-12"}
+
+
+def test_the_ready_line_again(lab: Lab) -> None:
+    line = lab.control("GET", "/")
+    assert set(line) == {"base_url", "control_url", "live_key", "test_key", "pid", "now"}
+    assert line["now"] == "2027-01-15T08:00:00Z"
+    assert re.fullmatch(r"vk_live_[a-z0-9]{40}", line["live_key"])
+    assert re.fullmatch(r"vk_test_[a-z0-9]{40}", line["test_key"])
+
+
+def test_a_fresh_account(lab: Lab) -> None:
+    account, objects = lab.api("GET", "/account").json(), lab.control("GET", "/objects")
+    assert (account["currency"], lab.balance()) == ("EUR", "1000.00")
+    tariffs = lab.api("GET", "/catalog/tariffs").json()["data"]
+    assert len(tariffs) >= 4
+    assert len({tariff["location"]["code"] for tariff in tariffs}) == 2
+    for trait in ("hourly_available", "excluded_os", "non_refundable"):
+        assert any(tariff[trait] for tariff in tariffs)
+    assert any(not tariff["in_stock"] for tariff in tariffs)
+    assert len(lab.api("GET", "/catalog/os").json()["data"]) >= 5
+    zones = lab.api("GET", "/catalog/zones").json()["data"]
+    assert len(zones) == 4
+    assert [sum(not zone[trait] for zone in zones) for trait in ("privacy_supported", "transfer_supported")] == [1, 1]
+    assert len(lab.api("GET", "/balance/topup-info").json()["gateways"]) == 3
+    assert [key["scopes"] for key in lab.api("GET", "/keys").json()["data"]] == [list(SCOPES)] * 2
+    for kind in ("servers", "domains", "ssh_keys", "invoices", "subscriptions", "orders", "addresses", "deliveries"):
+        assert objects[kind] == []
+
+
+def test_a_seed_makes_everything_again() -> None:
+    first, second, other = Lab(seed=7), Lab(seed=7), Lab(seed=8)
+    assert (first.live_key, first.test_key) == (second.live_key, second.test_key)
+    assert first.live_key != other.live_key
+    one, two = first.api("POST", "/servers", SERVER), second.api("POST", "/servers", SERVER)
+    assert (one.json(), one.headers["X-Request-ID"]) == (two.json(), two.headers["X-Request-ID"])
+
+
+def test_reset(lab: Lab) -> None:
+    lab.server()
+    lab.fault({"status": 503})
+    lab.reading(refusals_stored=False)
+    lab.control("PATCH", "/service", {"dialect": "live", "sandbox_enabled": False})
+    lab.new_key()
+    lab.advance(60)
+    assert lab.control("POST", "/reset", {})["now"] == "2027-01-15T08:01:00Z"
+    test_a_fresh_account(lab)
+    assert lab.control("GET", "/ledger") == []
+    assert lab.test("GET", "/me").status_code == 200
+    assert lab.control("PATCH", "/service", {}) == {
+        "api_enabled": True,
+        "sandbox_enabled": True,
+        "dialect": "spec",
+        "readings": {
+            "refusals_stored": True,
+            "replay_request_id": "fresh",
+            "key_memory": "account",
+            "body_comparison": "parsed",
+            "deleted_servers": "gone",
+            "duplicate_ssh_key": "conflict",
+            "sandbox_echo": "none",
+        },
+    }
+
+
+def test_clock(lab: Lab) -> None:
+    assert lab.control("POST", "/clock", {"advance": 1.5})["now"] == "2027-01-15T08:00:01.500Z"
+    assert lab.call(None, "GET", "/health").json()["time"] == "2027-01-15T08:00:01.500Z"
+    for body in ({}, {"advance": -1}, {"advance": "1"}, {"advance": True}, {"advance": 1e12}, {"advance": 1, "back": 1}):
+        lab.control("POST", "/clock", body, status=400)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets(preset: str, lab: Lab) -> None:
+    key = lab.new_key(scopes=preset, name="p")
+    me = lab.call(key, "GET", "/me").json()
+    assert (me["scopes"], me["key"]["name"]) == (list(PRESETS[preset]), "p")
+    assert (
+        lab.call(lab.new_key(scopes=["read_only", "servers:manage", "servers:read"]), "GET", "/me").json()["scopes"][-1] == "servers:manage"
+    )
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"mode": "both"},
+        {"mode": "live", "scopes": ["everything"]},
+        {"mode": "live", "ip_allowlist": ["house"]},
+        {"mode": "live", "expires_at": "tomorrow"},
+        {"mode": "live", "expires_at": "2027-01-15T08:00:00"},
+        {"mode": "live", "rate_per_minute": "1"},
+        {"mode": "live", "colour": "red"},
+        {"mode": "live", "account_id": 7},
+    ],
+)
+def test_keys_that_cannot_be_made(body: dict[str, Any], lab: Lab) -> None:
+    response = lab.http.post("/_control/keys", json=body)
+    assert response.status_code in (400, 404)
+    assert isinstance(response.json()["error"], str)
+
+
+def test_account(lab: Lab) -> None:
+    changed = lab.control("PATCH", "/account", {"balance": "20.5", "email_verified": False, "loyalty_discount_percent": 2.5})
+    assert (changed["balance"], changed["email_verified"], changed["loyalty_discount_percent"]) == ("20.50", False, 2.5)
+    (movement,) = lab.control("GET", "/ledger")
+    assert (movement["amount"], movement["direction"], movement["type"], movement["operation"]) == (
+        "979.50",
+        "debit",
+        "adjustment",
+        "control",
+    )
+    other = lab.control("POST", "/accounts", {"balance": "7.00", "currency": "USD"})
+    lab.control("PATCH", "/account", {"account_id": other["account_id"], "suspended": True})
+    assert code(lab.call(other["test_key"], "GET", "/me")) == "account_suspended"
+    assert lab.api("GET", "/me").status_code == 200
+    for body in (
+        {"balance": "much"},
+        {"balance": True},
+        {"suspended": 1},
+        {"group_discount_percent": 101},
+        {"account_id": "x"},
+        {"login": "x"},
+    ):
+        lab.control("PATCH", "/account", body, status=400)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"dialect": "klingon"},
+        {"readings": {"no_such": 1}},
+        {"readings": {"refusals_stored": "yes"}},
+        {"readings": {"refusals_stored": 1}},
+        {"readings": []},
+        {"api_enabled": 1},
+        {"x": 1},
+    ],
+)
+def test_switches_that_do_not_exist(body: dict[str, Any], lab: Lab) -> None:
+    assert lab.control("PATCH", "/service", body, status=400)["error"]
+
+
+def test_server_drift(lab: Lab) -> None:
+    server = lab.server()
+    drift = {"name": "drifted", "notes": "n", "auto_renew": False, "expired": True, "power": "unknown", "os": "debian-11"}
+    lab.control("PATCH", f"/servers/{server}", drift)
+    shown = lab.api("GET", f"/servers/{server}?include=live").json()
+    assert (shown["name"], shown["notes"], shown["os"], shown["live"]["power"]) == ("drifted", "n", "debian-11", "unknown")
+    assert (shown["billing"]["auto_renew"], shown["flags"]["expired"]) == (False, True)
+    lab.control("PATCH", f"/servers/{server}", {"status": "terminated"})
+    assert code(lab.api("GET", f"/servers/{server}")) == "not_found"
+    lab.control("DELETE", f"/servers/{server}")
+    for body in ({"status": "happy"}, {"power": "full"}, {"name": 1}, {"colour": 1}):
+        lab.control("PATCH", f"/servers/{server}", body, status=400)
+    lab.control("PATCH", "/servers/1", {}, status=404)
+    lab.control("DELETE", "/servers/1", status=404)
+
+
+def test_drift_of_the_rest(lab: Lab) -> None:
+    server, domain, hook = lab.server(), lab.domain(), lab.subscribe()["id"]
+    lab.api("POST", f"/servers/{server}/ips")
+    address = lab.api("GET", f"/servers/{server}/ips").json()["data"][-1]["id"]
+    assert lab.control("PATCH", f"/servers/{server}/ips/{address}", {"ptr": "a.example.com"})["ptr"] == "a.example.com"
+    lab.control("PATCH", f"/servers/{lab.server()}/ips/{address}", {"ptr": None}, status=404)
+    lab.control("DELETE", f"/servers/{server}/ips/{address}")
+    assert len(lab.api("GET", f"/servers/{server}/ips").json()["data"]) == 2
+
+    key = lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
+    assert lab.control("PATCH", f"/ssh-keys/{key}", {"name": "b"})["name"] == "b"
+    lab.control("DELETE", f"/ssh-keys/{key}")
+    assert lab.api("GET", "/ssh-keys").json()["data"] == []
+
+    changes = {"auto_renew": True, "privacy": False, "nameservers": ["a.example.net"], "status": "expired"}
+    assert {name: lab.control("PATCH", f"/domains/{domain}", changes)[name] for name in changes} == changes
+    lab.control("PATCH", f"/domains/{domain}", {"status": "odd"}, status=400)
+    lab.control("DELETE", f"/domains/{domain}")
+    assert code(lab.api("GET", f"/domains/{domain}")) == "not_found"
+    lab.fault({"registrar": "pending"})
+    lab.register("pending.com")
+    pending = lab.api("GET", "/domains").json()["data"][0]["id"]
+    assert lab.control("PATCH", f"/domains/{pending}", {"status": "active"})["expires_at"]
+
+    assert lab.control("PATCH", f"/webhooks/{hook}", {"active": False, "events": ["ping"], "description": "d"})["description"] == "d"
+    lab.control("PATCH", f"/webhooks/{hook}", {"events": ["odd"]}, status=400)
+    lab.server()
+    lab.control("DELETE", f"/webhooks/{hook}")
+    assert lab.api("GET", "/webhooks").json()["data"] == []
+
+
+def test_duplicate_ssh_keys(lab: Lab) -> None:
+    body = {"name": "a", "public_key": PUBLIC_KEY}
+    assert lab.api("POST", "/ssh-keys", body).status_code == 201
+    assert code(lab.api("POST", "/ssh-keys", {**body, "public_key": PUBLIC_KEY.rsplit(" ", 1)[0]})) == "conflict"
+    lab.reading(duplicate_ssh_key="second")
+    assert lab.api("POST", "/ssh-keys", body).status_code == 201
+    assert len(lab.api("GET", "/ssh-keys").json()["data"]) == 2
+
+
+def test_invoices(lab: Lab) -> None:
+    for body in ({"type": "odd"}, {"amount": "x"}, {"type": "vds_purchase", "os": "odd"}):
+        lab.control("POST", "/invoices", body, status=400)
+    lab.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 99}, status=404)
+    lab.control("POST", "/invoices/1/confirm", status=404)
+    lab.control("PATCH", "/tariffs/99", {}, status=404)
+
+
+# --- faults ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_after_and_times(lab: Lab) -> None:
+    lab.fault({"status": 503}, method="get", path="^/me$", after=1, times=2)
+    lab.api("GET", "/balance")
+    assert [lab.api("GET", "/me").status_code for _ in range(4)] == [200, 503, 503, 200]
+
+
+def test_an_armed_answer(lab: Lab) -> None:
+    lab.fault({"status": 503, "code": "temporarily_unavailable", "retry_after": 2.5, "message": "m", "details": {"a": 1}})
+    response = lab.api("GET", "/me")
+    assert (response.status_code, response.headers["Retry-After"]) == (503, "2.5")
+    assert response.json()["error"] == {
+        "code": "temporarily_unavailable",
+        "message": "m",
+        "details": {"a": 1},
+        "request_id": response.headers["X-Request-ID"],
+    }
+    lab.fault({"status": 418})
+    assert lab.api("GET", "/me").json()["error"]["code"] == "server_error"
+    lab.fault({"status": 429, "code": "brand_new"})
+    response = lab.api("GET", "/me")
+    assert (response.status_code, response.json()["error"]["code"]) == (429, "brand_new")
+
+
+def test_clearing(lab: Lab) -> None:
+    lab.fault({"status": 503}, times=9)
+    assert lab.control("DELETE", "/faults") == {"cleared": 1}
+    assert lab.api("GET", "/me").status_code == 200
+
+
+def test_patch(lab: Lab) -> None:
+    lab.fault({"patch": {"key": {"mode": "quantum"}, "extra": [1], "scopes": None}})
+    me = lab.api("GET", "/me").json()
+    assert (me["key"]["mode"], me["key"]["name"], me["extra"], me["scopes"]) == ("quantum", "live", [1], None)
+    lab.fault({"patch": {"error": {"code": "brand_new"}}})
+    assert lab.api("GET", "/servers/1").json()["error"]["code"] == "brand_new"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"action": {}},
+        {"action": {"code": "x"}},
+        {"action": {"explode": 1}},
+        {"action": {"drop": "now"}},
+        {"action": {"truncate": -1}},
+        {"action": {"delay": True}},
+        {"action": {"status": 200}},
+        {"action": {"delay": 1}, "path": "("},
+        {"action": {"delay": 1}, "path": 1},
+        {"action": {"delay": 1}, "after": -1},
+        {"action": {"delay": 1}, "times": 0},
+        {"action": {"delay": 1}, "method": 1},
+        {"action": {"delay": 1}, "when": 1},
+    ],
+)
+def test_faults_that_make_no_sense(body: dict[str, Any], lab: Lab) -> None:
+    lab.control("POST", "/faults", body, status=400)
+
+
+# --- what happened ---------------------------------------------------------------------------------------------------------------
+
+
+def test_requests(lab: Lab) -> None:
+    created = lab.api("POST", "/servers?x=1", {**SERVER, "password": "Passw0rd-canary"}, headers={"X-Request-ID": "r"})
+    lab.api("POST", "/servers", {**SERVER, "password": "Passw0rd-canary"})
+    lab.api("GET", "/invoices/40001/pdf")
+    first, second, third = lab.control("GET", "/requests")
+    assert set(first) == {"seq", "method", "path", "query", "headers", "body", "key_id", "status", "response", "bucket", "at", "replayed"}
+    assert (first["method"], first["path"], first["query"], first["status"]) == ("POST", "/servers", "x=1", 400)
+    assert (first["key_id"], first["bucket"], first["replayed"], first["at"]) == (501, "expensive", False, "2027-01-15T08:00:00Z")
+    assert first["headers"]["authorization"] == "Bearer **********"
+    assert first["headers"]["x-request-id"] == "r"
+    assert first["response"] == created.json()
+    assert second["body"] == {**SERVER, "password": "**********"}
+    assert second["response"]["root_password"] == "**********"
+    assert third["response"] is None
+    assert [row["seq"] for row in lab.control("GET", "/requests?since=2")] == [3]
+    assert "canary" not in str(lab.control("GET", "/requests"))
+    assert lab.live_key not in str(lab.control("GET", "/requests"))
+    lab.control("GET", "/requests?since=x", status=400)
+    lab.api("POST", "/servers", content=b"{broken", headers={"Content-Type": "application/json"})
+    assert lab.control("GET", "/requests")[-1]["body"] == "{broken"
+
+
+def test_objects_show_no_secret(lab: Lab) -> None:
+    created, hook = lab.order(), lab.subscribe()
+    text = str(lab.control("GET", "/objects"))
+    for secret in (created["root_password"], hook["secret"], lab.live_key, lab.test_key):
+        assert secret not in text
+    sandbox = lab.test("POST", "/servers", SERVER).json()["server"]["id"]
+    assert [row["id"] for row in lab.control("GET", "/objects")["servers"]] == [created["server"]["id"], sandbox]
+
+
+def test_errors(lab: Lab) -> None:
+    assert lab.control("GET", "/nothing", status=404)["error"]
+    assert lab.control("GET", "/clock", status=405)["error"]
+    for content in (b"{", b"[]"):
+        response = lab.http.post("/_control/clock", content=content)
+        assert (response.status_code, set(response.json())) == (400, {"error"})
+    lab.control("PUT", "/webhook-routes", {"https://a.example.org": "http://example.com"}, status=400)
+
+
+def test_every_call_of_the_text_is_there() -> None:
+    listed = {(method, re.sub(r"\(\\d\+\)", "7", pattern)) for method, pattern, _ in CALLS}
+    assert listed >= {
+        ("GET", "/?"),
+        ("POST", "/reset"),
+        ("POST", "/clock"),
+        ("POST", "/keys"),
+        ("POST", "/accounts"),
+        ("PATCH", "/account"),
+        ("PATCH", "/service"),
+        ("PATCH", "/servers/7"),
+        ("DELETE", "/servers/7"),
+        ("PATCH", "/domains/7"),
+        ("DELETE", "/domains/7"),
+        ("DELETE", "/servers/7/ips/7"),
+        ("PATCH", "/servers/7/ips/7"),
+        ("DELETE", "/ssh-keys/7"),
+        ("DELETE", "/webhooks/7"),
+        ("PATCH", "/webhooks/7"),
+        ("PATCH", "/tariffs/7"),
+        ("PUT", "/webhook-routes"),
+        ("POST", "/invoices/7/confirm"),
+        ("POST", "/faults"),
+        ("DELETE", "/faults"),
+        ("GET", "/requests"),
+        ("GET", "/ledger"),
+        ("GET", "/objects"),
+    }

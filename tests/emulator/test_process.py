@@ -1,0 +1,353 @@
+"""The emulator as a process: its command line, its ready line, broken connections, and a state that outlives a kill."""
+
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from pulumi_hosting.emulator import NotStarted, Running, running
+from pulumi_hosting.emulator.clock import Clock
+from pulumi_hosting.emulator.persistence import Unreadable, open_state
+
+SERVER = {"tariff_id": 1, "os": "debian-12"}
+KEY = {"Idempotency-Key": "0123456789abcdef"}
+
+
+def api(emulator: Running, **options: Any) -> httpx.Client:
+    return httpx.Client(base_url=emulator.base_url, headers={"Authorization": f"Bearer {emulator.live_key}"}, **options)
+
+
+def control(emulator: Running, method: str, path: str, body: Any = None) -> Any:
+    response = httpx.request(method, f"{emulator.control_url}{path}", json=body)
+    assert response.status_code == 200, response.text
+    return response.json()
+
+
+def start(*arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "pulumi_hosting.emulator", *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+# --- the command line ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_one_line_when_ready_and_zero_at_the_end(sign: signal.Signals) -> None:
+    with start("--seed", "3") as process:
+        assert process.stdout is not None
+        line = json.loads(process.stdout.readline())
+        assert list(line) == ["base_url", "control_url", "live_key", "test_key", "pid"]
+        assert (line["pid"], line["base_url"].endswith("/v1"), line["control_url"].endswith("/_control")) == (process.pid, True, True)
+        httpx.get(f"{line['base_url']}/me", headers={"Authorization": f"Bearer {line['live_key']}"}).raise_for_status()
+        process.send_signal(sign)
+        out, err = process.communicate(timeout=10)
+        assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_a_taken_port_is_one_line_and_two() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = start("--port", str(port))
+        out, err = done.communicate(timeout=30)
+        assert (done.returncode, out, len(err.splitlines())) == (2, "", 1)
+        assert f"port {port}" in err
+        with pytest.raises(NotStarted, match="exit code 2"), running(port=port):
+            pass
+
+
+@pytest.mark.parametrize("content", [b"this is no state file, whatever it is" * 30, None])
+def test_an_unreadable_state_is_one_line_and_two(content: bytes | None, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    if content is None:
+        state.mkdir()
+        state = state / "missing" / "file"
+    else:
+        state.write_bytes(content)
+    done = start("--state", str(state))
+    out, err = done.communicate(timeout=30)
+    assert (done.returncode, out, len(err.splitlines())) == (2, "", 1)
+    assert str(state) in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--dialect", "odd"],
+        ["--webhook-route", "https://a.example.org"],
+        ["--webhook-route", "https://a.example.org=http://example.com"],
+        ["--tls", "no", "file"],
+    ],
+)
+def test_wrong_options(arguments: list[str]) -> None:
+    done = start(*arguments)
+    _, err = done.communicate(timeout=30)
+    assert done.returncode == 2
+    assert "Traceback" not in err
+
+
+def test_the_command_is_mounted() -> None:
+    from click.testing import CliRunner
+
+    from pulumi_hosting.emulator.cli import emulator
+
+    shown = CliRunner().invoke(emulator, ["--help"]).output
+    for option in ("host", "port", "dialect", "state", "seed", "clock", "provisioning-delay", "ip-delay", "tls", "webhook-route"):
+        assert f"--{option} " in shown
+
+
+def test_options(tmp_path: Path) -> None:
+    with running(dialect="live", clock="manual", provisioning_delay=60, ip_delay=30) as emulator, api(emulator) as http:
+        assert "vk_" not in repr(emulator)
+        created = http.post("/servers", json=SERVER, headers=KEY).json()["server"]["id"]
+        assert http.post(f"/servers/{created}/ips", headers={"Idempotency-Key": "0123456789abcdeg"}).status_code == 201
+        assert len(http.get(f"/servers/{created}/ips").json()["data"]) == 2
+        control(emulator, "POST", "/clock", {"advance": 30})
+        assert len(http.get(f"/servers/{created}/ips").json()["data"]) == 3
+
+
+def test_tls(tmp_path: Path) -> None:
+    import ssl
+
+    certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
+    make_certificate(certificate, key)
+    with running(tls=(certificate, key)) as emulator:
+        assert emulator.base_url.startswith("https://127.0.0.1:")
+        with api(emulator, verify=ssl.create_default_context(cafile=str(certificate))) as http:
+            assert http.get("/me").status_code == 200
+
+
+def make_certificate(certificate: Path, key: Path) -> None:
+    import datetime
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    private = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
+    now = datetime.datetime.now(datetime.UTC)
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(private.public_key())
+        .serial_number(1)
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(private, hashes.SHA256())
+    )
+    certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
+    key.write_bytes(private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+
+
+# --- connections -----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shared() -> Any:
+    with running(clock="manual") as emulator:
+        yield emulator
+
+
+@pytest.fixture
+def emulator(shared: Running) -> Running:
+    """One process for the tests of connections, its account fresh for each."""
+    control(shared, "POST", "/reset", {})
+    return shared
+
+
+@pytest.mark.parametrize(("when", "ordered"), [("before", 0), ("after", 1)])
+def test_drop(when: str, ordered: int, emulator: Running) -> None:
+    control(emulator, "POST", "/faults", {"method": "POST", "action": {"drop": when}})
+    with api(emulator) as http:
+        with pytest.raises(httpx.RemoteProtocolError, match="disconnected"):
+            http.post("/servers", json=SERVER, headers=KEY)
+        assert len(http.get("/servers").json()["data"]) == ordered
+        assert http.post("/servers", json=SERVER, headers=KEY).status_code == 201
+        assert len(http.get("/servers").json()["data"]) == 1
+        assert http.get("/balance").json()["balance"] == "995.00"
+    seen = control(emulator, "GET", "/requests")[0]
+    assert (seen["path"], seen["status"]) == ("/servers", 201 if ordered else None)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100])
+def test_truncate(size: int, emulator: Running) -> None:
+    control(emulator, "POST", "/faults", {"action": {"truncate": size}})
+    with api(emulator) as http:
+        with pytest.raises(httpx.RemoteProtocolError, match=rf"received {size} bytes"):
+            http.post("/servers", json=SERVER, headers=KEY)
+        assert len(http.get("/servers").json()["data"]) == 1
+        control(emulator, "POST", "/faults", {"action": {"truncate": 100_000}})
+        assert http.get("/me").status_code == 200
+
+
+def test_the_same_in_process() -> None:
+    from tests.emulator.support import Lab
+
+    lab = Lab()
+    for action, pattern in (
+        ({"drop": "before"}, "disconnected"),
+        ({"drop": "after"}, "disconnected"),
+        ({"truncate": 7}, "complete message"),
+    ):
+        lab.fault(action)
+        with pytest.raises(httpx.RemoteProtocolError, match=pattern):
+            lab.api("GET", "/me")
+    assert [row["status"] for row in lab.control("GET", "/requests")] == [None, 200, 200]
+
+
+def test_a_twin_meets_the_first_request_in_progress(emulator: Running) -> None:
+    control(emulator, "POST", "/faults", {"method": "POST", "action": {"delay": 1.0}})
+    answers: list[httpx.Response] = []
+    with api(emulator) as http:
+        slow = threading.Thread(target=lambda: answers.append(http.post("/servers", json=SERVER, headers=KEY)))
+        slow.start()
+        while not control(emulator, "GET", "/requests"):
+            pass
+        twin = http.post("/servers", json=SERVER, headers=KEY)
+        assert (twin.status_code, twin.json()["error"]["code"]) == (409, "idempotency_in_progress")
+        assert int(twin.headers["Retry-After"]) >= 1
+        slow.join()
+        assert answers[0].status_code == 201
+        assert http.post("/servers", json=SERVER, headers=KEY).status_code == 201
+        assert len(http.get("/servers").json()["data"]) == 1
+
+
+def test_many_at_once_pay_once(emulator: Running) -> None:
+    with api(emulator) as http:
+        answers: list[int] = []
+        threads = [
+            threading.Thread(target=lambda: answers.append(http.post("/servers", json=SERVER, headers=KEY).status_code)) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert set(answers) == {201}
+        assert http.get("/balance").json()["balance"] == "995.00"
+
+
+def test_large_and_broken_bodies(emulator: Running) -> None:
+    with api(emulator) as http:
+        headers = {**KEY, "Content-Type": "application/json"}
+        assert http.post("/servers", content=b"x" * 65536, headers=headers).status_code == 400
+        assert http.post("/servers", content=b"x" * 65537, headers=headers).status_code == 413
+        assert http.post("/servers", content=iter([b"x" * 40000, b"y" * 40000, b"z" * 400000]), headers=headers).status_code == 413
+        assert http.get("/me").status_code == 200
+
+
+def test_half_a_request_changes_nothing(emulator: Running) -> None:
+    host, port = emulator.base_url.split("/")[2].split(":")
+    body = json.dumps(SERVER)
+    head = f"POST /v1/servers HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {emulator.live_key}\r\nIdempotency-Key: 0123456789abcdef\r\n"
+    with socket.create_connection((host, int(port))) as line:
+        line.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body[:10]}".encode())
+    with api(emulator) as http:
+        assert http.get("/balance").json()["balance"] == "1000.00"
+        assert http.get("/servers").json()["data"] == []
+
+
+def test_outside_of_the_api(emulator: Running) -> None:
+    root = emulator.base_url.removesuffix("/v1")
+    for path in ("/", "/v2/me", "/servers"):
+        response = httpx.get(root + path)
+        assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
+    response = httpx.get(f"{emulator.base_url}/servers%2F1", headers={"Authorization": f"Bearer {emulator.live_key}"})
+    assert response.status_code == 404
+
+
+# --- the state file --------------------------------------------------------------------------------------------------------------
+
+
+def everything(emulator: Running) -> dict[str, Any]:
+    found = {path: control(emulator, "GET", path) for path in ("/objects", "/ledger", "/requests")}
+    return json.loads(json.dumps(found, sort_keys=True))  # type: ignore[no-any-return]
+
+
+def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    options: dict[str, Any] = {"state": state, "clock": "manual", "seed": 5, "provisioning_delay": 60}
+    with running(**options) as emulator, api(emulator) as http:
+        control(emulator, "POST", "/clock", {"advance": 3600})
+        first = http.post("/servers", json=SERVER, headers=KEY)
+        control(emulator, "POST", "/faults", {"path": "^/servers$", "action": {"panel_timeout": "active"}})
+        order = http.post("/servers", json=SERVER, headers={"Idempotency-Key": "another-0123456789"}).json()
+        http.post("/domains", json={"name": "example.com"}, headers={"Idempotency-Key": "domain-0123456789"})
+        http.post("/webhooks", json={"url": "https://hooks.example.org/", "events": ["*"]})
+        control(emulator, "PATCH", "/service", {"readings": {"deleted_servers": "listed"}})
+        control(emulator, "POST", "/faults", {"method": "DELETE", "action": {"status": 503}})
+        remaining = http.get("/me").headers["X-RateLimit-Remaining"]
+        before = everything(emulator)
+        os.kill(emulator.pid, signal.SIGKILL)
+    with running(**options) as emulator, api(emulator) as http:
+        assert everything(emulator) == before
+        again = http.post("/servers", json=SERVER, headers=KEY)
+        assert (again.status_code, again.json()["server"], again.json()["root_password"]) == (201, first.json()["server"], "")
+        assert http.get("/me").headers["X-RateLimit-Remaining"] == str(int(remaining) - 1)
+        assert http.delete("/keys/1").status_code == 503
+        control(emulator, "POST", "/clock", {"advance": 60})
+        assert http.get(f"/orders/{order['invoice_id']}").json()["status"] == "active"
+        assert control(emulator, "PATCH", "/service", {})["readings"]["deleted_servers"] == "listed"
+        fresh = http.post("/servers", json=SERVER, headers={"Idempotency-Key": "third-0123456789"})
+        ids = [row["id"] for row in http.get("/servers").json()["data"]]
+        assert len(set(ids)) == 3
+        assert fresh.headers["X-Request-ID"] not in [row["response"] for row in before["/requests"]]
+        control(emulator, "POST", "/reset", {})
+    with running(**options) as emulator:
+        assert control(emulator, "GET", "/requests") == []
+        assert control(emulator, "GET", "/objects")["servers"] == []
+
+
+def test_killed_while_an_answer_was_held_back(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    with running(state=state) as emulator, api(emulator) as http:
+        control(emulator, "POST", "/faults", {"action": {"drop": "after"}})
+        with pytest.raises(httpx.TransportError):
+            http.post("/servers", json=SERVER, headers=KEY)
+        os.kill(emulator.pid, signal.SIGKILL)
+    with running(state=state) as emulator, api(emulator) as http:
+        assert http.post("/servers", json=SERVER, headers=KEY).status_code == 201
+        assert len(http.get("/servers").json()["data"]) == 1
+
+
+def test_clocks_of_a_state(tmp_path: Path) -> None:
+    """A real clock keeps its shift; a frozen one stands where it stood; a state may change from one to the other."""
+    state = tmp_path / "state"
+
+    def opened(manual: bool) -> Clock:
+        from pulumi_hosting.emulator.core import Core
+
+        clock = Clock(manual=manual, source=lambda: 1000.0)
+        store, world = open_state(state, clock)
+        core = Core(clock=clock, loaded=world, store=store)
+        core.advance(500)
+        return clock
+
+    assert [opened(False).now(), opened(False).now(), opened(True).now(), opened(True).now()] == [1500.0, 2000.0, 2500.0, 3000.0]
+
+
+def test_a_state_of_another_format(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    open_state(state, Clock())
+    with sqlite3.connect(state) as connection:
+        connection.execute("INSERT INTO rows VALUES ('meta', 0, '{\"format\": 99}')")
+    connection.close()
+    with pytest.raises(Unreadable, match="its format is 99"):
+        open_state(state, Clock())
+    with sqlite3.connect(state) as connection:
+        connection.execute("UPDATE rows SET text = '[1]'")
+    connection.close()
+    with pytest.raises(Unreadable, match="does not hold"):
+        open_state(state, Clock())

@@ -1,12 +1,13 @@
 """What every test may ask for: an emulator, a dialect, an engine. The summary at the end names the engines that ran."""
 
 import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from pulumi_hosting import engines
 
 DIALECTS = ("spec", "live")
 
@@ -18,17 +19,14 @@ settings.load_profile("house")
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test that asks for an engine runs on the offline engine, and on Pulumi's own wherever its CLI is on PATH."""
     if "engine" in metafunc.fixturenames:
-        names = ["offline", "pulumi"] if shutil.which("pulumi") else ["offline"]
-        metafunc.parametrize("engine", names, indirect=True)
+        metafunc.parametrize("engine", [engine.name for engine in engines.available()], indirect=True)
 
 
 @pytest.fixture
-def engine(request: pytest.FixtureRequest) -> Any:
-    """An engine that runs Pulumi programs (``pulumi_hosting.engines``): offline always, and the real CLI too where there is one."""
-    from pulumi_hosting.engines import available  # asked late: only these tests need what the engines need
-
-    chosen = {engine.name: engine for engine in available()}[request.param]
-    request.node.user_properties.append(("engine", f"{chosen.name} {chosen.version}".strip()))
+def engine(request: pytest.FixtureRequest) -> engines.Engine:
+    """An engine that runs Pulumi programs: offline always, and the real CLI too where there is one."""
+    chosen = engines.choose(request.param)
+    request.node.user_properties.append(("engine", str(chosen)))
     return chosen
 
 

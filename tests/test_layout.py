@@ -139,7 +139,7 @@ PLACES = {
         "|".join(["pypi" + r"\.org", "python" + r"hosted\.org", "files\\.python" + "hosted", "--find" + "-links [^ ]"])
     ),
     "a directory of one machine": re.compile(r"(?<![\w.])/(?:wo" + r"rk|ro" + r"ot|ho" + r"me)/\w"),
-    "a private key": re.compile("-----BEGIN " + "[A-Z ]*PRIVATE KEY-----"),
+    "a private key": re.compile("-----BEGIN " + r"[A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{40}"),
 }
 
 

@@ -62,6 +62,7 @@ class Ansible:
     """Runs playbooks against one emulator, in a HOME of their own."""
 
     emulator: Any
+    client: Client
     home: Path
     environ: dict[str, str]
     plays: int = 0
@@ -69,10 +70,6 @@ class Ansible:
     @property
     def control(self) -> Control:
         return Control(self.emulator.control_url)
-
-    @property
-    def client(self) -> Client:
-        return Client(self.emulator.live_key, self.emulator.base_url)
 
     def play(self, *tasks: Mapping[str, Any], arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None) -> Played:
         """Run these tasks. They must end well unless they say ``ignore_errors``."""
@@ -130,7 +127,10 @@ class Ansible:
         return [server for server in found if server["status"] not in ("cancelled", "terminated")]
 
     def charges(self) -> list[dict[str, Any]]:
-        return [movement for movement in self.control.ledger() if movement["direction"] == "debit"]
+        """What was paid for servers."""
+        return [
+            movement for movement in self.control.ledger() if movement["operation"] == "create_server" and movement["direction"] == "debit"
+        ]
 
     def writes(self) -> list[str]:
         requests = self.control("GET", "/requests?since=0")
@@ -159,7 +159,8 @@ def ansible(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
         "HOSTING_API_KEY": emulator.live_key,
         "HOSTING_BASE_URL": emulator.base_url,
     }
-    yield Ansible(emulator, home, environ)
+    with Client(emulator.live_key, emulator.base_url) as client:
+        yield Ansible(emulator, client, home, environ)
     shutil.rmtree(home, ignore_errors=True)
 
 

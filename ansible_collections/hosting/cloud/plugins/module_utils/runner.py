@@ -41,13 +41,19 @@ NOUN_OPTIONS: dict[str, Any] = {
 
 
 class Task(AnsibleModule):
-    """A module's call that also knows which options the task wrote: "not given" and "null" are two things."""
+    """A module's call that also knows which options the task wrote: "not given" and "null" are two things.
+
+    A private key given by mistake is masked before Ansible logs the call or prints it back.
+    """
 
     written: frozenset[str]
 
     def _load_params(self) -> None:
         super()._load_params()
         self.written = frozenset(self.params)
+        for value in self.params.values():
+            if isinstance(value, str) and "PRIVATE KEY" in value:
+                self.no_log_values.update({value, *(line for line in value.splitlines() if line)})
 
 
 # --- the two kinds of modules ------------------------------------------------------------------------------------------------

@@ -1,0 +1,57 @@
+"""ansible-playbook and all its processes killed after the service took the order and before its answer arrived: one server, one charge."""
+
+import subprocess
+from typing import Any
+
+import pytest
+
+from tests.ansible.conftest import Ansible, kill_all, wait_for
+from tests.ansible.test_playbooks import SERVER, server
+
+
+def orders_of(ansible: Ansible) -> int:
+    return sum(request["method"] == "POST" and request["path"] == "/servers" for request in ansible.control("GET", "/requests?since=0"))
+
+
+def killed_once(ansible: Ansible, process: "subprocess.Popen[str]") -> None:
+    """Wait until the money has moved, then kill."""
+    wait_for(lambda: len(ansible.charges()) == 1)
+    assert process.poll() is None
+    kill_all(process)
+
+
+def bought_once(ansible: Ansible, played: Any) -> None:
+    (row,) = ansible.servers()
+    assert played["server"]["server"]["id"] == str(row["id"])
+    assert played["server"]["server"]["status"] == "active"
+    assert len(ansible.charges()) == 1
+
+
+def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
+    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"delay": 30}})
+    killed_once(ansible, ansible.start(server(**SERVER, notes="kept")))
+    ansible.control("DELETE", "/faults")
+    played = ansible.play(server(**SERVER, notes="kept"))
+    bought_once(ansible, played)
+    assert played["server"]["server"]["notes"] == "kept"
+    assert orders_of(ansible) == 1
+
+
+@pytest.mark.emulator(clock="manual", provisioning_delay=60)
+def test_killed_while_the_order_is_carried_out(ansible: Ansible) -> None:
+    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    killed_once(ansible, ansible.start(server(**SERVER)))
+    assert ansible.servers() == []
+    process = ansible.start(server(**SERVER))
+    seen = len(ansible.control("GET", "/requests?since=0"))
+    wait_for(lambda: len(ansible.control("GET", "/requests?since=0")) > seen + 1)
+    ansible.control("POST", "/clock", {"advance": 61})
+    bought_once(ansible, ansible.finish(process))
+    assert orders_of(ansible) == 1
+
+
+def test_the_answer_is_lost(ansible: Ansible) -> None:
+    """Nobody is killed: the client repeats the order under its key, and the service knows it."""
+    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"drop": "after"}})
+    bought_once(ansible, ansible.play(server(**SERVER)))
+    assert orders_of(ansible) == 2

@@ -1,0 +1,60 @@
+"""The API key, passwords and a private key: searched for in everything a run prints at its most talkative, and in every file it leaves."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ansible.conftest import Ansible
+from tests.ansible.test_playbooks import refused, server
+
+PASSWORD = "Zebra-Kettle-4711"
+TOO_WEAK = "weakling-without-digit"
+
+
+def of_env(variable: str) -> str:
+    return f"{{{{ lookup('ansible.builtin.env', '{variable}') }}}}"
+
+
+@pytest.fixture
+def key_pair(tmp_path: Path) -> tuple[str, str]:
+    """A private and a public half, made for this run."""
+    tool = shutil.which("ssh-keygen")
+    assert tool, "ssh-keygen is needed (package openssh-client)"
+    made = tmp_path / "id"
+    subprocess.run([tool, "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(made)], check=True)
+    return made.read_text(), made.with_suffix(".pub").read_text()
+
+
+def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str]) -> None:
+    private, public = key_pair
+    other_key = "vk_live_" + "q7" * 20
+    variables = {"S_PASSWORD": PASSWORD, "S_WEAK": TOO_WEAK, "S_PRIVATE": private, "S_PUBLIC": public, "S_OTHER": other_key}
+    order: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+    played = ansible.play(
+        {"name": "key", "hosting.cloud.ssh_key": {"name": "k", "public_key": of_env("S_PUBLIC")}},
+        {"name": "mistake", "hosting.cloud.ssh_key": {"name": "k", "public_key": of_env("S_PRIVATE")}, "ignore_errors": True},
+        server("order", name="web-1", password=of_env("S_PASSWORD"), **order),
+        {"name": "show", "hosting.cloud.server_info": {}},
+        refused("weak", name="web-2", password=of_env("S_WEAK"), **order),
+        refused("no such image", name="web-3", password=of_env("S_PASSWORD"), tariff_id=1, os="nowhere"),
+        {"name": "other key", "hosting.cloud.server_info": {"api_key": of_env("S_OTHER")}, "ignore_errors": True},
+        arguments=("-vvvv", "--diff"),
+        environ={**variables, "ANSIBLE_DEBUG": "1"},
+    )
+    assert [line["outcome"] for line in played.lines] == ["ok", "failed", "ok", "ok", "failed", "failed", "failed"]
+    secrets = {
+        "API key": ansible.emulator.live_key,
+        "another API key": other_key,
+        "password": PASSWORD,
+        "refused password": TOO_WEAK,
+        **{f"private key, line {number}": line for number, line in enumerate(private.splitlines()) if "PRIVATE KEY" not in line},
+    }
+    kept = {path: path.read_bytes() for path in ansible.home.rglob("*") if path.is_file()}
+    assert ansible.record in kept
+    for name, secret in secrets.items():
+        assert secret not in played.output, name
+        assert [path for path, content in kept.items() if secret.encode() in content] == [], name
+    assert "Traceback" not in played.output

@@ -351,18 +351,19 @@ def _latest(deployment: Deployment) -> list[State]:
 def _interruptible(deployment: Deployment, host: PluginHost, run: Callable[[], bool]) -> bool:
     """Run beside the main thread, so that Ctrl-C is heard: the first one lets the steps under way finish, the second ends at once."""
     outcome: list[bool | BaseException] = []
+    done = threading.Event()
 
     def work() -> None:
         try:
             outcome.append(run())
         except BaseException as error:  # noqa: BLE001  it is raised again, on the thread that waits
             outcome.append(error)
+        done.set()
 
-    thread = threading.Thread(target=work, name="offline-deployment", daemon=True)
-    thread.start()
-    while thread.is_alive():
+    threading.Thread(target=work, name="offline-deployment", daemon=True).start()
+    while not done.is_set():
         try:
-            thread.join(0.5)
+            done.wait(0.5)
         except KeyboardInterrupt:
             if deployment.cancelled:
                 raise

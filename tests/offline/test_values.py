@@ -74,7 +74,9 @@ def test_nulls_are_dropped_from_maps_but_not_from_lists() -> None:
 
 def test_outputs_are_what_they_hold() -> None:
     struct = struct_pb2.Struct()
-    struct.update({"a": {SIGNATURE: OUTPUT_SIGNATURE, "value": 1, "secret": True, "dependencies": ["urn:b"]}, "b": {SIGNATURE: OUTPUT_SIGNATURE}})
+    struct.update(
+        {"a": {SIGNATURE: OUTPUT_SIGNATURE, "value": 1, "secret": True, "dependencies": ["urn:b"]}, "b": {SIGNATURE: OUTPUT_SIGNATURE}}
+    )
     received = from_struct(struct)
     assert received["a"] == Output(1, secret=True, dependencies=("urn:b",))
     assert without_outputs({"x": [received["a"], received["b"]], "y": Secret(Output(2))}) == {"x": [Secret(1), UNKNOWN], "y": Secret(2)}

@@ -56,7 +56,7 @@ def options(declared: dict[str, Any]) -> pulumi.ResourceOptions:
         ]
     if "timeout" in given:
         given["custom_timeouts"] = pulumi.CustomTimeouts(create=given.pop("timeout"))
-    return pulumi.ResourceOptions(**given, additional_secret_outputs=["secretOut"] if wanted["form"] == "dynamic" else None)
+    return pulumi.ResourceOptions(**given)
 
 
 def declare(resource: dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pulumi
 from pulumi.dynamic import (
     CheckFailure,
     CheckResult,
@@ -69,4 +70,5 @@ class ThingProvider(ResourceProvider):
 
 class Thing(Resource, module="toy", name="Thing"):
     def __init__(self, name: str, props: dict[str, Any], opts: Any = None) -> None:
+        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=["secretOut"]))
         super().__init__(ThingProvider(), name, {**props, "status": None, "secretOut": None}, opts)

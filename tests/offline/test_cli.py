@@ -1,0 +1,172 @@
+"""The command line: Pulumi's commands, options and exit codes."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from pulumi_hosting.offline.cli import offline
+from pulumi_hosting.offline.display import BANNER
+from tests.offline.conftest import Playground, write
+from tests.offline.replay import HERE, Toys
+
+PROGRAM = """
+a = Thing("a", {"name": "a", "size": "s"})
+pulumi.export("id", a.id)
+pulumi.export("once", a.secretOut)
+pulumi.export("list", [1, 2])
+"""
+
+
+class Command:
+    """`offline …` in the folder and environment of a toy project."""
+
+    def __init__(self, toys: Toys) -> None:
+        self.toys = toys
+
+    def __call__(self, *arguments: str, input: str | None = None) -> Result:
+        environ = {key: None for key in os.environ if key.startswith("PULUMI_")} | self.toys.environ
+        return CliRunner().invoke(offline, [*arguments, "--cwd", str(self.toys.project)], env=environ, input=input)
+
+
+@pytest.fixture
+def command(playground: Playground) -> Command:
+    return Command(playground(PROGRAM))
+
+
+def lines(result: Result) -> list[str]:
+    return [line.strip() for line in result.output.splitlines()]
+
+
+def test_a_stacks_life(command: Command) -> None:
+    preview = command("preview", "--non-interactive")
+    assert preview.exit_code == 0, preview.output
+    assert lines(preview)[:2] == [BANNER, "Previewing update (dev):"]
+    assert "+ 2 to create" in lines(preview)
+    up = command("up", "--yes", "--skip-preview", "--diff", "--parallel", "2")
+    assert up.exit_code == 0, up.output
+    assert lines(up)[0] == BANNER
+    assert "+ pulumi-python:dynamic/toy:Thing a created" in lines(up)
+    assert 'once: "[secret]"' in lines(up)
+    assert "once-a#1" not in up.output
+    assert "2 unchanged" in lines(command("up", "-y", "-f", "--expect-no-changes"))
+    write(command.toys, PROGRAM.replace('"size": "s"', '"size": "s", "note": "n"'))
+    changed = command("preview", "--expect-no-changes", "--diff")
+    assert changed.exit_code == 7
+    assert {"~ pulumi-python:dynamic/toy:Thing a updated [diff: +note]", '+ note: "n"', "~ 1 to update"} <= set(lines(changed))
+    assert "error: no changes were expected for preview but changes were proposed" in lines(changed)
+    assert command("refresh", "--preview-only", "--expect-no-changes").exit_code == 0
+    assert "- 2 to delete" in lines(command("destroy", "--preview-only"))
+    destroyed = command("destroy", "--yes")
+    assert destroyed.exit_code == 0, destroyed.output
+    assert "- 2 deleted" in lines(destroyed)
+
+
+def test_outputs_state_and_removal(command: Command, tmp_path: Path) -> None:
+    assert command("up", "--yes").exit_code == 0
+    assert lines(command("stack", "output")) == ["id\ta#1", "list\t[1, 2]", "once\t[secret]"]
+    assert json.loads(command("stack", "output", "--json", "--show-secrets").output) == {"id": "a#1", "once": "once-a#1", "list": [1, 2]}
+    assert command("stack", "output", "id").output == "a#1\n"
+    assert command("stack", "output", "list").output == "[1, 2]\n"
+    missing = command("stack", "output", "nothing")
+    assert (missing.exit_code, missing.output) == (1, "error: current stack does not have output property 'nothing'\n")
+    file = tmp_path / "state.json"
+    assert command("stack", "export", "--show-secrets", "--file", str(file)).exit_code == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert "once-a#1" in file.read_text()
+    assert command("stack", "import", "--file", str(file)).output == "Import complete.\n"
+    assert "once-a#1" not in command("stack", "export").output
+    assert command("stack", "import", input=file.read_text()).exit_code == 0
+    assert command("stack", "import", input="{").exit_code == 2
+    kept = command("stack", "rm", "--yes")
+    assert kept.exit_code == 1
+    assert "still has resources" in kept.output
+    assert command("stack", "rm", "dev", "--force", "--yes").exit_code == 0
+    gone = command("up", "--yes")
+    assert (gone.exit_code, gone.output) == (2, "error: no stack selected; name one with --stack, or use `stack select NAME`\n")
+
+
+def test_stacks(command: Command) -> None:
+    assert command("stack", "init", "prod").output == "Created stack 'prod'\n"
+    assert command("stack", "init", "prod").exit_code == 2
+    assert command("stack", "ls").output == "dev\nprod*\n"
+    assert command("stack", "select", "dev").exit_code == 0
+    assert command("stack", "select", "third", "--create").exit_code == 0
+    assert json.loads(command("stack", "ls", "--json").output)[0] == {"name": "dev", "current": False}
+    assert command("stack", "select", "fourth").exit_code == 6
+    assert command("up", "--yes", "--stack", "fourth").exit_code == 6
+    assert command("stack", "init").exit_code == 2
+    assert command("stack", "output", "--stack", "dev").output == ""
+    assert json.loads(command("stack", "export", "--stack", "dev").output) == {"version": 3}
+
+
+def test_configuration(command: Command) -> None:
+    assert command("config", "set", "toy:apiKey", "hush", "--secret").exit_code == 0
+    assert command("config", "set", "size", "--plaintext", input="large\n").exit_code == 0
+    assert command("config", "get", "toy:apiKey").output == "hush\n"
+    assert command("config", "get", "toys:size").output == "large\n"
+    assert "hush" not in (command.toys.project / "Pulumi.dev.yaml").read_text()
+    assert command("config", "get", "nothing").exit_code == 2
+    assert command("config", "set", "a", "b", "--secret", "--plaintext").exit_code == 2
+    assert command("config", "set", "a", "b", "--stack", "nowhere").exit_code == 6
+
+
+def test_events_as_json_and_in_a_file(command: Command, tmp_path: Path) -> None:
+    log = tmp_path / "events.jsonl"
+    result = command("up", "--yes", "--json", "--event-log", str(log))
+    assert result.exit_code == 0, result.output
+    printed = [json.loads(line) for line in result.output.splitlines()]
+    assert printed == [json.loads(line) for line in log.read_text().splitlines()]
+    kinds = [next(key for key in event if key.endswith("Event")) for event in printed]
+    assert (kinds[0], kinds[-1]) == ("preludeEvent", "cancelEvent")
+    assert {"resourcePreEvent", "resOutputsEvent", "summaryEvent"} <= set(kinds)
+    assert "once-a#1" not in result.output
+
+
+def test_a_locked_stack(command: Command) -> None:
+    command.toys.stack().backend.lock("dev")
+    locked = command("up", "--yes")
+    assert locked.exit_code == 1
+    assert "currently locked by 1 lock(s)" in locked.output
+    assert command("preview").exit_code == 0
+    assert command("cancel", "--yes").output == "The currently running update for 'dev' has been canceled!\n"
+    assert command("up", "--yes").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("up", "--bogus"), "No such option"),
+        (("up", "--preview-only", "--yes"), "--preview-only cannot be combined"),
+        (("up", "--parallel", "0"), "Invalid value"),
+        (("fly",), "No such command"),
+    ],
+)
+def test_a_wrong_command_line(command: Command, arguments: tuple[str, ...], problem: str) -> None:
+    result = command(*arguments)
+    assert result.exit_code == 2
+    assert problem in result.output
+    assert "Traceback" not in result.output
+
+
+def test_failures_are_shown_on_their_resources(command: Command) -> None:
+    (command.toys.service / "faults.json").write_text('{"create:a": "raise"}')
+    result = command("up", "--yes", "-v", "3", "--logtostderr")
+    assert result.exit_code == 1
+    assert "+ pulumi-python:dynamic/toy:Thing a failed" in lines(result)
+    assert "RuntimeError: create refused" in lines(result)
+    assert "error: update failed" in lines(result)
+
+
+def test_it_runs_as_a_module(command: Command) -> None:
+    environ: dict[str, Any] = {**command.toys.environ, "PYTHONPATH": str(HERE.parent.parent)}
+    environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
+    call = [sys.executable, "-m", "pulumi_hosting.offline", "up", "--yes", "--stack", "dev"]
+    done = subprocess.run(call, cwd=command.toys.project, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(BANNER)

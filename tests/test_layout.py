@@ -152,7 +152,7 @@ def test_no_file_names(what: str) -> None:
         except UnicodeDecodeError:
             continue
         found += [f"{path.relative_to(ROOT)}: {match.group()}" for match in PLACES[what].finditer(text)]
-    assert found == []
+    assert found == [], "\n".join(found)
 
 
 def test_every_exception_to_a_rule_says_why() -> None:
@@ -163,7 +163,7 @@ def test_every_exception_to_a_rule_says_why() -> None:
             match = mark.search(line)
             if match and not re.search(r"[a-z]+ [a-z]+", match["rest"]):  # words, after the codes
                 bare.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()}")
-    assert bare == []
+    assert bare == [], "an exception to a rule carries its reason on the same line:\n" + "\n".join(bare)
 
 
 # --- what is locked ----------------------------------------------------------------------------------------------------------

@@ -45,8 +45,9 @@ async def _body(receive: Receive, limit: int | None = None) -> bytes:
 
 
 def _path(scope: Scope) -> str:
-    path: str = scope["path"]
-    return path[len(scope.get("root_path", "")) :]
+    # As it was sent: an escaped slash is part of a segment, not a separator.
+    path: str = scope["raw_path"].decode("latin-1")
+    return path.partition("?")[0][len(scope.get("root_path", "")) :]
 
 
 class Api:
@@ -110,11 +111,7 @@ class Control:
         status, view = await asyncio.to_thread(
             control.handle, self.core, scope["method"], _path(scope), scope["query_string"].decode("latin-1"), raw
         )
-        answer = Answer(status, view)
-        answer.encode()
-        headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
-        await send({"type": "http.response.start", "status": status, "headers": headers})
-        await send({"type": "http.response.body", "body": answer.content})
+        await _send_json(send, status, view)
 
 
 async def courier(core: Core, woken: asyncio.Event) -> None:
@@ -128,14 +125,26 @@ async def courier(core: Core, woken: asyncio.Event) -> None:
             await asyncio.wait_for(woken.wait(), wait)
 
 
-async def missing(scope: Scope, receive: Receive, send: Send) -> None:
-    """Neither the API nor its control interface: a wrong base URL."""
-    if scope["type"] != "http":
-        return
-    answer = Answer(404, {"error": {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}})
+class Elsewhere:
+    """Neither of the two: the control interface without its slash, or a wrong base URL."""
+
+    def __init__(self, steering: Control) -> None:
+        self._control = steering
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        if scope["path"] == "/_control":
+            await self._control({**scope, "root_path": "/_control"}, receive, send)
+            return
+        await _send_json(send, 404, {"error": {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}})
+
+
+async def _send_json(send: Send, status: int, view: Any) -> None:
+    answer = Answer(status, view)
     answer.encode()
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
-    await send({"type": "http.response.start", "status": 404, "headers": headers})
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.content})
 
 
@@ -157,6 +166,9 @@ def application(core: Core) -> Starlette:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    app = Starlette(routes=[Mount("/v1", app=Api(core)), Mount("/_control", app=Control(core))], lifespan=lifespan)
-    app.router.default = missing
+    steering = Control(core)
+    app = Starlette(routes=[Mount("/v1", app=Api(core)), Mount("/_control", app=steering)], lifespan=lifespan)
+    app.router.default = Elsewhere(steering)
+    # The API answers no redirects, not even kind ones.
+    app.router.redirect_slashes = False
     return app

@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.emulator import events, faults, ledger
+from pulumi_hosting.emulator import faults, ledger
 from pulumi_hosting.emulator.cursors import DEFAULT_LIMIT, binding, cut, seal, unseal
 from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.wire import Answer, Refusal, Request
@@ -186,17 +186,6 @@ class Call:
     def balance_after(self, amount: Decimal) -> Decimal:
         """The balance after paying ``amount``; in a simulation what it would be."""
         return self.account.balance - amount if self.fake else self.account.balance
-
-    def tell(self, type: str, row: Server | Invoice | Domain, *, previous: dict[str, Any] | None = None) -> None:
-        """Emit an event about a row, unless this is a simulation."""
-        if self.fake:
-            return
-        if isinstance(row, Server):
-            events.of_server(self.world, type, row, self.now, previous=previous)
-        elif isinstance(row, Invoice):
-            events.of_invoice(self.world, type, row, self.now, previous=previous)
-        else:
-            events.of_domain(self.world, type, row, self.now, previous=previous)
 
     def addresses(self, server: Server) -> list[Address]:
         return list(self.world.of(Address, server.id).values())

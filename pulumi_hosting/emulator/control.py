@@ -241,10 +241,6 @@ def edit_account(core: Core, ids: Ids, body: Body) -> Any:
         change = _amount(body["balance"], "balance") - account.balance
         if change:
             ledger.move(core.world, account, change, "adjustment", "Adjusted by staff", now, ledger.CONTROL)
-    if body.get("suspended"):
-        for key in core.world.keys.values():
-            if key.account_id == account.id and body.get("ban"):
-                key.revoked_at = now
     return {**views.account(account), "balance": str(account.balance)}
 
 

@@ -177,7 +177,7 @@ class Core:
                 call.exchange.response = answer.content.decode()
         # Written down before anybody can read it: what was answered survives a kill.
         self.save()
-        if self.world.deliveries:
+        if self.world.subscriptions:
             self.wake()
         return answer
 

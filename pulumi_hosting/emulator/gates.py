@@ -24,7 +24,7 @@ from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.limits import hit, too_many
 from pulumi_hosting.emulator.webhooks import Outbound
-from pulumi_hosting.emulator.wire import Answer, Refusal, uuid4_from
+from pulumi_hosting.emulator.wire import Answer, Refusal, seconds, uuid4_from
 
 Gate = Callable[[Call], Answer | Outbound | None]
 
@@ -261,5 +261,5 @@ def refuse(refusal: Refusal, request_id: str) -> Answer:
     if retry_after is None and refusal.status == 503:
         retry_after = 1
     if retry_after is not None:
-        answer.headers["Retry-After"] = f"{retry_after:g}"
+        answer.headers["Retry-After"] = seconds(retry_after)
     return answer

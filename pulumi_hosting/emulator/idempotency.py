@@ -7,7 +7,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from pulumi_hosting.api.operations import KEY_LENGTH, KEY_MEMORY_SECONDS, Operation
-from pulumi_hosting.emulator.wire import Answer, Refusal, invalid
+from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, seconds
 from pulumi_hosting.emulator.world import Key, Stored, World
 
 
@@ -83,5 +83,5 @@ def replay(world: World, stored: Stored, request_id: str) -> Answer:
     if isinstance(body, dict) and "error" in body:
         shown = stored.request_id if world.service.readings["replay_request_id"] == "stored" else request_id
         body = {"error": {**body["error"], "request_id": shown}}
-    headers = {"Retry-After": f"{stored.retry_after:.0f}"} if stored.retry_after else {}
+    headers = {"Retry-After": seconds(stored.retry_after)} if stored.retry_after else {}
     return Answer(stored.status, body, headers)

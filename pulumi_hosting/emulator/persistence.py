@@ -14,6 +14,8 @@ from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.world import ROWS, Exchange, Service, World
 
 FORMAT = 1
+# How many younger requests may be answered before an older one that waits for the network.
+LONGEST_QUEUE = 64
 
 
 class Unreadable(Exception):
@@ -31,22 +33,22 @@ def _dump(value: Any) -> str:
 
 
 class File:
-    """The rows of a world in a file. What was written last is kept in memory, so that only what changed is written again."""
+    """The rows of a world in a file; only what changed since is written again."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._written: dict[tuple[str, int], str] = {}
         self._meta = ""
         self._world: World | None = None
         self._last_request: Exchange | None = None
 
     def save(self, world: World, clock: Clock) -> None:
-        current: dict[tuple[str, int], str] = {}
-        for kind, table in world.tables.items():
-            for id, row in table.items():
-                current[kind, id] = _dump(row.__dict__)
-        gone = [key for key in self._written if key not in current]
-        changed = [(kind, id, text) for (kind, id), text in current.items() if self._written.get((kind, id)) != text]
+        changed = [
+            (kind, id, _dump(columns))
+            for kind, table in world.tables.items()
+            for id, row in table.items()
+            if (columns := row.take_change()) is not None
+        ]
+        gone, world.removed = world.removed or [], []
         meta = _dump(
             {
                 "format": FORMAT,
@@ -61,24 +63,26 @@ class File:
         )
         with self._connection:
             if world is not self._world:
-                # A reset: the log of requests begins anew as well.
-                self._connection.execute("DELETE FROM rows WHERE kind = 'requests'")
+                # A reset: nothing of the world before it stays.
+                self._connection.execute("DELETE FROM rows WHERE kind != 'meta'")
                 self._world, self._last_request = world, None
             self._connection.executemany("DELETE FROM rows WHERE kind = ? AND id = ?", gone)
             self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", changed)
             self._connection.executemany("INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)", self._new_requests(world))
             if meta != self._meta:
                 self._connection.execute("INSERT OR REPLACE INTO rows VALUES ('meta', 0, ?)", (meta,))
-        self._written, self._meta = current, meta
+        self._meta = meta
 
     def _new_requests(self, world: World) -> list[tuple[int, str]]:
-        """Requests since the last save; the last one of then may have got its answer since."""
+        """Requests since the last save, and those before it that got their answer since."""
         since = self._last_request.id if self._last_request is not None else 0
         fresh = []
         for row in reversed(world.requests):
-            if row.id < since:
+            if row.id < since - LONGEST_QUEUE:
                 break
-            fresh.append((row.id, _dump(row.__dict__)))
+            columns = row.take_change()
+            if columns is not None:
+                fresh.append((row.id, _dump(columns)))
         self._last_request = world.requests[-1] if world.requests else None
         return fresh
 
@@ -97,9 +101,14 @@ class File:
         world.counters, world.windows, world.service = meta["counters"], meta["windows"], Service(**meta["service"])
         for kind in ROWS:
             for id, text in by_kind.get(kind.kind, []):
-                world.tables[kind.kind][id] = kind.load(json.loads(text))
-                self._written[kind.kind, id] = text
-        world.requests.extend(Exchange.load(json.loads(text)) for _, text in by_kind.get("requests", []))
+                row = kind.load(json.loads(text))
+                row.take_change()
+                world.tables[kind.kind][id] = row
+        for _, text in by_kind.get("requests", []):
+            exchange = Exchange.load(json.loads(text))
+            exchange.take_change()
+            world.requests.append(exchange)
+        world.removed = []
         self._world = world
         self._last_request = world.requests[-1] if world.requests else None
         world.rebuild()

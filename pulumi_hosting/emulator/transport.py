@@ -5,7 +5,6 @@ A dropped connection is ``httpx.RemoteProtocolError``, a truncated body too; a d
 
 import time
 from collections.abc import Callable, Iterator
-from urllib.parse import unquote
 
 import httpx
 from pydantic_core import to_json
@@ -34,7 +33,6 @@ class Transport(httpx.BaseTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
-        path = unquote(path)
         if path.startswith("/_control"):
             status, view = control.handle(self._core, request.method, path.removeprefix("/_control"), query, request.read())
             return httpx.Response(status, headers={"Content-Type": "application/json"}, content=to_json(view), request=request)

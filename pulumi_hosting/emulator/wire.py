@@ -111,5 +111,10 @@ def money(value: Decimal) -> str:
     return f"{value:.2f}" if value == value.quantize(CENT) else f"{value.normalize():f}"
 
 
+def seconds(value: float) -> str:
+    """Seconds as a header says them: whole where they are whole."""
+    return str(int(value)) if value == int(value) else str(value)
+
+
 def uuid4_from(raw: bytes) -> str:
     return str(UUID(bytes=raw[:16], version=4))

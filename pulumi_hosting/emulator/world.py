@@ -12,12 +12,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from hashlib import sha256
-from typing import Any, ClassVar, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, get_args
 
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import catalog
 
 REQUESTS_KEPT = 20_000
+# Marks a row that was changed since it was written to a file; not a column.
+CHANGED = "+changed"
 OPENING_BALANCE = Decimal("1000.00")
 
 
@@ -30,6 +32,17 @@ class Row:
 
     id: int
     seq: int
+
+    if not TYPE_CHECKING:  # a type checker that saw it would let any attribute be set
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            self.__dict__[name] = value
+            self.__dict__[CHANGED] = True
+
+    def take_change(self) -> dict[str, Any] | None:
+        """The columns, if any was set since this was asked last."""
+        columns = self.__dict__
+        return columns if columns.pop(CHANGED, False) else None
 
     @classmethod
     def load(cls, data: dict[str, Any]) -> Self:
@@ -446,6 +459,8 @@ class World:
         self.counters: dict[str, int] = {}
         # Rate windows: name → [start of the window, calls in it].
         self.windows: dict[str, list[int]] = {}
+        # Rows taken away since the world was written to a file; nobody counts them when it never was.
+        self.removed: list[tuple[str, int]] | None = None
         self.by_token: dict[str, Key] = {}
         self.by_idempotency_key: dict[str, Stored] = {}
         self._of: dict[tuple[str, int], dict[int, Any]] = {}
@@ -488,9 +503,9 @@ class World:
 
     def remove(self, row: Row) -> None:
         self.tables[row.kind].pop(row.id, None)
-        if isinstance(row, Key):
-            self.by_token.pop(row.token, None)
-        elif isinstance(row, Stored):
+        if self.removed is not None:
+            self.removed.append((row.kind, row.id))
+        if isinstance(row, Stored):
             self.by_idempotency_key.pop(f"{row.scope}:{row.key}", None)
         for owner in self._owners(row):
             self._of.get(owner, {}).pop(row.id, None)

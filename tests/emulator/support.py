@@ -22,8 +22,8 @@ OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEm8X0vP7oV4F7x1O2gYb8m5yqgC7z4
 class Lab:
     """An emulator in this process. ``api(…)`` calls it with the live key, ``test(…)`` with the test key, ``control(…)`` steers it."""
 
-    def __init__(self, **options: Any) -> None:
-        self.clock = Clock(manual=True, start=START)
+    def __init__(self, clock: Clock | None = None, **options: Any) -> None:
+        self.clock = clock or Clock(manual=True, start=START)
         self.core = Core(clock=self.clock, **options)
         self.core.announce("http://emulator/v1", "http://emulator/_control", 1)
         self.live_key: str = self.core.ready_line["live_key"]
@@ -96,8 +96,8 @@ class Lab:
         return answer
 
     def server(self, **body: Any) -> int:
-        id: int = self.order(**body)["server"]["id"]
-        return id
+        server: int = self.order(**body)["server"]["id"]
+        return server
 
     def register(self, name: str = "example.com", **body: Any) -> dict[str, Any]:
         response = self.api("POST", "/domains", {"name": name, **body})
@@ -107,7 +107,8 @@ class Lab:
 
     def domain(self, name: str = "example.com", **body: Any) -> int:
         self.register(name, **body)
-        return next(row["id"] for row in self.api("GET", "/domains").json()["data"] if row["name"] == name)
+        domain: int = next(row["id"] for row in self.api("GET", "/domains").json()["data"] if row["name"] == name)
+        return domain
 
     def subscribe(self, *events: str) -> dict[str, Any]:
         """A subscription whose deliveries arrive."""

@@ -1,5 +1,7 @@
 """Domains: the registrar's rules, its syncs, expiry, and both dialects."""
 
+from typing import Any
+
 import pytest
 
 from tests.emulator.support import DAY, Lab, code, details
@@ -123,17 +125,19 @@ def test_changes(lab: Lab) -> None:
     for wrong in (hosts[:1], [*hosts, "e.example.net"], ["a.example.net", "A.example.net."], ["one", "two"]):
         assert code(lab.api("PUT", f"/domains/{domain}/nameservers", {"nameservers": wrong})) == "validation_error"
     assert lab.api("PATCH", f"/domains/{domain}", {"auto_renew": True, "privacy": False}).json()["auto_renew"] is True
-    for body in ({}, {"auto_renew": None}, {"locked": True}):
-        assert code(lab.api("PATCH", f"/domains/{domain}", body)) == "validation_error"
+    wrong_bodies: list[dict[str, Any]] = [{}, {"auto_renew": None}, {"locked": True}]
+    for wrong_body in wrong_bodies:
+        assert code(lab.api("PATCH", f"/domains/{domain}", wrong_body)) == "validation_error"
     german = lab.domain("a.de")
     assert code(lab.api("PATCH", f"/domains/{german}", {"auto_renew": True, "privacy": True})) == "upstream_rejected"
     assert lab.api("GET", f"/domains/{german}").json()["auto_renew"] is False
     lab.control("PATCH", f"/domains/{domain}", {"blocked": True})
-    for method, path, body in (
+    changes: list[tuple[str, str, dict[str, Any]]] = [
         ("PATCH", "", {"auto_renew": False}),
         ("PUT", "/nameservers", {"nameservers": hosts[:2]}),
         ("POST", "/renew", {"years": 1}),
-    ):
+    ]
+    for method, path, body in changes:
         assert code(lab.api(method, f"/domains/{domain}{path}", body)) == "domain_blocked"
     assert lab.api("GET", f"/domains/{domain}").json()["status"] == "active"
 

@@ -47,8 +47,8 @@ def test_forgotten_after_seven_days(lab: Lab) -> None:
 
 @pytest.mark.parametrize("key", ["short", "x" * 129, "with a space in it!", "k\u00e9y-0123456789abcdef"])
 def test_keys_that_are_none(key: str, lab: Lab) -> None:
-    headers = {"Idempotency-Key": key.encode("latin-1")}
-    response = lab.http.post("/v1/servers", json=SERVER, headers={"Authorization": f"Bearer {lab.live_key}".encode(), **headers})
+    headers = {b"Idempotency-Key": key.encode("latin-1"), b"Authorization": f"Bearer {lab.live_key}".encode()}
+    response = lab.http.post("/v1/servers", json=SERVER, headers=headers)
     assert code(response) == "validation_error"
     assert response.json()["error"]["details"] == {"fields": {"Idempotency-Key": "invalid"}}
 

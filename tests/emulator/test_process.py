@@ -17,6 +17,8 @@ import pytest
 from pulumi_hosting.emulator import NotStarted, Running, running
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.persistence import Unreadable, open_state
+from tests.emulator.support import Lab
+from tests.emulator.test_contract import SCENES
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 KEY = {"Idempotency-Key": "0123456789abcdef"}
@@ -194,8 +196,6 @@ def test_truncate(size: int, emulator: Running) -> None:
 
 
 def test_the_same_in_process() -> None:
-    from tests.emulator.support import Lab
-
     lab = Lab()
     for action, pattern in (
         ({"drop": "before"}, "disconnected"),
@@ -264,7 +264,10 @@ def test_outside_of_the_api(emulator: Running) -> None:
     for path in ("/", "/v2/me", "/servers"):
         response = httpx.get(root + path)
         assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
-    response = httpx.get(f"{emulator.base_url}/servers%2F1", headers={"Authorization": f"Bearer {emulator.live_key}"})
+    assert httpx.get(emulator.base_url).status_code == 404
+    assert httpx.get(emulator.control_url).json()["pid"] == emulator.pid
+    server = httpx.post(f"{emulator.control_url}/servers", json={}).json()["id"]
+    response = httpx.get(f"{emulator.base_url}/servers%2F{server}", headers={"Authorization": f"Bearer {emulator.live_key}"})
     assert response.status_code == 404
 
 
@@ -320,6 +323,24 @@ def test_killed_while_an_answer_was_held_back(tmp_path: Path) -> None:
     with running(state=state) as emulator, api(emulator) as http:
         assert http.post("/servers", json=SERVER, headers=KEY).status_code == 201
         assert len(http.get("/servers").json()["data"]) == 1
+
+
+@pytest.mark.parametrize("operation", SCENES)
+def test_a_world_read_back_is_the_world_written(operation: str, tmp_path: Path) -> None:
+    """Whatever an operation changes is written: nothing is changed in place behind the file's back."""
+    clock = Clock(manual=True, start=1_800_000_000.0)
+    store, _ = open_state(tmp_path / "state", clock)
+    lab = Lab(clock=clock, store=store)
+    lab.core.ip_delay = lab.core.provisioning_delay = 60
+    SCENES[operation](lab)
+    lab.advance(10)
+    again, read = open_state(tmp_path / "state", clock)
+    assert read is not None
+    written = lab.core.world
+    assert read.tables == written.tables
+    assert list(read.requests) == list(written.requests)
+    assert (read.counters, read.windows, read.service) == (written.counters, written.windows, written.service)
+    assert again.load(Clock(manual=True)) is not None
 
 
 def test_clocks_of_a_state(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """The life of a server: every row of the document's state table, and what billing, staff and the panel do to it."""
 
+from typing import Any
+
 import pytest
 
 from tests.emulator.support import DAY, PUBLIC_KEY, Lab, code, details
@@ -19,7 +21,7 @@ def events(lab: Lab) -> list[str]:
 
 def test_order_and_read(both: Lab) -> None:
     key = both.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
-    body = {"ssh_key_ids": [key], "custom_fields": {"vlan": "7"}, "password": "Sup3rS3cret", "months": 12}
+    body: dict[str, Any] = {"ssh_key_ids": [key], "custom_fields": {"vlan": "7"}, "password": "Sup3rS3cret", "months": 12}
     created = both.order(**body)
     assert created["root_password"] == "Sup3rS3cret"
     assert (created["charged"], created["balance_after"]) == ("52.80", "947.20")

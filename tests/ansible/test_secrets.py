@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.ansible.conftest import Ansible
+from tests.ansible.conftest import Ansible, Played
 from tests.ansible.test_playbooks import refused, server
 
 PASSWORD = "Zebra-Kettle-4711"
@@ -42,7 +42,7 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
         refused("no such image", name="web-3", password=of_env("S_PASSWORD"), tariff_id=1, os="nowhere"),
         {"name": "other key", "hosting.cloud.server_info": {"api_key": of_env("S_OTHER")}, "ignore_errors": True},
         arguments=("-vvvv", "--diff"),
-        environ={**variables, "ANSIBLE_DEBUG": "1"},
+        environ=variables,
     )
     assert [line["outcome"] for line in played.lines] == ["ok", "failed", "ok", "ok", "failed", "failed", "failed"]
     secrets = {
@@ -52,9 +52,20 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
         "refused password": TOO_WEAK,
         **{f"private key, line {number}": line for number, line in enumerate(private.splitlines()) if "PRIVATE KEY" not in line},
     }
+    assert_unseen(ansible, played, secrets)
+    assert "Traceback" not in played.output
+
+
+def test_not_even_when_ansible_debugs_itself(ansible: Ansible) -> None:
+    """ANSIBLE_DEBUG has Ansible print the arguments of every module, masked or not; the key in the environment is not among them."""
+    played = ansible.play(refused("nobody", id="4711", notes="?"), arguments=("-vvvv",), environ={"ANSIBLE_DEBUG": "1"})
+    assert "done with _execute_module" in played.output
+    assert_unseen(ansible, played, {"API key": ansible.emulator.live_key})
+
+
+def assert_unseen(ansible: Ansible, played: Played, secrets: dict[str, str]) -> None:
     kept = {path: path.read_bytes() for path in ansible.home.rglob("*") if path.is_file()}
     assert ansible.record in kept
     for name, secret in secrets.items():
         assert secret not in played.output, name
         assert [path for path, content in kept.items() if secret.encode() in content] == [], name
-    assert "Traceback" not in played.output

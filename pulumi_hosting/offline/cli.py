@@ -25,6 +25,13 @@ class _Group(click.Group):
             ctx.exit(error.exit_code)
 
 
+def _verbosity(context: click.Context, option: click.Parameter, value: str) -> int:
+    """Pulumi takes `-v=9` as well as `-v 9`."""
+    if not value.removeprefix("=").isdecimal():
+        raise click.BadParameter(f"{value!r} is not a number")
+    return int(value.removeprefix("="))
+
+
 def _common(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
@@ -52,7 +59,7 @@ def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--event-log", type=click.Path(path_type=Path), help="Write engine events to this file, a line of JSON each."),
             click.option("-t", "--target", "targets", multiple=True, help="Confine the operation to this URN; may be given several times."),
             click.option("--target-dependents", is_flag=True, help="Include what depends on the targets."),
-            click.option("-v", "--verbose", "verbosity", type=click.IntRange(0, 11), default=0, help="Verbosity of provider logs."),
+            click.option("-v", "--verbose", "verbosity", callback=_verbosity, default="0", help="Log what is asked and done (up to 9)."),
             click.option("--logtostderr", is_flag=True, help="Have providers log to stderr."),
             click.option("-m", "--message", help="Accepted for compatibility."),
             click.option("--color", help="Accepted for compatibility: the display has no colors."),
@@ -68,7 +75,8 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
     if given["preview_only"] and (given["yes"] or given["skip_preview"]):
         raise ConfigurationError("--preview-only cannot be combined with --yes or --skip-preview")
     if given["verbosity"]:
-        logging.basicConfig(stream=sys.stderr, level=logging.DEBUG if given["verbosity"] > 6 else logging.INFO)
+        logging.basicConfig(stream=sys.stderr, format="%(name)s: %(message)s")
+        logging.getLogger(__package__).setLevel(logging.DEBUG if given["verbosity"] > 6 else logging.INFO)
     arguments = (["--logtostderr"] if given["logtostderr"] else []) + ([f"-v={given['verbosity']}"] if given["verbosity"] else [])
     stack = Stack(
         cwd,

@@ -5,6 +5,7 @@ diffs and steps run beside each other, at most `parallel` at a time. The first f
 finish and are saved, nothing new begins.
 """
 
+import logging
 import threading
 from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,8 @@ from .steps import (
     mark_secret_outputs,
 )
 from .values import Properties
+
+_log = logging.getLogger(__name__)
 
 
 class Closed(Exception):
@@ -164,6 +167,14 @@ class Deployment:
                 self.error(str(error))
             self.fail()
             raise Closed from error
+        except Exception as error:  # a bug of ours or in a dependency: the user reads one line, the log has the rest
+            self._stumble(error)
+            raise Closed from error
+
+    def _stumble(self, error: Exception) -> None:
+        _log.error("unexpected", exc_info=error)
+        self.error(f"the offline engine stumbled over an error of its own ({type(error).__name__}: {error}); run again with -v 9 for more")
+        self.fail()
 
     def _work(self, work: Work) -> Any:
         if isinstance(work, DiffWork):
@@ -233,8 +244,7 @@ class Deployment:
                 self.operations.append((step.op, step.urn, tuple(step.diffs)))
         if not step.internal:
             self.events.pre(step, planning=self.preview)
-        if self.journal is not None:
-            self.journal.begin(step)
+        self._save(lambda journal: journal.begin(step))
         failure: OfflineError | None = None
         try:
             step.apply(self)
@@ -249,10 +259,18 @@ class Deployment:
                 self._outputs_pending[step.urn] = step
         else:
             self._report_failure(step, failure)
-        if self.journal is not None:
-            self.journal.end(step, failure is None or step.partial)
+        self._save(lambda journal: journal.end(step, failure is None or step.partial))
         if failure is not None:
             raise failure
+
+    def _save(self, write: Callable[[Journal], None]) -> None:
+        if self.journal is None:
+            return
+        try:
+            write(self.journal)
+        except OfflineError as error:
+            self.error(str(error))
+            raise
 
     def _count(self, step: Step) -> None:
         op, counted = step.op, step.logical
@@ -294,12 +312,24 @@ class Deployment:
         it failed.
         """
         try:
-            return self._run(program)
-        finally:
-            for end in self.at_end:
-                end()
-            if self.journal is not None:
-                self.journal.close()
+            succeeded = self._run(program)
+        except Exception as error:  # noqa: BLE001  as above: nobody reads our tracebacks
+            self._stumble(error)
+            succeeded = False
+        self._drain()
+        for end in self.at_end:
+            end()
+        try:
+            self._save(Journal.close)
+        except OfflineError:
+            return False
+        return succeeded
+
+    def _drain(self) -> None:
+        """Wait until every step under way is done and saved: what is being made must not be forgotten because something else failed."""
+        for _ in range(self.options.parallel):
+            self._slots.acquire()
+        self._slots.release(self.options.parallel)
 
     def news(self) -> list[State]:
         """What the program registered, as it is now."""
@@ -341,8 +371,10 @@ class Deployment:
         return self._finalize(self._concluded())
 
     def _concluded(self) -> bool:
+        self._drain()
         if self.step_failed or self._generator.errored:
-            self.error(f"{'preview' if self.preview else 'update'} failed") if self._says_failed() else None
+            if self._says_failed():
+                self.error(f"{'preview' if self.preview else 'update'} failed")
             return False
         if self.cancelled:
             self.error(f"{'preview' if self.preview else 'update'} canceled")

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import os
 import queue
 import shutil
@@ -31,6 +32,8 @@ from .values import (
     to_struct,
     without_secrets,
 )
+
+_log = logging.getLogger(__name__)
 
 CHANNEL_OPTIONS = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 DYNAMIC_PACKAGE = "pulumi-python"
@@ -202,6 +205,7 @@ class Provider:
         return self._process.name
 
     def _call(self, method: str, request: Any) -> Any:
+        _log.debug("%s: %s %s", self.name, method, getattr(request, "urn", ""))
         try:
             return getattr(self._stub, method)(request)
         except grpc.RpcError as error:

@@ -144,7 +144,11 @@ class Stack:
         return snapshot
 
     def _save(self, snapshot: Snapshot) -> None:
-        self.backend.write(self.name, deployment_to_text(snapshot, self.crypter()))
+        text = deployment_to_text(snapshot, self.crypter())
+        try:
+            self.backend.write(self.name, text)
+        except OSError as error:
+            raise OfflineError(f"the state could not be saved to {self.backend.stack_file(self.name)}: {error.strerror}") from None
 
     def export(self, *, show_secrets: bool = False) -> dict[str, Any]:
         """The deployment as `stack export` prints it; with `show_secrets` with every secret laid open."""

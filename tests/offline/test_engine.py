@@ -316,7 +316,8 @@ Thing("a", {"name": "a"}, pulumi.ResourceOptions(provider=second))
 def test_other_options_of_resources_are_saved(playground: Playground) -> None:
     source = """
 a = Thing("a", {"name": "a"})
-Thing("b", {"name": "b"}, pulumi.ResourceOptions(replace_with=[a], custom_timeouts=pulumi.CustomTimeouts(create="1h30m"), hide_diffs=["note"]))
+timeouts = pulumi.CustomTimeouts(create="1h30m")
+Thing("b", {"name": "b"}, pulumi.ResourceOptions(replace_with=[a], custom_timeouts=timeouts, hide_diffs=["note"]))
 """
     toys = playground(source)
     assert up(toys).exit_code == 0

@@ -154,7 +154,8 @@ def test_a_replaced_resource_behind_its_dependents_holds_nobody() -> None:
 
 
 def test_an_alias_stands_in_the_same_place() -> None:
-    stack, component, a, b, c = states = family()
+    states = family()
+    *_, b, c = states
     graph = Graph(states)
     refreshed = b.copy()
     graph.alias(refreshed, b)

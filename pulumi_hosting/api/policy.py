@@ -7,7 +7,6 @@ a failure of the connection. Nothing else is: not a 500, and never a mutation wi
 import re
 from dataclasses import dataclass
 from datetime import UTC
-from email.utils import parsedate_to_datetime
 from typing import Protocol
 
 from pulumi_hosting.api.errors import ApiError, HostingError, RedirectRefused, TransportError
@@ -100,6 +99,8 @@ def parse_retry_after(text: str | None, now: float) -> float | None:
     text = text.strip()
     if re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text, re.ASCII):
         return max(0.0, float(text))
+    from email.utils import parsedate_to_datetime  # rarely needed, and slow to load
+
     try:
         moment = parsedate_to_datetime(text)
     except (ValueError, TypeError, OverflowError):

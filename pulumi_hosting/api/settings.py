@@ -81,7 +81,8 @@ def settings(
 
 
 def _checked_key(given: str | Secret | None) -> Secret:
-    key = Secret(given if given is not None else "").reveal().strip()
+    key = given.reveal() if isinstance(given, Secret) else given
+    key = key.strip() if isinstance(key, str) else ""
     if not key:
         raise ConfigurationError(f"no API key: set {API_KEY_VARIABLE} or pass api_key")
     if not _API_KEY.fullmatch(key):
@@ -94,7 +95,7 @@ def _checked_key(given: str | Secret | None) -> Secret:
 def _checked_url(given: str | None) -> tuple[str, str]:
     """The base URL without a slash at its end, and its host and port for messages."""
     where = f"check {BASE_URL_VARIABLE} or base_url"
-    if not given or not given.strip():
+    if not isinstance(given, str) or not given.strip():
         raise ConfigurationError(f"no base URL: set {BASE_URL_VARIABLE} or pass base_url, for example https://api.example.com/v1")
     try:
         parts = urlsplit(given.strip())

@@ -7,13 +7,12 @@ chained to it, since it may hold headers.
 """
 
 import os
-import ssl
 import threading
+import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from http.cookiejar import DefaultCookiePolicy
 from typing import TYPE_CHECKING
 
 from pulumi_hosting.api.errors import ConfigurationError, HostingError, InvalidResponse, TimedOut, TransportError
@@ -21,7 +20,10 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.redact import clean_text
 from pulumi_hosting.api.settings import Settings
 
+# httpx, ssl and cookies are loaded with the first request: whoever only checks arguments or reads help does not wait for them.
 if TYPE_CHECKING:
+    import ssl
+
     import httpx
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
@@ -109,9 +111,13 @@ class Wire:
             # Connections cannot be shared with a forked child: it opens its own.
             if self._client is None or self._pid != os.getpid():
                 self._client, self._pid = self._open(), os.getpid()
+                # A client that nobody closes closes its connections when it is forgotten.
+                weakref.finalize(self, self._client.close)
             return self._client
 
     def _open(self) -> "httpx.Client":
+        from http.cookiejar import DefaultCookiePolicy
+
         import httpx
 
         tls = self._settings.is_tls
@@ -173,6 +179,8 @@ def _next_step(unknown: bool) -> str:
 
 
 def _is_certificate(error: BaseException | None) -> bool:
+    import ssl
+
     seen = 0
     while error is not None and seen < 10:
         if isinstance(error, ssl.SSLCertVerificationError):
@@ -205,8 +213,10 @@ def _decoded(response: "httpx.Response") -> Iterator[bytes]:
 
 
 @lru_cache(maxsize=8)
-def tls_context(ca_file: str | None) -> ssl.SSLContext:
+def tls_context(ca_file: str | None) -> "ssl.SSLContext":
     """The one context for all clients of this process: verified, TLS 1.2 or newer. Building it costs more than a hundred requests."""
+    import ssl
+
     import httpx
 
     context: ssl.SSLContext

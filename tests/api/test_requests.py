@@ -268,3 +268,25 @@ def test_times_of_other_zones_become_utc() -> None:
     client, script = scripted(answer(200, {"data": []}))
     list(client.balance.transactions(until=datetime(2026, 1, 1, tzinfo=UTC)))
     assert script.requests[0].url.params["until"] == "2026-01-01T00:00:00Z"
+
+
+def test_text_that_is_no_unicode_is_refused_in_queries_too() -> None:
+    client, script = scripted(answer(200, {"data": []}))
+    with pytest.raises(InvalidInput, match="unicode"):
+        client.domains.availability(name="\ud800.com")
+    with pytest.raises(InvalidInput, match="Unicode"):
+        client.servers.list(cursor="\ud800")
+    with pytest.raises(InvalidInput, match="Unicode"):
+        client.domains.transfer(name="example.com", auth_code="code\ud800")
+    assert script.requests == []
+
+
+@pytest.mark.parametrize("odd", [5, b"bytes", ["list"], None])
+def test_a_secret_that_is_no_text_is_refused_like_any_other_argument(odd: Any) -> None:
+    client, script = scripted(answer(200, {}))
+    with pytest.raises(InvalidInput, match="auth_code"):
+        client.domains.transfer(name="example.com", auth_code=odd)
+    if odd is not None:
+        with pytest.raises(InvalidInput, match="password"):
+            client.servers.create(tariff_id=1, os="debian-12", password=odd)
+    assert script.requests == []

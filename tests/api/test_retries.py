@@ -259,3 +259,10 @@ def test_every_attempt_is_logged_without_its_content(caplog: pytest.LogCaptureFi
     assert lines[2] == "GET /servers/1: 200 (attempt 2, request two)"
     assert json.dumps(SERVER) not in caplog.text
     assert BY_ID["get_server"].summary not in caplog.text
+
+
+def test_what_is_no_error_of_ours_passes_through_at_once() -> None:
+    client, script = scripted(KeyError("a bug"))
+    with pytest.raises(KeyError):
+        client.servers.get(1)
+    assert len(script.requests) == 1

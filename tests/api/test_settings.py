@@ -138,3 +138,11 @@ def test_the_version_is_known_without_an_installed_package(monkeypatch: pytest.M
 
     monkeypatch.setattr(metadata, "version", absent)
     assert checked().user_agent == "pulumi-hosting/0"
+
+
+@pytest.mark.parametrize("odd", [5, b"vk_live_bytes", ["vk_live_list"], object()])
+def test_what_is_no_text_is_refused_as_no_key_and_no_address(odd: Any) -> None:
+    with pytest.raises(ConfigurationError, match="no API key"):
+        checked(odd)
+    with pytest.raises(ConfigurationError, match="no base URL"):
+        checked(base_url=odd)

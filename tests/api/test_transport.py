@@ -1,5 +1,6 @@
 """The wire itself: real sockets on loopback where httpx must do the work, scripted answers where no server would do such a thing."""
 
+import gc
 import gzip
 import logging
 import os
@@ -441,3 +442,18 @@ def test_a_mock_answers_without_a_socket() -> None:
     client, script = scripted(answer(200, {"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}))
     assert client.health().status == "ok"
     assert str(script.requests[0].url) == "https://api.example.com/v1/health"
+
+
+def test_a_forgotten_client_closes_its_connections() -> None:
+    closed = []
+
+    class Watched(httpx.MockTransport):
+        def close(self) -> None:
+            closed.append(True)
+
+    client = Client(KEY, "https://api.example.com/v1", transport=Watched(lambda request: httpx.Response(200, content=OK)))
+    client.health()
+    assert closed == []
+    del client
+    gc.collect()
+    assert closed == [True]

@@ -1,10 +1,10 @@
 """What an area asks of its client."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.api.results import UNSET, Given, Items, Pages
+from pulumi_hosting.api.results import Items, Pages
 
 
 class Caller(Protocol):
@@ -34,6 +34,9 @@ class Area:
         return f"<{type(self).__name__} of {self._caller!r}>"
 
 
-def hidden(text: Given[str | Secret]) -> Given[Secret]:
-    """A secret argument in its wrapping, so that no traceback with local variables shows it."""
-    return UNSET if text is UNSET else Secret(text)
+T = TypeVar("T")
+
+
+def hidden(argument: T) -> T | Secret:
+    """A secret argument in its wrapping, so that no traceback with local variables shows it; what is no text is left to the model."""
+    return Secret(argument) if isinstance(argument, str) else argument

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.areas.base import Area
+from pulumi_hosting.api.areas.base import Area, hidden
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.api.results import UNSET, Given, Pages, given
 
@@ -106,7 +106,7 @@ class DomainsArea(Area):
         ``idempotency_key``: 16..128 characters, made when absent. Raises ``DomainUnavailable``, ``InsufficientFunds`` (nothing charged),
         ``UpstreamRejected``.
         """
-        auth_code = Secret(auth_code)
+        auth_code = hidden(auth_code)
         body = given(
             name=name,
             auth_code=auth_code,

@@ -170,8 +170,8 @@ def _broken(operation: Operation, meta: Meta, what: str) -> NoReturn:
 
 def has_odd_number(body: bytes) -> bool:
     """Whether the JSON holds a NaN, an infinity or an integer no API has. Parsers let them pass where a field is unknown or unbounded."""
-    # Two scans in C: nearly every answer ends here.
-    if b"0" * LONGEST_NUMBER not in body.translate(_DIGITS) and b"NaN" not in body and b"Infinity" not in body:
+    # Every fifth byte shows at least five digits in a row of any number that is too long; nearly every answer ends here.
+    if b"00000" not in body[::5].translate(_DIGITS) and b"NaN" not in body and b"Infinity" not in body:
         return False
 
     def refuse(text: str) -> NoReturn:

@@ -319,6 +319,16 @@ def test_odd_numbers_are_found_wherever_they_are(value: Any) -> None:
     assert has_odd_number(json.dumps(value).encode()) == odd(value)
 
 
+@pytest.mark.parametrize("offset", range(6))
+def test_a_number_too_long_is_found_at_every_place(offset: int) -> None:
+    before = b" " * offset
+    for digits, odd in ((24, False), (25, False), (26, True), (27, True), (400, True)):
+        assert has_odd_number(before + b'{"a": ' + b"1" * digits + b"}") is odd
+        assert has_odd_number(before + b'{"a": [1, ' + b"7" * digits + b", 2]}") is odd
+    assert has_odd_number(before + b'{"a": -' + b"1" * 24 + b"}") is False
+    assert has_odd_number(before + b'{"a": -' + b"1" * 25 + b"}") is True
+
+
 # --- refusals ----------------------------------------------------------------------------------------------------------------
 
 

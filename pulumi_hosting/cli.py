@@ -52,8 +52,9 @@ def main() -> None:
     help="auto: pulumi where it is on PATH.",
 )
 @click.option("--dialect", type=click.Choice(["spec", "live"]), default="spec", show_default=True, help="What the emulator speaks.")
+@click.option("-c", "--config", multiple=True, metavar="KEY=VALUE", help="Stack configuration that the program reads; may be repeated.")
 @click.option("--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it.")
-def rehearse(directory: Path, engine: str, dialect: str, install_pulumi: bool) -> None:
+def rehearse(directory: Path, engine: str, dialect: str, config: tuple[str, ...], install_pulumi: bool) -> None:
     """Play the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair, destroy."""
     try:
         from pulumi_hosting import engines, rehearsal
@@ -63,7 +64,8 @@ def rehearse(directory: Path, engine: str, dialect: str, install_pulumi: bool) -
         chosen = engines.install() if install_pulumi else engines.choose(engine)
     except engines.EngineMissing as error:
         raise click.ClickException(str(error)) from None
-    sys.exit(0 if rehearsal.rehearse(chosen, directory, click.echo, dialect=dialect) else 1)
+    values = dict(entry.partition("=")[::2] for entry in config)
+    sys.exit(0 if rehearsal.rehearse(chosen, directory, click.echo, dialect=dialect, config=values) else 1)
 
 
 if __name__ == "__main__":

@@ -111,6 +111,10 @@ class Stack:
         if made.exit_code:
             raise RuntimeError(f"the stack could not be made: {made.output.strip()}")
 
+    def remove(self) -> None:
+        """Forget the stack: its settings file goes from the program's directory, which is then as it was."""
+        (self.program / f"Pulumi.{self.name}.yaml").unlink(missing_ok=True)
+
     def up(self, *flags: str) -> Run:
         return self.run("up", "--yes", "--skip-preview", *flags)
 

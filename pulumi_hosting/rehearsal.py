@@ -17,31 +17,36 @@ from pulumi_hosting.emulator import running
 from pulumi_hosting.engines import Engine, Run
 
 DYNAMIC = "pulumi-python:dynamic/hosting:"
+STACK = "rehearsal"
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How something managed changes behind Pulumi's back: a call of the emulator's control interface. ``patch`` None = deleted."""
+    """How something managed changes behind Pulumi's back: a call of the emulator's control interface on ``path``."""
 
     field: str
     path: str
     other: Callable[[Any], Any] | None = None
     """The value it changes to, given the present one; None = the object is deleted."""
 
+    @property
+    def wire_name(self) -> str:
+        """The field as Pulumi spells it."""
+        head, *rest = self.field.split("_")
+        return head + "".join(part.capitalize() for part in rest)
 
-# Per resource type, every managed field that somebody can change outside, and deletion where nothing else can change.
+
+# Per resource type, every managed field that somebody can change outside, and deletion.
 DRIFTS: Mapping[str, Sequence[Drift]] = {
     "Server": (
         Drift("name", "/servers/{id}", lambda value: f"{value}-renamed"),
         Drift("notes", "/servers/{id}", lambda value: "changed in the cabinet"),
-        Drift("autoRenew", "/servers/{id}", lambda value: not value),
-        Drift("os", "/servers/{id}", lambda value: "debian-11" if value != "debian-11" else "debian-12"),
+        Drift("auto_renew", "/servers/{id}", lambda value: not value),
+        Drift("os", "/servers/{id}", lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
         Drift("(gone)", "/servers/{id}"),
     ),
     "SshKey": (Drift("(gone)", "/ssh-keys/{id}"),),
 }
-
-_CONTROL_NAMES = {"autoRenew": "auto_renew"}
 
 
 @dataclass
@@ -85,14 +90,15 @@ class Rehearsal:
             self.control = Control(emulator.control_url)
             environ = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
             self.say(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
-            self.stack = self.engine.stack(self.program, Path(home), environ)
-            for key, value in self.config.items():
-                self.stack.run("config", "set", key, value)
+            self.stack = self.engine.stack(self.program, Path(home), environ, name=STACK)
             try:
+                for key, value in self.config.items():
+                    self.stack.run("config", "set", key, value)
                 self._acts()
-            finally:
                 if self.failed:
                     self.stack.destroy()  # the emulator ends here anyway; the program's own clean-up should run as well
+            finally:
+                self.stack.remove()
         self.say(
             "rehearsal: "
             + ("everything as expected" if not self.failed else f"{len(self.failed)} expectations failed: {'; '.join(self.failed)}")
@@ -135,12 +141,12 @@ class Rehearsal:
                     outputs = resource["outputs"]
                     if drift.other is None:
                         self.control("DELETE", drift.path.format(id=resource["id"]))
-                    elif drift.field in outputs.get("__managed", ()) or _snake_managed(drift.field, outputs):
-                        patch = {_CONTROL_NAMES.get(drift.field, drift.field): drift.other(outputs.get(drift.field))}
+                    elif drift.field in outputs.get("__managed", ()):
+                        patch = {drift.field: drift.other(outputs.get(drift.wire_name))}
                         self.control("PATCH", drift.path.format(id=resource["id"]), patch)
                     else:
                         continue
-                    changed.append((resource["urn"].rsplit("::", 1)[-1], drift.field))
+                    changed.append((resource["urn"].rsplit("::", 1)[-1], drift.wire_name))
                 if changed:
                     yield f"{kind}.{drift.field} of {', '.join(name for name, _ in changed)}", changed
 
@@ -182,10 +188,8 @@ class Rehearsal:
         self.say(f"cost: {charged} charged, {refunded} refunded, in {self.control.requests()} requests")
 
 
-def _snake_managed(field_name: str, outputs: Mapping[str, Any]) -> bool:
-    return _CONTROL_NAMES.get(field_name, field_name) in outputs.get("__managed", ())
-
-
-def rehearse(engine: Engine, program: Path, say: Callable[[str], None] = print, *, dialect: str = "spec") -> bool:
-    """Play the program in ``program`` on ``engine``; True when everything went as expected."""
-    return Rehearsal(engine, program, say, dialect).play()
+def rehearse(
+    engine: Engine, program: Path, say: Callable[[str], None] = print, *, dialect: str = "spec", config: Mapping[str, str] | None = None
+) -> bool:
+    """Play the program in ``program`` on ``engine`` with this stack configuration; True when everything went as expected."""
+    return Rehearsal(engine, program, say, dialect, config or {}).play()

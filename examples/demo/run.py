@@ -3,6 +3,7 @@
 Nothing is charged and no account is needed: everything talks to an emulator that this script starts and ends.
 """
 
+import atexit
 import os
 import subprocess
 import sys
@@ -52,7 +53,8 @@ def main() -> None:
         print(f"emulator: {emulator.base_url}")
         account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
         control = Control(emulator.control_url)
-        stack = engine.stack(HERE / "program", Path(home), account)
+        stack = engine.stack(HERE / "program", Path(home), account, name="demo")
+        atexit.register(stack.remove)
         environ = {
             **os.environ,
             **account,

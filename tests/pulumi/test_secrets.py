@@ -45,7 +45,7 @@ pulumi.export("made", made.root_password)
 pulumi.export("given", given.root_password)
 """
     program.write(declared)
-    loud = ("-v=9", "--logtostderr", "--diff")
+    loud = ("--verbose=9", "--logtostderr", "--diff")
     runs = [program.stack.preview(*loud), program.stack.up(*loud)]
     assert [run.exit_code for run in runs] == [0, 0], runs[-1].output[-3000:]
     outputs = program.stack.outputs()

@@ -115,13 +115,21 @@ class House:
         return sum(1 if row["direction"] == "debit" else -1 for row in rows if row["type"] in ("payment", "refund"))
 
 
-@pytest.fixture
-def house() -> Iterator[House]:
+@pytest.fixture(scope="session")
+def standing() -> Iterator[Any]:
+    """One emulator for many tests: each begins with a fresh account on it."""
     with running(clock="manual", provisioning_delay=30) as emulator:
-        made = House(emulator, Control(emulator.control_url))
-        yield made
-        for transport in made.transports:
-            transport.close()
+        yield emulator
+
+
+@pytest.fixture
+def house(standing: Any) -> Iterator[House]:
+    made = House(standing, Control(standing.control_url))
+    made.control("POST", "/reset", {})
+    made.control("DELETE", "/faults")
+    yield made
+    for transport in made.transports:
+        transport.close()
 
 
 Declare = Callable[..., ServerState]

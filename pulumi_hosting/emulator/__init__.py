@@ -36,7 +36,7 @@ def running(
     *,
     host: str = "127.0.0.1",
     port: int = 0,
-    dialect: str = "spec",
+    dialect: str | None = None,
     state: str | PathLike[str] | None = None,
     seed: int = 0,
     clock: str = "real",
@@ -46,8 +46,10 @@ def running(
     webhook_route: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
     """An emulator in a process of its own, ended when the block is left. The options are those of the command line."""
-    command = [sys.executable, "-m", "pulumi_hosting.emulator", "--host", host, "--port", str(port), "--dialect", dialect]
+    command = [sys.executable, "-m", "pulumi_hosting.emulator", "--host", host, "--port", str(port)]
     command += ["--seed", str(seed), "--clock", clock, "--provisioning-delay", str(provisioning_delay), "--ip-delay", str(ip_delay)]
+    if dialect is not None:
+        command += ["--dialect", dialect]
     if state is not None:
         command += ["--state", str(state)]
     if tls is not None:

@@ -112,6 +112,8 @@ class Call:
             raise Refusal("server_blocked")
         if server.status not in statuses:
             raise Refusal("service_state", details={"status": server.status})
+        if server.id in self.world.changing:
+            raise Refusal("operation_in_progress")
         if server.busy:
             raise Refusal("operation_in_progress", f"{server.busy} is running")
         return server

@@ -34,8 +34,7 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 picks a free one.")
 @click.option(
     "--dialect",
-    default="spec",
-    show_default=True,
+    show_default="spec, or what the state file says",
     type=click.Choice(["spec", "live"]),
     help="Answer as the document, or as a live deployment.",
 )
@@ -63,7 +62,7 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
 def emulator(
     host: str,
     port: int,
-    dialect: str,
+    dialect: str | None,
     state: Path | None,
     seed: int,
     clock: str,

@@ -51,7 +51,7 @@ class Core:
         *,
         clock: Clock,
         seed: int = 0,
-        dialect: str = "spec",
+        dialect: str | None = None,
         provisioning_delay: float = 0.0,
         ip_delay: float = 0.0,
         routes: Mapping[str, str] | None = None,
@@ -69,9 +69,11 @@ class Core:
         # Called when something is queued; a skin wakes its courier with it.
         self.wake: Callable[[], None] = lambda: None
         self.ready_line: dict[str, Any] = {}
-        self._dialect, self._routes = dialect, dict(routes or {})
+        self._dialect, self._routes = dialect or "spec", dict(routes or {})
         self.world = loaded or world.fresh(seed, clock.now())
-        self.world.service.dialect = dialect
+        # What was switched while an earlier process ran stays, unless this one is told otherwise.
+        if dialect is not None or loaded is None:
+            self.world.service.dialect = self._dialect
         if routes or loaded is None:
             self.world.service.routes = dict(self._routes)
         self.save()
@@ -126,10 +128,12 @@ class Core:
             return self._conclude(pending.call, pending.then(outcome))
 
     def finish(self, answer: Answer) -> None:
-        """The answer was sent, or given up: its Idempotency-Key is no longer in progress."""
-        if answer.stored is not None:
-            with self.lock:
+        """The waiting is over: the answer's Idempotency-Key is no longer in progress, nor is the change of its server."""
+        with self.lock:
+            if answer.stored is not None:
                 answer.stored.running = False
+            if answer.server_id is not None:
+                self.world.changing.discard(answer.server_id)
 
     def _record(self, request: Request, now: float) -> Exchange:
         number = self.world.count("id:requests")
@@ -164,6 +168,9 @@ class Core:
             )
             if call.fault.get("delay"):
                 stored.running, answer.stored = True, stored
+        if call.fault.get("delay") and call.ids.get("server_id") in self.world.servers and call.operation.is_write:
+            answer.server_id = call.ids["server_id"]
+            self.world.changing.add(answer.server_id)
         gates.dress(call, answer)
         if "patch" in call.fault and isinstance(answer.body, dict):
             answer.body = faults.merge(answer.body, call.fault["patch"])

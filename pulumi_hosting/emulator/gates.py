@@ -106,7 +106,7 @@ def authenticate(call: Call) -> None:
     if key is None or key.revoked_at is not None:
         _, reset, over = hit(call.world, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now)
         if over:
-            raise too_many("normal", INVALID_KEYS_PER_WINDOW, reset, call.now)
+            raise too_many("normal", INVALID_KEYS_PER_WINDOW, reset, call.now, "too many requests with invalid keys from this address")
         raise Refusal("invalid_token", headers={"WWW-Authenticate": "Bearer"})
     call._key = key
     if call.exchange is not None:

@@ -15,5 +15,5 @@ def hit(world: World, name: str, limit: int, seconds: int, now: float) -> tuple[
     return limit - window[1], window[0] + seconds, over
 
 
-def too_many(bucket: str, limit: int, reset: int, now: float) -> Refusal:
-    return Refusal("rate_limited", details={"bucket": bucket, "limit": limit}, retry_after=max(1, -int((now - reset) // 1)))
+def too_many(bucket: str, limit: int, reset: int, now: float, message: str = "") -> Refusal:
+    return Refusal("rate_limited", message, details={"bucket": bucket, "limit": limit}, retry_after=max(1, -int((now - reset) // 1)))

@@ -92,11 +92,19 @@ def resume(world: World, server: Server, now: float) -> None:
     events.of_server(world, "server.unsuspended", server, now, previous={"status": "suspended"})
 
 
+def withdraw_unpaid(world: World, server: Server, now: float) -> None:
+    """Unpaid invoices of a server that was renewed otherwise, or ended."""
+    for invoice in world.of(Invoice, server.account_id).values():
+        if invoice.server_id == server.id and invoice.status == "not_paid":
+            invoice.status, invoice.cancelled_at = "cancelled", now
+
+
 def end(world: World, server: Server, now: float, *, status: str = "cancelled") -> None:
     """Remove the machine; the row stays and remembers that it is gone."""
     previous = server.status
     server.status, server.power, server.busy, server.password = status, "stopped", None, ""
     server.addresses_coming = 0
+    withdraw_unpaid(world, server, now)
     events.of_server(world, "server.terminated", server, now, previous={"status": previous})
     for address in list(world.of(Address, server.id).values()):
         world.remove(address)

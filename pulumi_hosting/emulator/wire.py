@@ -31,7 +31,7 @@ class Answer:
     """One HTTP answer. ``body`` is JSON-able, ``bytes`` (a file) or ``None`` (no body); the rest tells a skin how to misbehave.
 
     ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering. ``truncate``: send only so many
-    bytes of the body. ``on_sent``: to be called once the waiting is over, whether or not anything was sent.
+    bytes of the body. ``stored``, ``server_id``: what counts as still running until the waiting is over.
     """
 
     status: int
@@ -41,7 +41,8 @@ class Answer:
     delay: float = 0.0
     drop: bool = False
     truncate: int | None = None
-    stored: "Any" = None
+    stored: Any = None
+    server_id: int | None = None
 
     def encode(self) -> None:
         """Fill ``content`` and its type from ``body``."""

@@ -461,6 +461,8 @@ class World:
         self.windows: dict[str, list[int]] = {}
         # Rows taken away since the world was written to a file; nobody counts them when it never was.
         self.removed: list[tuple[str, int]] | None = None
+        # Servers with a change that is processed and not answered yet. Nothing is after a restart, so no file needs it.
+        self.changing: set[int] = set()
         self.by_token: dict[str, Key] = {}
         self.by_idempotency_key: dict[str, Stored] = {}
         self._of: dict[tuple[str, int], dict[int, Any]] = {}

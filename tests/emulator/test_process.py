@@ -289,7 +289,7 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
         order = http.post("/servers", json=SERVER, headers={"Idempotency-Key": "another-0123456789"}).json()
         http.post("/domains", json={"name": "example.com"}, headers={"Idempotency-Key": "domain-0123456789"})
         http.post("/webhooks", json={"url": "https://hooks.example.org/", "events": ["*"]})
-        control(emulator, "PATCH", "/service", {"readings": {"deleted_servers": "listed"}})
+        control(emulator, "PATCH", "/service", {"readings": {"deleted_servers": "listed"}, "dialect": "live"})
         control(emulator, "POST", "/faults", {"method": "DELETE", "action": {"status": 503}})
         remaining = http.get("/me").headers["X-RateLimit-Remaining"]
         before = everything(emulator)
@@ -302,7 +302,8 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
         assert http.delete("/keys/1").status_code == 503
         control(emulator, "POST", "/clock", {"advance": 60})
         assert http.get(f"/orders/{order['invoice_id']}").json()["status"] == "active"
-        assert control(emulator, "PATCH", "/service", {})["readings"]["deleted_servers"] == "listed"
+        service = control(emulator, "PATCH", "/service", {})
+        assert (service["dialect"], service["readings"]["deleted_servers"]) == ("live", "listed")
         fresh = http.post("/servers", json=SERVER, headers={"Idempotency-Key": "third-0123456789"})
         ids = [row["id"] for row in http.get("/servers").json()["data"]]
         assert len(set(ids)) == 3

@@ -99,6 +99,20 @@ def test_reinstall(lab: Lab) -> None:
     assert given["root_password"] is None
 
 
+def test_a_change_that_is_not_answered_yet_keeps_others_away(lab: Lab) -> None:
+    server, other = lab.server(), lab.server()
+    meanwhile: list[int] = []
+    lab.while_waiting = lambda: meanwhile.extend(lab.api("PATCH", f"/servers/{id}", {"notes": "x"}).status_code for id in (server, other))
+    lab.fault({"delay": 1})
+    assert lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"}).status_code == 202
+    assert meanwhile == [409, 200]
+    assert lab.api("PATCH", f"/servers/{server}", {"notes": "x"}).status_code == 200
+    lab.while_waiting = lambda: None
+    lab.fault({"delay": 1})
+    lab.api("GET", f"/servers/{server}")
+    assert lab.core.world.changing == set()
+
+
 def test_reinstall_refusals(lab: Lab) -> None:
     server = lab.order(tariff_id=5)["server"]["id"]
     assert code(lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "windows-2022"})) == "os_not_allowed"
@@ -248,7 +262,10 @@ def test_suspended_resumed_and_terminated_for_non_payment(lab: Lab) -> None:
     lab.advance(MONTH)
     lab.api("POST", f"/servers/{server}/renew", {"months": 1})
     assert (read(lab, server)["status"], lab.api("GET", "/invoices?status=not_paid").json()["data"]) == ("active", [])
-    lab.advance(MONTH + 14 * DAY)
+    lab.advance(MONTH)
+    assert len(lab.api("GET", "/invoices?status=not_paid").json()["data"]) == 1
+    lab.advance(14 * DAY)
+    assert lab.api("GET", "/invoices?status=not_paid").json()["data"] == []
     assert code(lab.api("DELETE", f"/servers/{server}")) == "service_state"
     assert lab.core.world.servers[server].status == "terminated"
     assert events(lab)[-1] == "server.terminated"

@@ -8,7 +8,7 @@ from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.validation import invalid_period
 from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, stamp
 from pulumi_hosting.emulator.wire import money as text
-from pulumi_hosting.emulator.world import Invoice, Order, Server, Tariff
+from pulumi_hosting.emulator.world import Order, Server, Tariff
 
 _LIVING = ("active", "stopped", "suspended", "pending_cancel")
 
@@ -190,9 +190,6 @@ def delete_server(call: Call) -> Answer:
         machines.end(world, server, call.now)
         for invoice, part in quote.parts if quote.refundable else ():
             ledger.credit_back(world, account, invoice, part, call.now, call.cause, object_id=server.id)
-        for invoice in [row for row in world.of(Invoice, account.id).values() if row.server_id == server.id]:
-            if invoice.status == "not_paid":
-                invoice.status, invoice.cancelled_at = "cancelled", call.now
         after = account.balance
     elif server.is_sandbox:
         machines.end(world, server, call.now)
@@ -231,9 +228,7 @@ def renew_server(call: Call) -> Answer:
     invoice = call.purchase("vds_renewal", amount, f"Renewal of {server.name}", server_id=server.id, period=(start, start + seconds))
     renewed = call.draft(server)
     if renewed is server and not call.fake:
-        for open_one in [row for row in world.of(Invoice, account.id).values() if row.server_id == server.id]:
-            if open_one.status == "not_paid":
-                open_one.status, open_one.cancelled_at = "cancelled", call.now
+        machines.withdraw_unpaid(world, server, call.now)
         machines.extend(world, server, seconds, call.now)
     else:
         renewed.next_due_at = start + seconds

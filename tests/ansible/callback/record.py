@@ -23,7 +23,7 @@ class CallbackModule(CallbackBase):
     CALLBACK_NEEDS_ENABLED = True
 
     def _write(self, outcome: str, result: Any) -> None:
-        line = {"task": result._task.get_name(), "outcome": outcome, "result": dict(result._result)}
+        line = {"task": result._task.get_name(), "action": result._task.action, "outcome": outcome, "result": dict(result._result)}
         with open(os.environ["ANSIBLE_RECORD"], "a", encoding="utf-8") as file:
             file.write(json.dumps(line, default=str) + "\n")
 

@@ -1,0 +1,66 @@
+"""Words of the models that are not on the wire, and rules of requests across fields."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from pulumi_hosting.api import models as m
+
+DOMAIN: dict[str, Any] = {"id": 4, "name": "example.com", "status": "active", "auto_renew": False, "privacy": True}
+
+
+def test_the_states_of_an_order() -> None:
+    states = {status: m.Order(invoice_id=1, status=status) for status in ("provisioning", "active", "cancelled", "failed", "new_word")}
+    assert [status for status, order in states.items() if order.is_active] == ["active"]
+    assert [status for status, order in states.items() if order.is_failed] == ["cancelled", "failed"]
+
+
+def test_the_states_of_a_server() -> None:
+    states = {status: m.Server(id=1, name="a", status=status) for status in (*m.SERVER_STATUSES, "new_word")}
+    assert [status for status, server in states.items() if server.is_gone] == ["cancelled", "terminated"]
+    assert m.Server(id=m.SANDBOX_SERVER_IDS, name="a", status="active").is_sandbox
+    assert not m.Server(id=m.SANDBOX_SERVER_IDS - 1, name="a", status="active").is_sandbox
+
+
+@pytest.mark.parametrize(("tld", "ending"), [("com", "com"), (".com", "com"), (".DE", "de")])
+def test_an_ending_is_compared_without_its_dot(tld: str, ending: str) -> None:
+    assert m.Zone(tld=tld, price_register=Decimal(1), price_renew=Decimal(1)).ending == ending
+
+
+@pytest.mark.parametrize(("type", "bought"), [("ip_purchase", True), ("vds_addon", True), ("topup", False)])
+def test_a_bought_address_has_two_names(type: str, bought: bool) -> None:
+    assert m.Invoice(id=1, status="paid", type=type, amount=Decimal(1), currency="EUR").is_address_purchase is bought
+
+
+@pytest.mark.parametrize("model", [m.DomainOrderResult, m.DomainRenewResult])
+def test_the_end_of_a_domain_is_found_in_both_places(model: Any) -> None:
+    moment = "2027-01-01T00:00:00Z"
+    base: dict[str, Any] = {"status": "registered", "charged": "1.00"}
+    for more in ({"expires_at": moment}, {"domain": DOMAIN | {"expires_at": moment}}, {"domain": "example.com", "expires_at": moment}):
+        assert model.model_validate(base | more).expires_at == datetime(2027, 1, 1, tzinfo=UTC)
+    assert model.model_validate(base | {"domain": "example.com"}).expires_at is None
+    assert model.model_validate(base | {"domain": DOMAIN}).domain_name == "example.com"
+
+
+@pytest.mark.parametrize(
+    ("model", "fields"),
+    [
+        (m.ServerCreate, {"tariff_id": 1, "os": "a", "billing_cycle": "hourly", "months": 1}),
+        (m.ServerCreate, {"tariff_id": 1, "os": "a", "billing_cycle": "monthly", "hours": 1}),
+        (m.NameserversUpdate, {"nameservers": ["ns1.example.net", "single"]}),
+        (m.SubscriptionCreate, {"url": "https://hooks.example.org/", "events": ["ping", "ping"]}),
+        (m.SubscriptionUpdate, {}),
+    ],
+)
+def test_rules_across_fields(model: Any, fields: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        model(**fields)
+
+
+def test_a_model_can_be_printed_and_read_again() -> None:
+    balance = m.Balance(balance=Decimal("10.50"), currency="EUR", upcoming_7d=Decimal(0), upcoming_30d=Decimal("0.015"), low_balance=False)
+    assert '"upcoming_30d":"0.015"' in balance.model_dump_json()
+    assert m.Balance.model_validate_json(balance.model_dump_json()) == balance

@@ -1,6 +1,7 @@
 """Events: written once into the envelope and queued for every subscription that wants them."""
 
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
@@ -39,12 +40,20 @@ def wants(world: World, account_id: int, type: str) -> list[Subscription]:
 
 
 def emit(
-    world: World, account_id: int, type: str, object: dict[str, Any], now: float, *, previous: dict[str, Any] | None = None, resource: str
+    world: World,
+    account_id: int,
+    type: str,
+    view: Callable[[], dict[str, Any]],
+    now: float,
+    *,
+    previous: dict[str, Any] | None = None,
+    resource: str,
 ) -> None:
+    """Queue an event for those who want it; the object is only looked at when somebody does."""
     receivers = wants(world, account_id, type)
     if not receivers:
         return
-    event_id, payload = envelope(world, account_id, type, object, previous, views.API + resource, now)
+    event_id, payload = envelope(world, account_id, type, view(), previous, views.API + resource, now)
     for subscription in receivers:
         world.add(
             world.make(
@@ -63,19 +72,19 @@ def emit(
 def of_server(world: World, type: str, server: Server, now: float, *, previous: dict[str, Any] | None = None) -> None:
     """Sandbox servers are nobody's business but their key's."""
     if not server.is_sandbox:
-        emit(world, server.account_id, type, views.server(server, world), now, previous=previous, resource=f"/servers/{server.id}")
+        emit(world, server.account_id, type, lambda: views.server(server, world), now, previous=previous, resource=f"/servers/{server.id}")
 
 
 def of_invoice(world: World, type: str, invoice: Invoice, now: float, *, previous: dict[str, Any] | None = None) -> None:
-    emit(world, invoice.account_id, type, views.invoice(invoice, world), now, previous=previous, resource=f"/invoices/{invoice.id}")
+    emit(world, invoice.account_id, type, lambda: views.invoice(invoice, world), now, previous=previous, resource=f"/invoices/{invoice.id}")
 
 
 def of_domain(world: World, type: str, domain: Domain, now: float, *, previous: dict[str, Any] | None = None) -> None:
-    emit(world, domain.account_id, type, views.domain(domain, world), now, previous=previous, resource=f"/domains/{domain.id}")
+    emit(world, domain.account_id, type, lambda: views.domain(domain, world), now, previous=previous, resource=f"/domains/{domain.id}")
 
 
 def of_key(world: World, type: str, key: Key, now: float) -> None:
-    emit(world, key.account_id, type, views.key(key), now, resource=f"/keys/{key.id}")
+    emit(world, key.account_id, type, lambda: views.key(key), now, resource=f"/keys/{key.id}")
 
 
 def balance_fell(world: World, account: Account, before: Decimal, now: float) -> None:
@@ -84,4 +93,4 @@ def balance_fell(world: World, account: Account, before: Decimal, now: float) ->
         return
     week = money.upcoming(world, account, now, 7)
     if account.balance < week <= before:
-        emit(world, account.id, "balance.low", money.balance_view(world, account, now), now, resource="/balance")
+        emit(world, account.id, "balance.low", lambda: money.balance_view(world, account, now), now, resource="/balance")

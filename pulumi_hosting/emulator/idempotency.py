@@ -4,8 +4,6 @@ import json
 from hashlib import sha256
 from typing import Any
 
-from pydantic_core import to_json
-
 from pulumi_hosting.api.operations import KEY_LENGTH, KEY_MEMORY_SECONDS, Operation
 from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, seconds
 from pulumi_hosting.emulator.world import Key, Stored, World
@@ -70,8 +68,7 @@ def remember(
             fingerprint=print,
             created_at=now,
             status=answer.status,
-            # A copy of its own: a later fault may patch the answer that is sent now.
-            body=json.loads(to_json(body)),
+            body=body,
             request_id=request_id,
             retry_after=float(retry_after) if retry_after else None,
         )

@@ -32,7 +32,7 @@ def scenarios(form: str) -> dict[str, list[Recorded]]:
 class Toys:
     """The toy project and the toy service of one scenario, in a folder of their own."""
 
-    def __init__(self, folder: Path, form: str) -> None:
+    def __init__(self, folder: Path, form: str, python: Path) -> None:
         self.form = form
         self.project = folder / "project"
         self.service = folder / "service"
@@ -41,11 +41,12 @@ class Toys:
         plugins = folder / "bin"
         plugins.mkdir()
         plugin = plugins / "pulumi-resource-toy"
-        plugin.write_text(f'#!/bin/sh\nexec {sys.executable} -u -m toykit.plugin "$@"\n')
+        plugin.write_text(f'#!/bin/sh\nexec {python} -u -m toykit.plugin "$@"\n')
         plugin.chmod(0o755)
         self.environ = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "COV"))},
             "PULUMI_CONFIG_PASSPHRASE": "toys",
+            "PULUMI_PYTHON_CMD": str(python),
             "TOY_SERVICE": str(self.service),
             "PATH": f"{plugins}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(self.project),

@@ -166,6 +166,7 @@ def test_failures_are_shown_on_their_resources(command: Command) -> None:
 def test_it_runs_as_a_module(command: Command) -> None:
     environ: dict[str, Any] = {**command.toys.environ, "PYTHONPATH": str(HERE.parent.parent)}
     environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
+    del environ["PULUMI_PYTHON_CMD"]
     call = [sys.executable, "-m", "pulumi_hosting.offline", "up", "--yes", "--stack", "dev"]
     done = subprocess.run(call, cwd=command.toys.project, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

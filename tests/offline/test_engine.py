@@ -12,7 +12,10 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.offline import ConfigurationError, Result, Stack
+from pulumi_hosting.offline import stack as stack_module
+from pulumi_hosting.offline.backend import Backend
 from pulumi_hosting.offline.events import Event
+from pulumi_hosting.offline.generator import StepGenerator
 from tests.offline.conftest import Playground, write
 from tests.offline.replay import HERE, Toys
 
@@ -160,6 +163,44 @@ def test_a_provider_that_dies(playground: Playground) -> None:
     assert result.exit_code == 1
     assert "went away" in result.errors[0]
     assert toys.state()["pending"] == []
+
+
+def test_what_is_being_made_when_another_fails_is_saved(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stack_module, "_PROGRAM_END", 0.1)
+    toys = playground('Thing("a", {"name": "a"})\nThing("b", {"name": "b"})')
+    (toys.service / "faults.json").write_text('{"create:a": "sleep:1,raise", "create:b": "sleep:3"}')
+    result = up(toys)
+    assert result.exit_code == 1
+    assert list(toys.world()) == ["b#1"]
+    assert [item["name"] for item in toys.state()["resources"]] == ["toys-dev", "b"]
+    assert toys.state()["pending"] == []
+
+
+def test_a_state_that_cannot_be_saved(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(backend: Backend, stack: str, deployment: str | None) -> None:
+        raise OSError(28, "No space left on device")
+
+    toys = playground('Thing("a", {"name": "a"})')
+    monkeypatch.setattr(Backend, "write", full)
+    result = up(toys)
+    assert result.exit_code == 1
+    assert "could not be saved" in result.errors[0]
+    assert "No space left on device" in result.errors[0]
+    assert toys.world() == {}
+
+
+def test_an_error_of_our_own_is_one_line(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise LookupError("lost")
+
+    toys = playground('Thing("a", {"name": "a"})')
+    monkeypatch.setattr(StepGenerator, "_find_old", broken)
+    (message,) = up(toys).errors
+    assert message == "the offline engine stumbled over an error of its own (LookupError: lost); run again with -v 9 for more"
+    monkeypatch.undo()
+    up(toys)
+    monkeypatch.setattr(StepGenerator, "deletions", broken)
+    assert toys.stack().destroy().errors == [message]
 
 
 # Resources the recordings do not have.

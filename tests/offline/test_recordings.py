@@ -24,17 +24,16 @@ def test_every_scenario_is_played_or_named_as_missing() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DYNAMIC if name not in NOT_YET_DYNAMIC])
-def test_dynamic_scenario(name: str, tmp_path: Path) -> None:
-    play(tmp_path, "dynamic", DYNAMIC[name])
+def test_dynamic_scenario(name: str, tmp_path: Path, warm_python: Path) -> None:
+    play(Toys(tmp_path, "dynamic", warm_python), DYNAMIC[name])
 
 
 @pytest.mark.parametrize("name", [name for name in NATIVE if name not in NOT_YET_NATIVE])
-def test_native_scenario(name: str, tmp_path: Path) -> None:
-    play(tmp_path, "native", NATIVE[name])
+def test_native_scenario(name: str, tmp_path: Path, warm_python: Path) -> None:
+    play(Toys(tmp_path, "native", warm_python), NATIVE[name])
 
 
-def play(folder: Path, form: str, steps: list[Recorded]) -> None:
-    toys = Toys(folder, form)
+def play(toys: Toys, steps: list[Recorded]) -> None:
     for number, step in enumerate(steps):
         happened = toys.run(step)
         differences = compare(step, happened)

@@ -39,11 +39,11 @@ def log(method: str, **arguments: Any) -> None:
 
 
 def fault(key: str) -> str:
-    """What shall go wrong now: nothing, or `raise` and the like; sleeps are slept here."""
+    """What shall go wrong now: nothing, or `raise` and the like, perhaps after `sleep:S`; sleeps are slept here."""
     wanted: str = _load("faults.json", {}).get(key, "")
     if wanted.startswith("sleep:"):
-        time.sleep(float(wanted.removeprefix("sleep:")))
-        return ""
+        seconds, _, wanted = wanted.removeprefix("sleep:").partition(",")
+        time.sleep(float(seconds))
     if wanted == "raise":
         raise RuntimeError(f"{key.split(':')[0]} refused")
     return wanted

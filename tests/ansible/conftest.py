@@ -110,7 +110,7 @@ class Ansible:
         )
 
     def finish(self, process: "subprocess.Popen[str]", *, well: bool = True) -> Played:
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=300)
         lines = [json.loads(line) for line in self.record.read_text().splitlines()] if self.record.exists() else []
         assert not well or process.returncode == 0, output
         return Played(process.returncode, output, lines)
@@ -164,7 +164,7 @@ def ansible(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
     shutil.rmtree(home, ignore_errors=True)
 
 
-def wait_for(what: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_for(what: Callable[[], bool], seconds: float = 120.0) -> None:
     """Real processes take real time; look until it is so."""
     deadline = time.monotonic() + seconds
     while not what():

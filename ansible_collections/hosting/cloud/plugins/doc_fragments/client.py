@@ -66,6 +66,8 @@ options:
     default: ""
 notes:
   - What a task does not mention stays as it is.
+  - "With a test key nothing is bought: the service simulates what is sent, and does not show all of it afterwards. An SSH key is never
+    listed then, and a change of a server need not be seen, so that such a task reports a change each time."
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the changed status and the predicted object without changing anything. Nothing is sent

@@ -8,6 +8,9 @@ from pulumi_hosting.api.errors import CODES
 from pulumi_hosting.emulator.wire import Refusal
 from pulumi_hosting.emulator.world import Fault, World
 
+# Where an armed answer names no code: the usual one, if that is not the first of its status in the table.
+USUAL_CODE = {503: "temporarily_unavailable"}
+
 _NUMBER = (int, float)
 
 
@@ -78,7 +81,9 @@ def take(world: World, method: str, path: str) -> dict[str, Any]:
 def refusal(action: dict[str, Any], kind: str) -> Refusal:
     """The answer of a ``status`` or ``refunded`` action."""
     status = action[kind]
-    code = action.get("code") or next((row.code for row in CODES.values() if row.status == status), "server_error")
+    code = (
+        action.get("code") or USUAL_CODE.get(status) or next((row.code for row in CODES.values() if row.status == status), "server_error")
+    )
     return Refusal(code, action.get("message", ""), status=status, retry_after=action.get("retry_after"), details=action.get("details"))
 
 

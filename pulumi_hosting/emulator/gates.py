@@ -25,6 +25,7 @@ from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.limits import hit, too_many
 from pulumi_hosting.emulator.webhooks import Outbound
 from pulumi_hosting.emulator.wire import Answer, Refusal, seconds, uuid4_from
+from pulumi_hosting.emulator.world import Key
 
 Gate = Callable[[Call], Answer | Outbound | None]
 
@@ -97,12 +98,17 @@ def service_switch(call: Call) -> None:
 # --- who calls -------------------------------------------------------------------------------------------------------------------
 
 
+def named_key(call: Call) -> Key | None:
+    """The key that the request names, whatever may be done with it."""
+    scheme, _, token = call.request.headers.get("authorization", "").partition(" ")
+    return call.world.by_token.get(token.strip()) if scheme.lower() == "bearer" else None
+
+
 def authenticate(call: Call) -> None:
     """A key that exists, is not revoked, is inside its window and used from an address of its allow-list."""
     if not call.operation.auth:
         return
-    scheme, _, token = call.request.headers.get("authorization", "").partition(" ")
-    key = call.world.by_token.get(token.strip()) if scheme.lower() == "bearer" else None
+    key = named_key(call)
     if key is None or key.revoked_at is not None:
         _, reset, over = hit(call.world, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now)
         if over:
@@ -251,14 +257,15 @@ def dress(call: Call, answer: Answer) -> None:
     headers["X-Request-ID"] = call.request_id
     headers.setdefault("Cache-Control", "no-store")
     headers |= call.headers
-    if call.known_key is not None and call.key.is_test:
+    key = call.known_key or named_key(call)
+    if key is not None and key.is_test:
         headers["X-Sandbox"] = "true"
 
 
 def refuse(refusal: Refusal, request_id: str) -> Answer:
     answer = Answer(refusal.status, refusal.body(request_id), dict(refusal.headers))
     retry_after = refusal.retry_after
-    if retry_after is None and refusal.status == 503:
+    if retry_after is None and refusal.status in (429, 503):
         retry_after = 1
     if retry_after is not None:
         answer.headers["Retry-After"] = seconds(retry_after)

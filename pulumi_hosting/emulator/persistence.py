@@ -1,6 +1,6 @@
 """``--state FILE``: every row that changed is written before the answer leaves, in one transaction.
 
-The file is SQLite with a write-ahead log and without syncs: a killed process loses nothing, a crashed machine may.
+The file is SQLite without syncs: a killed process loses nothing, a crashed machine may. One process owns it at a time.
 """
 
 import json
@@ -16,6 +16,8 @@ from pulumi_hosting.emulator.world import ROWS, Exchange, Service, World
 FORMAT = 1
 # How many younger requests may be answered before an older one that waits for the network.
 LONGEST_QUEUE = 64
+# How long a file may still be held by a process that is just ending.
+LOCK_SECONDS = 1.0
 
 
 class Unreadable(Exception):
@@ -40,6 +42,10 @@ class File:
         self._meta = ""
         self._world: World | None = None
         self._last_request: Exchange | None = None
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()
 
     def save(self, world: World, clock: Clock) -> None:
         changed = [
@@ -123,14 +129,19 @@ class File:
 
 def open_state(path: Path, clock: Clock) -> tuple[File, World | None]:
     """Open or make the file; :class:`Unreadable` when it is something else, or cannot be read."""
+    connection: sqlite3.Connection | None = None
     try:
-        connection = sqlite3.connect(path, check_same_thread=False)
-        connection.execute("PRAGMA journal_mode = WAL")
+        connection = sqlite3.connect(path, timeout=LOCK_SECONDS, check_same_thread=False)
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("CREATE TABLE IF NOT EXISTS rows (kind TEXT, id INTEGER, text TEXT, PRIMARY KEY (kind, id))")
+        # Takes the lock, so that a second emulator on the same file fails at once and not at its first request.
+        connection.execute("DELETE FROM rows WHERE kind = ''")
         connection.commit()
         file = File(connection)
         return file, file.load(clock)
     except (sqlite3.Error, ValueError, KeyError, TypeError, OSError, Unreadable) as error:
+        if connection is not None:
+            connection.close()
         reason = str(error) if isinstance(error, sqlite3.Error | Unreadable) else "it does not hold what the emulator wrote"
         raise Unreadable(f"cannot use the state file {path}: {reason}; give another --state, or move the file away") from error

@@ -83,6 +83,17 @@ def test_switched_off(lab: Lab) -> None:
         assert code(lab.api("GET", path)) == "api_disabled"
 
 
+def test_every_answer_to_a_test_key_says_so(lab: Lab) -> None:
+    expired = lab.new_key("test", expires_at=1)
+    calls = [("GET", "/me"), ("GET", "/nothing"), ("PUT", "/me"), ("GET", "/health"), ("GET", "/servers/1"), ("GET", "/webhooks")]
+    answers = [lab.test(method, path) for method, path in calls] + [lab.call(expired, "GET", "/me")]
+    lab.control("PATCH", "/service", {"api_enabled": False})
+    answers.append(lab.test("GET", "/me"))
+    assert [answer.status_code for answer in answers] == [200, 404, 405, 200, 404, 403, 401, 503]
+    assert [answer.headers.get("X-Sandbox") for answer in answers] == ["true"] * 8
+    assert "X-Sandbox" not in lab.api("GET", "/me").headers
+
+
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic dTpw", "vk_live_x"])
 def test_no_key(header: str | None, lab: Lab) -> None:
     headers = {} if header is None else {"Authorization": header}
@@ -179,7 +190,7 @@ def test_what_is_refused_before_the_key_is_looked_at_never_uses_it_up(lab: Lab) 
     assert code(lab.call(slow, "POST", "/servers", SERVER, key=key)) == "rate_limited"
     assert code(lab.call("vk_live_x", "POST", "/servers", SERVER, key=key)) == "invalid_token"
     lab.fault({"status": 503})
-    assert code(lab.api("POST", "/servers", SERVER, key=key)) == "api_disabled"
+    assert code(lab.api("POST", "/servers", SERVER, key=key)) == "temporarily_unavailable"
     assert lab.api("POST", "/servers", {**SERVER, "name": "fresh"}, key=key).status_code == 201
 
 

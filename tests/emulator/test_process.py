@@ -314,6 +314,14 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
         assert control(emulator, "GET", "/objects")["servers"] == []
 
 
+def test_one_process_owns_a_state(tmp_path: Path) -> None:
+    with running(state=tmp_path / "state"):
+        second = start("--state", str(tmp_path / "state"))
+        out, err = second.communicate(timeout=30)
+    assert (second.returncode, out, len(err.splitlines())) == (2, "", 1)
+    assert "locked" in err
+
+
 def test_killed_while_an_answer_was_held_back(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with running(state=state) as emulator, api(emulator) as http:
@@ -335,6 +343,7 @@ def test_a_world_read_back_is_the_world_written(operation: str, tmp_path: Path) 
     lab.core.ip_delay = lab.core.provisioning_delay = 60
     SCENES[operation](lab)
     lab.advance(10)
+    store.close()
     again, read = open_state(tmp_path / "state", clock)
     assert read is not None
     written = lab.core.world
@@ -342,6 +351,7 @@ def test_a_world_read_back_is_the_world_written(operation: str, tmp_path: Path) 
     assert list(read.requests) == list(written.requests)
     assert (read.counters, read.windows, read.service) == (written.counters, written.windows, written.service)
     assert again.load(Clock(manual=True)) is not None
+    again.close()
 
 
 def test_clocks_of_a_state(tmp_path: Path) -> None:
@@ -355,6 +365,7 @@ def test_clocks_of_a_state(tmp_path: Path) -> None:
         store, world = open_state(state, clock)
         core = Core(clock=clock, loaded=world, store=store)
         core.advance(500)
+        store.close()
         return clock
 
     assert [opened(False).now(), opened(False).now(), opened(True).now(), opened(True).now()] == [1500.0, 2000.0, 2500.0, 3000.0]
@@ -362,7 +373,7 @@ def test_clocks_of_a_state(tmp_path: Path) -> None:
 
 def test_a_state_of_another_format(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    open_state(state, Clock())
+    open_state(state, Clock())[0].close()
     with sqlite3.connect(state) as connection:
         connection.execute("INSERT INTO rows VALUES ('meta', 0, '{\"format\": 99}')")
     connection.close()

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -85,12 +86,17 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
         listeners=(_print_event,) if given["as_json"] else (),
     )
     keys = ("preview_only", "refresh", "run_program", "expect_no_changes", "diff", "parallel", "event_log", "targets", "target_dependents")
-    result: Result = stack.run(
-        command,
-        **{key: given[key] for key in keys},
-        clear_pending_creates=given.get("clear_pending_creates", False),
-        plugin_arguments=tuple(arguments),
-    )
+    # Whoever ends a job from outside means Ctrl-C: finish what is being made, and save it.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        result: Result = stack.run(
+            command,
+            **{key: given[key] for key in keys},
+            clear_pending_creates=given.get("clear_pending_creates", False),
+            plugin_arguments=tuple(arguments),
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
     click.get_current_context().exit(result.exit_code)
 
 

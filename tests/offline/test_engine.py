@@ -516,12 +516,13 @@ def wait_for(toys: Toys, method: str) -> None:
         time.sleep(0.02)
 
 
-def test_ctrl_c_lets_a_running_step_finish_and_begins_nothing_new(playground: Playground) -> None:
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_an_interruption_lets_a_running_step_finish_and_begins_nothing_new(playground: Playground, sign: signal.Signals) -> None:
     toys = playground(TWO)
     (toys.service / "faults.json").write_text('{"create:a": "sleep:1.5"}')
     process = start(toys, "up")
     wait_for(toys, "Create")
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sign)
     output, _ = process.communicate(timeout=60)
     assert process.returncode == 8, output
     assert "update canceled" in output

@@ -491,13 +491,17 @@ def movements(core: Core, ids: Ids, body: Body) -> Any:
 
 
 def objects(core: Core, ids: Ids, body: Body) -> Any:
-    """All rows by kind, secrets masked; a server's row carries what the API shows of it besides."""
+    """All that exists by kind, secrets masked; a server's row carries what the API shows of it besides. Deleted servers do not exist."""
     world = core.world
     found: dict[str, Any] = {}
     for kind, table in world.tables.items():
         if kind not in ("stored", "tasks", "faults", "movements"):
             found[kind] = [masked(asdict(row)) for row in table.values()]
-    found["servers"] = [{**masked(asdict(row)), **views.server(row, world), "is_sandbox": row.is_sandbox} for row in world.servers.values()]
+    found["servers"] = [
+        {**masked(asdict(row)), **views.server(row, world), "is_sandbox": row.is_sandbox}
+        for row in world.servers.values()
+        if not row.is_gone
+    ]
     return found
 
 

@@ -311,6 +311,8 @@ def test_objects_show_no_secret(lab: Lab) -> None:
         assert secret not in text
     sandbox = lab.test("POST", "/servers", SERVER).json()["server"]["id"]
     assert [row["id"] for row in lab.control("GET", "/objects")["servers"]] == [created["server"]["id"], sandbox]
+    lab.api("DELETE", f"/servers/{created['server']['id']}")
+    assert [row["id"] for row in lab.control("GET", "/objects")["servers"]] == [sandbox]
 
 
 def test_errors(lab: Lab) -> None:

@@ -264,6 +264,9 @@ def test_outside_of_the_api(emulator: Running) -> None:
     for path in ("/", "/v2/me", "/servers"):
         response = httpx.get(root + path)
         assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
+    for method in ("HEAD", "OPTIONS", "TRACE"):
+        refused = httpx.request(method, f"{emulator.base_url}/servers")
+        assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, POST")
     assert httpx.get(emulator.base_url).status_code == 404
     assert httpx.get(emulator.control_url).json()["pid"] == emulator.pid
     server = httpx.post(f"{emulator.control_url}/servers", json={}).json()["id"]

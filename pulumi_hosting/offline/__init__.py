@@ -8,8 +8,8 @@ protect, targets, aliases and the other options of resources; exit codes, engine
 to recordings of Pulumi's own engine.
 
 Not here: languages other than Python; backends other than files, secrets other than by passphrase; transforms, hooks, policies, plans,
-stack references, components that live in plugins, parameterized packages, automatic names; the `import` command (the `import_` option
-works); downloading plugins; hashes of assets. A program that asks for one of these is told so.
+stack references, components that live in plugins, parameterized packages, automatic names; downloading plugins;
+hashes of assets. A program that asks for one of these is told so.
 """
 
 from .errors import ConfigurationError, OfflineError, StackLocked, StackNotFound

@@ -142,6 +142,22 @@ def destroy(cwd: Path, name: str | None, **given: Any) -> None:
     _run("destroy", cwd, name, given)
 
 
+@offline.command(name="import")
+@_common
+@click.argument("type")
+@click.argument("resource")
+@click.argument("id")
+@click.option("--protect", type=bool, default=True, show_default=True, help="Protect it from being deleted.")
+@click.option("--generate-code", type=bool, default=False, help="Accepted for compatibility: no code is written.")
+@click.option("-y", "--yes", is_flag=True, help="Go on without asking.")
+@click.option("-f", "--skip-preview", is_flag=True, help="Do not look first.")
+def import_(cwd: Path, name: str | None, type: str, resource: str, id: str, protect: bool, skip_preview: bool, **_: Any) -> None:
+    """Take the existing thing ID under management, as RESOURCE of TYPE. Then declare it in the program."""
+    stack = Stack(cwd, name, write=click.echo)
+    result = stack.import_resource(type, resource, id, protect=protect, preview=not skip_preview)
+    click.get_current_context().exit(result.exit_code)
+
+
 @offline.command(name="cancel")
 @_common
 @click.argument("stack_name", required=False)

@@ -66,8 +66,8 @@ _SUMMARY = (
     (READ, "to read", "read"),
     (DISCARD, "to discard", "discarded"),
 )
-_TITLES = {"up": "Updating", "preview": "Previewing update", "refresh": "Refreshing", "destroy": "Destroying"}
-_PREVIEWS = {"up": "Previewing update", "refresh": "Previewing refresh", "destroy": "Previewing destroy"}
+_TITLES = {"up": "Updating", "preview": "Previewing update", "refresh": "Refreshing", "destroy": "Destroying", "import": "Importing"}
+_PREVIEWS = {"up": "Previewing update", "refresh": "Previewing refresh", "destroy": "Previewing destroy", "import": "Previewing import"}
 
 
 class Display:

@@ -17,8 +17,9 @@ from .events import Events
 from .generator import Decision, DiffWork, Mode, StepGenerator, Work
 from .goals import Goal, ReadGoal, Targets
 from .journal import Journal
+from .names import NameClash
 from .registry import Registry
-from .state import Graph, Snapshot, State, is_provider, rebuild
+from .state import Graph, Snapshot, State, is_provider, package_of, rebuild
 from .steps import (
     READ,
     REFRESH,
@@ -52,6 +53,8 @@ class Options:
     mode: Mode = "update"
     targets: Targets = field(default_factory=Targets)
     target_dependents: bool = False
+    take_over: Goal | None = None
+    """A resource to import, and nothing else."""
 
 
 @dataclass
@@ -73,6 +76,7 @@ class Deployment:
     registry: Registry
     journal: Journal | None
     events: Events
+    config: Properties = field(default_factory=dict)
     changes: dict[str, int] = field(default_factory=dict)
     operations: list[tuple[str, str, tuple[str, ...]]] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
@@ -116,6 +120,14 @@ class Deployment:
     def info(self, urn: str, message: str) -> None:
         self.events.diagnostic("info", message, urn)
 
+    def package_config(self, type: str) -> Properties:
+        """The stack's configuration for the package of a type; dynamic providers get all of it."""
+        package = package_of(type)
+        if package in ("pulumi-python", "pulumi-nodejs"):
+            return dict(self.config)
+        own = f"{package}:"
+        return {key.removeprefix(own): value for key, value in self.config.items() if key.startswith(own)}
+
     # For steps.
 
     def provider_of(self, state: State) -> Readable:
@@ -143,6 +155,10 @@ class Deployment:
 
         return self._decide(decide()).result()
 
+    def take_over(self, goal: Goal) -> None:
+        """Import a resource that no program declares. Raises `Closed` when that failed."""
+        self._decide(self._generator.take_over(goal))
+
     def _decide(self, deciding: Generator[Work, Any, Decision]) -> Decision:
         answer: Any = None
         try:
@@ -159,6 +175,10 @@ class Deployment:
             return decision
         except Closed:
             raise
+        except NameClash as error:
+            self.error(str(error), error.urn)
+            self.fail()
+            raise Closed from error
         except Bail as error:
             self.fail()
             raise Closed from error
@@ -349,6 +369,9 @@ class Deployment:
                     return self._concluded()
             elif self.base.pending and not self.preview:
                 self.warn("", _pending_warning(self.base))
+            if options.take_over is not None:
+                self.take_over(options.take_over)
+                return self._concluded()
             unknown = [urn for urn in self.targets.patterns if "*" not in urn]
             if program is not None:
                 program(self)

@@ -10,20 +10,19 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from .errors import Bail, PluginError, ProviderError
-from .goals import Alias, Goal, ReadGoal, Targets
+from .goals import Goal, ReadGoal, Targets
+from .names import Names
 from .plugins import Diff, Failure
-from .registry import Registry
+from .registry import Registry, reference
 from .state import (
+    PROVIDER_PREFIX,
     STACK_TYPE,
     Graph,
     State,
     is_provider,
-    make_urn,
+    package_of,
     provider_id,
     provider_urn,
-    qualified_type,
-    urn_name,
-    urn_type,
 )
 from .steps import (
     CREATE,
@@ -55,7 +54,7 @@ from .steps import (
     diff_resource,
     ignoring,
 )
-from .values import UNKNOWN, Secret, contains_unknowns, parse_path, path_contains, without_secrets
+from .values import UNKNOWN, Properties, Secret, contains_unknowns, parse_path, path_contains, without_secrets
 
 Mode = Literal["update", "refresh", "destroy"]
 INIT_ERROR_KEY = "#initerror"
@@ -77,6 +76,7 @@ class World(Protocol):
     def error(self, message: str, urn: str = "") -> None: ...
     def warn(self, urn: str, message: str) -> None: ...
     def info(self, urn: str, message: str) -> None: ...
+    def package_config(self, type: str) -> Properties: ...
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class StepGenerator:
         self._mode = mode
         self._refresh = refresh
         self.errored = False
-        self.urns: set[str] = set()
+        self._names = Names(world.stack, world.project)
         self.deletes: set[str] = set()
         self._reads: set[str] = set()
         self._replaces: set[str] = set()
@@ -119,81 +119,23 @@ class StepGenerator:
         self._pending_deletes: set[int] = set()
         self._providers: dict[str, State] = {}
         self._replace_keys: dict[str, tuple[str, ...]] = {}
-        self._aliased: dict[str, str] = {}
-        """From an old URN to the new one that claims it."""
-        self._aliases: dict[str, str] = {}
-        """From a new URN to the old one it was."""
         self._refreshed: dict[int, State] = {}
         self._targets_actual: set[str] = set()
         self._queued_sames: list[Step] = []
         self._news: dict[str, State] = {}
 
-    # Names.
-
-    def _claim_urn(self, parent: str, type: str, name: str) -> str:
-        if parent and parent not in self.urns:
-            raise PluginError(f"could not find parent resource {parent}")
-        urn = make_urn(self._world.stack, self._world.project, parent, type, name)
-        if urn in self.urns:
-            self._world.error(f"Duplicate resource URN '{urn}'; try giving it a unique name", urn)
-            raise Bail
-        self.urns.add(urn)
-        return urn
-
-    def _alias_urn(self, goal: Goal, alias: Alias) -> str:
-        if alias.urn:
-            return alias.urn
-        parent = self._aliases.get(alias.parent, alias.parent) if alias.parent else goal.parent
-        if alias.no_parent or qualified_type(parent) == STACK_TYPE:
-            parent = ""
-        stack, project = alias.stack or self._world.stack, alias.project or self._world.project
-        return make_urn(stack, project, parent, alias.type or goal.type, alias.name or goal.name)
-
-    def _inherited_alias(self, type: str, name: str, parent: str, parent_alias: str) -> str:
-        """The old URN of a child whose parent was renamed; a name built from the parent's is renamed with it."""
-        parent_name = urn_name(parent)
-        old_name = urn_name(parent_alias) + name.removeprefix(parent_name) if name.startswith(parent_name) else name
-        return make_urn(self._world.stack, self._world.project, parent_alias, type, old_name)
-
-    def _candidate_urns(self, goal: Goal) -> Iterable[str]:
-        aliases = [self._alias_urn(goal, alias) for alias in goal.aliases]
-        yield from aliases
-        if goal.parent in self._aliases:
-            parent_alias = self._aliases[goal.parent]
-            yield self._inherited_alias(goal.type, goal.name, goal.parent, parent_alias)
-            for urn in aliases:
-                yield self._inherited_alias(urn_type(urn), urn_name(urn), goal.parent, parent_alias)
-
-    def _find_old(self, urn: str, goal: Goal) -> tuple[State | None, str, bool]:
-        """The resource as it was, the old URN it was found under if that was another, and whether two resources claim it."""
-        invalid = False
-        if urn in self._aliased:
-            invalid = True
-            self._world.error(f"Duplicate resource URN '{urn}' conflicting with alias on resource with URN '{self._aliased[urn]}'", urn)
-        for candidate in (urn, *self._candidate_urns(goal)):
-            old = self._world.olds.get(candidate)
-            if old is None:
-                continue
-            if candidate == urn:
-                return old, "", invalid
-            if candidate in self.urns or candidate in self._aliased:
-                invalid = True
-                claimed = self._aliased.get(candidate, urn)
-                self._world.error(
-                    f"Duplicate resource alias '{candidate}' applied to resource with URN '{urn}' conflicting with {claimed}", urn
-                )
-            self._aliased[candidate] = urn
-            self._aliases[urn] = candidate
-            self._world.registry.add_alias(urn, candidate)
-            return old, candidate, invalid
-        return None, "", invalid
+    def _find_old(self, urn: str, goal: Goal) -> tuple[State | None, str]:
+        old, alias = self._names.find_old(urn, goal, self._world.olds)
+        if alias:
+            self._world.registry.add_alias(urn, alias)
+        return old, alias
 
     # Registrations.
 
     def register(self, goal: Goal) -> Generator[Work, Any, Decision]:
         world = self._world
-        urn = self._claim_urn(goal.parent, goal.type, goal.name)
-        old, alias, invalid = self._find_old(urn, goal)
+        urn = self._names.claim(goal.parent, goal.type, goal.name)
+        old, alias = self._find_old(urn, goal)
         new = State(
             urn=urn,
             type=goal.type,
@@ -265,7 +207,7 @@ class StepGenerator:
             new.import_id = goal.import_id
             # From here on it is an ordinary comparison of what was found with what the program wants.
             world.graph = Graph([*world.graph.resources, old])
-        return (yield from self._compare(goal, old, new, provider, recreating=recreating, invalid=invalid))
+        return (yield from self._compare(goal, old, new, provider, recreating=recreating))
 
     def _skip_create(self, new: State) -> Decision:
         self._sames.add(new.urn)
@@ -291,7 +233,7 @@ class StepGenerator:
         return provider
 
     def _compare(
-        self, goal: Goal, old: State | None, new: State, provider: Crud | None, *, recreating: bool, invalid: bool
+        self, goal: Goal, old: State | None, new: State, provider: Crud | None, *, recreating: bool
     ) -> Generator[Work, Any, Decision]:
         world, urn = self._world, new.urn
         was_external = old is not None and old.external
@@ -310,9 +252,8 @@ class StepGenerator:
                 olds = {} if fresh or old is None else old.inputs
                 checked = provider.check(urn, olds, goal.properties if fresh else inputs, seed, preview=world.preview)
                 new.inputs = checked.inputs
-                invalid = self._report(new, checked.failures) or invalid
-        if invalid:
-            raise Bail(f"resource {urn} is invalid")
+                if self._report(new, checked.failures):
+                    raise Bail(f"resource {urn} is invalid")
 
         if recreating and old is not None:
             return self._recreate(old, new)
@@ -406,7 +347,7 @@ class StepGenerator:
         if not old.provider or not new.provider:
             return True
         old_urn, new_urn = provider_urn(old.provider), provider_urn(new.provider)
-        if self._aliased.get(old_urn) == new_urn:
+        if self._names.current(old_urn) == new_urn:
             return False
         provider = self._world.registry.get(new.provider)
         before, after = self._world.olds.get(old_urn), self._providers.get(new_urn)
@@ -538,11 +479,34 @@ class StepGenerator:
         diff = _with_replace_on_changes(diff, state.replace_on_changes, False)
         return diff.replaces if diff.replace else None
 
-    # Reads.
+    # Reads and imports.
+
+    def take_over(self, goal: Goal) -> Generator[Work, Any, Decision]:
+        """Import a resource that no program declares: below the stack, with the default provider of its package."""
+        world = self._world
+        yield [SameStep(SAME, state, state.copy(id=""), untargeted=True) for state in world.resources if not state.delete]
+        self._names.taken |= set(world.olds)
+        stack = next((state.urn for state in world.resources if state.type == STACK_TYPE), "")
+        if not stack:
+            made = yield from self.register(Goal(STACK_TYPE, f"{world.project}-{world.stack}"))
+            yield made.steps
+            stack = made.result().urn
+        provider_type = f"{PROVIDER_PREFIX}{package_of(goal.type)}"
+        provider = next((state for state in world.resources if state.type == provider_type and state.name.startswith("default")), None)
+        if provider is not None:
+            world.registry.ensure(reference(provider.urn, provider.id), world.resources)
+        else:
+            made = yield from self.register(Goal(provider_type, "default", custom=True, properties=world.package_config(goal.type)))
+            yield made.steps
+            provider = made.result()
+        urn = self._names.claim(stack, goal.type, goal.name)
+        new = State(urn, goal.type, custom=True, parent=stack, protect=bool(goal.protect), import_id=goal.import_id)
+        new.provider = reference(provider.urn, provider.id)
+        return Decision([ImportStep(IMPORT, None, new, commanded=True)], lambda: new)
 
     def read(self, goal: ReadGoal) -> Decision:
-        urn = self._claim_urn(goal.parent, goal.type, goal.name)
-        old, alias, _ = self._find_old(urn, Goal(goal.type, goal.name, parent=goal.parent))
+        urn = self._names.claim(goal.parent, goal.type, goal.name)
+        old, alias = self._find_old(urn, Goal(goal.type, goal.name, parent=goal.parent))
         new = State(
             urn=urn,
             type=goal.type,
@@ -583,7 +547,7 @@ class StepGenerator:
         steps: list[Step] = []
 
         def keep(state: State) -> State:
-            self.urns.add(state.urn)
+            self._names.taken.add(state.urn)
             self._sames |= {new.urn, state.urn}
             for urn in state.needed_urns():
                 if not self._is_operated(urn) and urn in self._world.olds:
@@ -613,11 +577,15 @@ class StepGenerator:
 
     # What is left when the program has ended.
 
+    @property
+    def urns(self) -> set[str]:
+        return self._names.taken
+
     def registered(self) -> list[State]:
         return list(self._news.values())
 
     def _is_operated(self, urn: str) -> bool:
-        urn = self._aliased.get(urn, urn)
+        urn = self._names.current(urn)
         return any(urn in done for done in (self._sames, self._updates, self._replaces, self._reads, self._refreshes))
 
     def refreshes(self) -> list[Step]:

@@ -209,18 +209,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             ref = self._default_providers.get((package, version))
             if ref is None:
                 name = f"default_{re.sub('[^0-9A-Za-z]', '_', version)}" if version else "default"
-                inputs = self._package_config(package) | ({"version": version} if version else {})
+                inputs = self._deployment.package_config(package) | ({"version": version} if version else {})
                 registered = self._deployment.register(Goal(f"pulumi:providers:{package}", name, custom=True, properties=inputs))
                 ref = reference(registered.state.urn, registered.state.id)
                 self._default_providers[package, version] = ref
             return ref
-
-    def _package_config(self, package: str) -> Properties:
-        """The stack's configuration for a package; dynamic providers get all of it."""
-        if package in ("pulumi-python", "pulumi-nodejs"):
-            return dict(self._info.config)
-        own = f"{package}:"
-        return {key.removeprefix(own): value for key, value in self._info.config.items() if key.startswith(own)}
 
     def _read(self, request: Any) -> Any:
         goal = ReadGoal(

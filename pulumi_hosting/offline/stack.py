@@ -16,7 +16,7 @@ from .display import Display
 from .engine import Deployment, Options
 from .errors import Bail, ConfigurationError, OfflineError, PluginError
 from .events import Events, Listener, write_lines
-from .goals import Targets
+from .goals import Goal, Targets
 from .journal import Journal
 from .monitor import Engine, Monitor, Server, StackInfo, add_engine, add_monitor
 from .plugins import DYNAMIC_PACKAGE, PluginHost
@@ -27,13 +27,13 @@ from .state import STACK_TYPE, Snapshot, State, deployment_from_json, deployment
 from .steps import NO_CHANGE
 from .values import Properties, hide_secrets, without_secrets
 
-Command = Literal["up", "preview", "refresh", "destroy"]
+Command = Literal["up", "preview", "refresh", "destroy", "import"]
 ORGANIZATION = "organization"
 EXIT_CHANGES = 7
 EXIT_CANCELLED = 8
 _PROGRAM = Path(__file__).with_name("program.py")
 _PROGRAM_END = 5.0
-_WORDS = {"up": "update", "preview": "preview", "refresh": "refresh", "destroy": "destroy"}
+_WORDS = {"up": "update", "preview": "preview", "refresh": "refresh", "destroy": "destroy", "import": "import"}
 
 
 @dataclass(frozen=True)
@@ -215,6 +215,15 @@ class Stack:
     def destroy(self, **options: Any) -> Result:
         return self.run("destroy", **options)
 
+    def import_resource(self, type: str, name: str, id: str, *, protect: bool = True, preview: bool = True, **options: Any) -> Result:
+        """Take an existing thing under management, as `import TYPE NAME ID` does: looked at first, then written to the state."""
+        goal = Goal(type, name, custom=True, import_id=id, protect=protect)
+        if preview:
+            result = self.run("import", preview_only=True, take_over=goal, **options)
+            if result.exit_code:
+                return result
+        return self.run("import", take_over=goal, **options)
+
     def run(
         self,
         command: Command,
@@ -230,6 +239,7 @@ class Stack:
         event_log: Path | None = None,
         diff: bool = False,
         plugin_arguments: tuple[str, ...] = (),
+        take_over: Goal | None = None,
     ) -> Result:
         """Run one operation. Errors become part of the result; only the caller's own mistakes are raised, as `OfflineError`."""
         preview = preview_only or command == "preview"
@@ -244,6 +254,7 @@ class Stack:
             mode="refresh" if command == "refresh" else "destroy" if command == "destroy" and program else "update",
             targets=Targets(targets),
             target_dependents=target_dependents,
+            take_over=take_over,
         )
         started = time.monotonic()
         with contextlib.ExitStack() as stack:
@@ -323,6 +334,7 @@ class Stack:
                 Registry(host, preview=options.preview),
                 None if options.preview else Journal(snapshot, self._save),
                 events,
+                config,
             )
             deployments.append(deployment)
             if program:

@@ -1,5 +1,6 @@
 """Steps: what is done to one resource. The generator decides them, the engine announces, applies and saves them."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -371,6 +372,8 @@ class ImportStep(Step):
 
     replacing: bool = False
     original: State | None = None
+    commanded: bool = False
+    """Asked for by the `import` command: no program says what it should be like, so the inputs found are checked as if it did."""
     found: State | None = field(default=None, init=False)
     """As it was found: what the program's inputs are compared with next."""
 
@@ -393,6 +396,11 @@ class ImportStep(Step):
         new.refresh_before_update = answer.refresh_before_update
         new.created = new.modified = now()
         self.found = new.copy(additional_secret_outputs=[], aliases=[])
+        if self.commanded:
+            new.import_id = ""
+            checked = context.provider_of(new).check(new.urn, answer.inputs, answer.inputs, os.urandom(32), preview=context.preview)
+            for failure in checked.failures:
+                context.warn(new.urn, f"an imported input would be refused: {failure.property}: {failure.reason}")
         if self.replacing and self.original is not None:
             self.original.delete = True
 

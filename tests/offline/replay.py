@@ -113,6 +113,10 @@ class Toys:
         elif command == "cancel":
             self.stack().cancel()
             happened = {"exit": 0, "ops": [], "changes": None, "errors": []}
+        elif command == "import":
+            type, name, id, *flags = arguments
+            result = self.stack().import_resource(type, name, id, protect="--protect=false" not in flags, parallel=1)
+            happened = {"exit": result.exit_code, "ops": [], "changes": None, "errors": []}  # the recordings have no more of it
         else:
             happened = self._operate(command, arguments)
         return happened | {"calls": self.calls(), "state": self.state(), "world": self.world()}

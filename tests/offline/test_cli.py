@@ -128,6 +128,25 @@ def test_events_as_json_and_in_a_file(command: Command, tmp_path: Path) -> None:
     assert "once-a#1" not in result.output
 
 
+def test_an_existing_thing_is_imported(playground: Playground) -> None:
+    command = Command(playground('Thing("z", {"name": "z", "size": "s"})', form="native"))
+    thing = {"name": "z", "size": "s", "status": "running", "secretOut": "q"}
+    (command.toys.service / "world.json").write_text(json.dumps({"things": {"z#7": thing}, "counts": {}}))
+    missing = command("import", "toy:index:Thing", "z", "z#8", "--yes")
+    assert missing.exit_code == 1
+    assert "toy:index:Thing (z): error: Preview failed: resource 'z#8' does not exist" in lines(missing)
+    imported = command("import", "toy:index:Thing", "z", "z#7", "--yes", "--generate-code=false")
+    assert imported.exit_code == 0, imported.output
+    assert {"= toy:index:Thing z imported", "= 1 imported"} <= set(lines(imported))
+    (state,) = [item for item in command.toys.state()["resources"] if item["name"] == "z"]
+    assert state["protect"]
+    assert "once" not in imported.output
+    changed = command("up", "--yes")
+    assert changed.exit_code == 0, changed.output
+    assert "2 unchanged" in lines(changed)
+    assert list(command.toys.world()) == ["z#7"]
+
+
 def test_a_locked_stack(command: Command) -> None:
     command.toys.stack().backend.lock("dev")
     locked = command("up", "--yes")

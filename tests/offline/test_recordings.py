@@ -13,7 +13,7 @@ DYNAMIC = scenarios("dynamic")
 NATIVE = scenarios("native")
 
 NOT_YET_DYNAMIC: tuple[str, ...] = ()
-NOT_YET_NATIVE = ("import by command",)
+NOT_YET_NATIVE: tuple[str, ...] = ()
 
 
 def test_every_scenario_is_played_or_named_as_missing() -> None:

@@ -1,0 +1,114 @@
+"""The engine's whole way, for a frontend that remembers nothing: what the modules rest on, without the price of a playbook."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.errors import InvalidInput, WriteRefused
+from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NounError
+from pulumi_hosting.resources.engine import Outcome
+from tests.ansible.test_playbooks import KEY_LINE
+
+OTHER_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGsPdPBXBbbXdAsFpUIWkqvVfOdO5bZkRmOoJ2xWoKqS other"
+
+Ensure = Callable[..., Outcome]
+
+
+@pytest.fixture
+def ensure(emulator: Any) -> Iterator[Ensure]:
+    """``ensure(kind, id=None, absent=False, dry_run=False, **inputs)``; a dry run's client only reads."""
+    with Client(emulator.live_key, emulator.base_url) as live, Client(emulator.live_key, emulator.base_url, read_only=True) as reading:
+
+        def bring(kind: str, *, id: str | None = None, absent: bool = False, dry_run: bool = False, **raw: Any) -> Outcome:
+            noun = NOUNS[kind]
+            declared = engine.declared(noun, raw)
+            assert declared.failures == {}
+            context = Context(
+                client=reading if dry_run else live, identity=f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None
+            )
+            way = engine.ensure_absent if absent else engine.ensure
+            return way(context, noun, declared.inputs, id=id, dry_run=dry_run)
+
+        yield bring
+
+
+def order(ensure: Ensure, name: str) -> str:
+    made = ensure("server", name=name, tariff_id=1, os="debian-12")
+    assert made.after is not None
+    return str(made.after["id"])
+
+
+def test_part_of_a_declaration_is_checked_as_far_as_it_goes() -> None:
+    assert engine.declared(NOUNS["server"], {"name": "web 1"}).failures.keys() == {"name"}
+    assert engine.declared(NOUNS["server"], {"name": "web-1", "months": 1, "hours": 5}).failures.keys() == {"hours"}
+    assert engine.declared(NOUNS["server"], {"nmae": "web-1"}).failures == {"nmae": "is not an input of this resource"}
+    assert engine.declared(NOUNS["server"], {"name": "web-1"}).inputs.given() == {"name": "web-1"}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_is_missing_for_a_new_one_is_said_by_name(ensure: Ensure, dry_run: bool) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        ensure("server", name="web-1", dry_run=dry_run)
+    assert refused.value.fields == {"tariff_id": "is required", "os": "is required"}
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_a_rename_never_doubles_a_name(ensure: Ensure, dry_run: bool) -> None:
+    first, second = order(ensure, "a"), order(ensure, "b")
+    with pytest.raises(Foreign) as refused:
+        ensure("server", id=first, name="b", dry_run=dry_run)
+    assert refused.value.id == second
+    assert ensure("server", id=first, name="c", dry_run=dry_run).action == "updated"
+
+
+def test_twins_are_told_apart_by_id_only(ensure: Ensure, emulator: Any) -> None:
+    with Client(emulator.live_key, emulator.base_url) as client:
+        ids = [client.servers.create(tariff_id=1, os="debian-12", name="twin").server.id for _ in "ab"]  # type: ignore[union-attr]
+    with pytest.raises(Ambiguous) as refused:
+        ensure("server", name="twin", notes="which?")
+    assert sorted(refused.value.ids) == sorted(map(str, ids))
+    assert ensure("server", id=str(ids[0]), name="twin", notes="this one").action == "updated"
+
+
+def test_a_dry_run_could_not_write_if_it_tried(ensure: Ensure, emulator: Any) -> None:
+    order(ensure, "a")
+    assert ensure("server", name="a", absent=True, dry_run=True).action == "deleted"
+    assert ensure("server", name="a").action == "unchanged"
+    with Client(emulator.live_key, emulator.base_url, read_only=True) as reading, pytest.raises(WriteRefused):
+        reading.ssh_keys.create(name="k", public_key=KEY_LINE)
+
+
+def test_a_key_named_by_id_keeps_its_comment_and_its_declaration(ensure: Ensure) -> None:
+    made = ensure("ssh_key", name="laptop", public_key=KEY_LINE)
+    assert made.after is not None
+    id = str(made.after["id"])
+    assert ensure("ssh_key", id=id, public_key=KEY_LINE + " more words").action == "unchanged"
+    renamed = ensure("ssh_key", id=id, name="desk")
+    assert renamed.action == "replaced"
+    assert renamed.after is not None
+    assert renamed.after["public_key"] == KEY_LINE
+    # The new entry has another id; the same declaration still holds.
+    assert ensure("ssh_key", id=id, name="desk").action == "unchanged"
+    with pytest.raises(NounError, match="there is no SSH key with id"):
+        ensure("ssh_key", id=id, name="laptop")
+
+
+def test_a_key_is_found_by_its_material_before_its_name(ensure: Ensure) -> None:
+    ensure("ssh_key", name="laptop", public_key=KEY_LINE)
+    assert ensure("ssh_key", name="laptop", public_key=OTHER_LINE).action == "replaced"
+    assert ensure("ssh_key", name="desk", public_key=OTHER_LINE).action == "replaced"
+    assert ensure("ssh_key", name="laptop", absent=True).action == "unchanged"
+    assert ensure("ssh_key", name="desk", absent=True).action == "deleted"
+
+
+def test_ambiguous_names_stop_everything_but_ids(ensure: Ensure, emulator: Any) -> None:
+    with Client(emulator.live_key, emulator.base_url) as client:
+        ids = [client.ssh_keys.create(name="twin", public_key=line).id for line in (KEY_LINE, OTHER_LINE)]
+    with pytest.raises(Ambiguous) as refused:
+        ensure("ssh_key", name="twin", absent=True)
+    assert sorted(refused.value.ids) == sorted(map(str, ids))
+    assert ensure("ssh_key", id=str(ids[0]), absent=True).action == "deleted"
+    assert ensure("ssh_key", name="twin").action == "unchanged"

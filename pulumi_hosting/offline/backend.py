@@ -45,9 +45,13 @@ class Backend:
     def exists(self, stack: str) -> bool:
         return self.stack_file(stack).exists()
 
-    def create(self, stack: str) -> None:
+    def check_new(self, stack: str) -> None:
+        """Raises `ConfigurationError` when there is such a stack already."""
         if self.exists(stack):
             raise ConfigurationError(f"stack '{stack}' already exists; select it with `stack select {stack}`")
+
+    def create(self, stack: str) -> None:
+        self.check_new(stack)
         _make_private(self._root)
         meta = self._root / "meta.yaml"
         if not meta.exists():

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import subprocess
 import threading
 import time
@@ -70,7 +71,7 @@ class Stack:
         self.environ = dict(os.environ if environ is None else environ)
         self.project: Project = load_project(Path(cwd))
         self.backend = Backend(backend or backend_directory(self.environ, self.project.root), self.project.name)
-        self._name = name or self.backend.selected()
+        self._name = _checked_name(name, self.project.name) if name else self.backend.selected()
         self._write = write
         self._listeners = listeners
         self._crypter: Crypter | None = None
@@ -85,8 +86,7 @@ class Stack:
 
     def init(self) -> None:
         """Create the stack, with its own encryption salt, and select it. Raises `ConfigurationError` when it exists."""
-        if self.backend.exists(self.name):
-            self.backend.create(self.name)
+        self.backend.check_new(self.name)
         self.config().ensure_crypter(passphrase_from(self.environ))
         self.backend.create(self.name)
         self.backend.select(self.name)
@@ -356,6 +356,14 @@ class Stack:
         outputs: Properties = next((state.outputs for state in _latest(deployment) if state.type == STACK_TYPE), {})
         code = 0 if succeeded else EXIT_CANCELLED if deployment.cancelled and not deployment.step_failed else 1
         return Result(code, deployment.operations, deployment.changes, deployment.errors, hide_secrets(outputs))
+
+
+def _checked_name(name: str, project: str) -> str:
+    """A stack's name, given alone or in full: `organization/<project>/<stack>`."""
+    name = name.removeprefix(f"{ORGANIZATION}/{project}/").removeprefix(f"{ORGANIZATION}/")
+    if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", name) or name.startswith("."):
+        raise ConfigurationError(f"'{name}' is not a stack name; it may have letters, digits, '-', '_' and '.'")
+    return name
 
 
 def _latest(deployment: Deployment) -> list[State]:

@@ -101,6 +101,8 @@ def test_stacks(command: Command) -> None:
     assert command("stack", "select", "fourth").exit_code == 6
     assert command("up", "--yes", "--stack", "fourth").exit_code == 6
     assert command("stack", "init").exit_code == 2
+    assert "not a stack name" in command("stack", "init", "../dev").output
+    assert command("stack", "output", "--stack", "organization/toys/dev").exit_code == 0
     assert command("stack", "output", "--stack", "dev").output == ""
     assert json.loads(command("stack", "export", "--stack", "dev").output) == {"version": 3}
 

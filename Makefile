@@ -23,7 +23,7 @@ demo: $(READY)  ## see it work: emulator, Pulumi program, Ansible playbook, drif
 	@$(BIN)/python examples/demo/run.py
 
 test: $(READY)  ## all tests, with the coverage floor (ARGS="..." goes to pytest)
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --cov --cov-report term $(ARGS) \
+	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --cov --cov-report term --durations 10 --durations-min 10 $(ARGS) \
 	  || { status=$$?; test $$status -ne 5 || echo "make test: pytest collected no test, so nothing is shown to work" >&2; exit $$status; }
 
 lint: $(READY)  ## style, types, layers, generated files, versions, playbooks; goes on after a failure

@@ -15,17 +15,26 @@ from urllib.parse import parse_qs
 
 from pulumi_hosting.api.models import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
 from pulumi_hosting.api.operations import PRESETS, SCOPES
-from pulumi_hosting.emulator import catalog, dialects, events, faults, ledger, machines, money, registrar, settling, views, webhooks
+from pulumi_hosting.emulator import (
+    catalog,
+    dialects,
+    events,
+    faults,
+    ledger,
+    machines,
+    masking,
+    money,
+    registrar,
+    settling,
+    views,
+    webhooks,
+)
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.wire import moment_of, stamp
-from pulumi_hosting.emulator.world import READINGS, Account, Domain, Exchange, Invoice, Order, Server, Subscription
+from pulumi_hosting.emulator.world import READINGS, Account, Domain, Invoice, Order, Server, Subscription
 
 Ids = tuple[int, ...]
 Body = dict[str, Any]
-
-MASK = "**********"
-_SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token"))
-_SECRET_TEXT = re.compile(r"vk_(live|test)_[A-Za-z0-9]+|whsec_[A-Za-z0-9]+")
 
 
 class Wrong(Exception):
@@ -445,45 +454,11 @@ def new_invoice(core: Core, ids: Ids, body: Body) -> Any:
 # --- what happened ---------------------------------------------------------------------------------------------------------------
 
 
-def masked(value: Any) -> Any:
-    """``value`` without keys and passwords."""
-    if isinstance(value, dict):
-        return {name: MASK if name in _SECRET_FIELDS and item else masked(item) for name, item in value.items()}
-    if isinstance(value, list):
-        return [masked(item) for item in value]
-    return _SECRET_TEXT.sub(MASK, value) if isinstance(value, str) else value
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text) if text else None
-    except ValueError:
-        return text
-
-
-def exchange(row: Exchange) -> dict[str, Any]:
-    headers = {name: "Bearer " + MASK if name == "authorization" else masked(value) for name, value in row.headers.items()}
-    return {
-        "seq": row.id,
-        "method": row.method,
-        "path": row.path,
-        "query": row.query,
-        "headers": headers,
-        "body": masked(_parsed(row.body)),
-        "key_id": row.key_id,
-        "status": row.status,
-        "response": masked(_parsed(row.response)),
-        "bucket": row.bucket,
-        "at": stamp(row.at),
-        "replayed": row.replayed,
-    }
-
-
 def requests(core: Core, ids: Ids, body: Body) -> Any:
     since = body.get("since", "0")
     if not str(since).isdigit():
         raise Wrong("since must be a number")
-    return [exchange(row) for row in core.world.requests if row.id > int(since)]
+    return [masking.exchange(row) for row in core.world.requests if row.id > int(since)]
 
 
 def movements(core: Core, ids: Ids, body: Body) -> Any:
@@ -496,9 +471,9 @@ def objects(core: Core, ids: Ids, body: Body) -> Any:
     found: dict[str, Any] = {}
     for kind, table in world.tables.items():
         if kind not in ("stored", "tasks", "faults", "movements"):
-            found[kind] = [masked(asdict(row)) for row in table.values()]
+            found[kind] = [masking.masked(asdict(row)) for row in table.values()]
     found["servers"] = [
-        {**masked(asdict(row)), **views.server(row, world), "is_sandbox": row.is_sandbox}
+        {**masking.masked(asdict(row)), **views.server(row, world), "is_sandbox": row.is_sandbox}
         for row in world.servers.values()
         if not row.is_gone
     ]

@@ -102,7 +102,7 @@ def withdraw_unpaid(world: World, server: Server, now: float) -> None:
 def end(world: World, server: Server, now: float, *, status: str = "cancelled") -> None:
     """Remove the machine; the row stays and remembers that it is gone."""
     previous = server.status
-    server.status, server.power, server.busy, server.password = status, "stopped", None, ""
+    server.status, server.power, server.busy = status, "stopped", None
     server.addresses_coming = 0
     withdraw_unpaid(world, server, now)
     events.of_server(world, "server.terminated", server, now, previous={"status": previous})

@@ -1,5 +1,6 @@
 """``--state FILE``: every row that changed is written before the answer leaves, in one transaction.
 
+No root password and no auth code is in it; the keys and webhook secrets of the emulated account are, or it could not go on.
 The file is SQLite without syncs: a killed process loses nothing, a crashed machine may. One process owns it at a time.
 """
 
@@ -10,6 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from pulumi_hosting.emulator import masking
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.world import ROWS, Exchange, Service, World
 
@@ -88,7 +90,7 @@ class File:
                 break
             columns = row.take_change()
             if columns is not None:
-                fresh.append((row.id, _dump(columns)))
+                fresh.append((row.id, _dump(masking.columns(columns))))
         self._last_request = world.requests[-1] if world.requests else None
         return fresh
 

@@ -1,8 +1,6 @@
 """What a payment sets going: the order, the renewal or the top-up that an invoice was for."""
 
-from decimal import Decimal
-
-from pulumi_hosting.emulator import catalog, ledger, machines, registrar
+from pulumi_hosting.emulator import ledger, machines
 from pulumi_hosting.emulator.world import Invoice, World
 
 
@@ -22,8 +20,6 @@ def deliver(world: World, invoice: Invoice, now: float, provisioning_delay: floa
             invoice.period_start = max(server.next_due_at, now)
             invoice.period_end = invoice.period_start + length
             machines.extend(world, server, length, now)
-    elif invoice.type == "domain_renewal" and invoice.domain_id is not None and invoice.domain_id in world.domains:
-        registrar.extend(world, world.domains[invoice.domain_id], 1, now)
 
 
 def confirm(world: World, invoice: Invoice, now: float, provisioning_delay: float) -> None:
@@ -42,11 +38,6 @@ def confirm(world: World, invoice: Invoice, now: float, provisioning_delay: floa
             object_id=invoice.id,
             invoice_id=invoice.id,
         )
-        bonus = Decimal(0) if account.topped_up else invoice.amount * catalog.FIRST_TOPUP_BONUS_PERCENT / 100
         account.topped_up = True
-        if bonus:
-            ledger.move(
-                world, account, bonus.quantize(Decimal("0.01")), "bonus", "First top-up", now, ledger.CONTROL, invoice_id=invoice.id
-            )
     ledger.mark_paid(world, invoice, now)
     deliver(world, invoice, now, provisioning_delay)

@@ -155,7 +155,6 @@ class Server(Row):
     owner_key_id: int | None = None
     ssh_key_ids: list[int] = field(default_factory=list)
     custom_fields: dict[str, str] = field(default_factory=dict)
-    password: str = ""
 
     @property
     def is_sandbox(self) -> bool:
@@ -374,7 +373,7 @@ class Fault(Row):
 
 @dataclass
 class Exchange(Row):
-    """A request that arrived, and its answer, as they were; masked when shown."""
+    """A request that arrived, and its answer, as they were; masked when shown or written to a file."""
 
     kind = "requests"
 

@@ -302,6 +302,8 @@ def test_requests(lab: Lab) -> None:
     lab.control("GET", "/requests?since=x", status=400)
     lab.api("POST", "/servers", content=b"{broken", headers={"Content-Type": "application/json"})
     assert lab.control("GET", "/requests")[-1]["body"] == "{broken"
+    lab.api("POST", "/servers", content=b'{"os": "x", "password" : "Passw0rd-can', headers={"Content-Type": "application/json"})
+    assert lab.control("GET", "/requests")[-1]["body"] == '{"os": "x", "password" : "**********'
 
 
 def test_objects_show_no_secret(lab: Lab) -> None:

@@ -28,7 +28,7 @@ def reinstall_server(call: Call) -> Answer:
     given = call.body.password.reveal() if call.body.password is not None else None
     password = given or call.world.password()
     row = call.draft(server)
-    row.password, row.ssh_key_ids = password, ssh_key_ids
+    row.ssh_key_ids = ssh_key_ids
     if row is server:
         server.busy = "reinstall"
         call.world.later(call.now + call.core.provisioning_delay, "finish_reinstall", server.id, call.body.os)
@@ -47,6 +47,4 @@ def reset_server_password(call: Call) -> Answer:
         _, reset, over = hit(call.world, name, limit.calls, limit.seconds, call.now)
         if over:
             raise too_many("normal", limit.calls, reset, call.now)
-    row = call.draft(server)
-    row.password = call.world.password()
-    return Answer(200, {"server_id": server.id, "password": row.password})
+    return Answer(200, {"server_id": server.id, "password": call.world.password()})

@@ -89,7 +89,6 @@ def create_server(call: Call) -> Answer:
         "owner_key_id": call.key.id if call.fake else None,
         "ssh_key_ids": ssh_key_ids,
         "custom_fields": body.custom_fields or {},
-        "password": password,
     }
     id = machines.new_server_id(world, sandbox=call.fake)
     slow = "panel_timeout" in call.fault and not call.fake

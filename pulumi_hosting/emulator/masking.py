@@ -1,0 +1,61 @@
+"""The log of requests without keys and passwords: as the control interface shows it, and as a state file keeps it."""
+
+import json
+import re
+from typing import Any
+
+from pulumi_hosting.emulator.wire import stamp
+from pulumi_hosting.emulator.world import Exchange
+
+MASK = "**********"
+_SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token"))
+_SECRET_PAIR = re.compile(r'("(?:%s)"\s*:\s*")[^"]*' % "|".join(sorted(_SECRET_FIELDS)))
+_SECRET_TEXT = re.compile(r"vk_(live|test)_[A-Za-z0-9]+|whsec_[A-Za-z0-9]+")
+
+
+def masked(value: Any) -> Any:
+    """``value`` without keys and passwords."""
+    if isinstance(value, dict):
+        return {name: MASK if name in _SECRET_FIELDS and item else masked(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [masked(item) for item in value]
+    return _SECRET_TEXT.sub(MASK, value) if isinstance(value, str) else value
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        # No JSON, perhaps cut off: what looks like a secret field of it is masked all the same.
+        return _SECRET_PAIR.sub(rf"\1{MASK}", text)
+
+
+def exchange(row: Exchange) -> dict[str, Any]:
+    return {
+        "seq": row.id,
+        "method": row.method,
+        "path": row.path,
+        "query": row.query,
+        "headers": _headers(row.headers),
+        "body": masked(_parsed(row.body)),
+        "key_id": row.key_id,
+        "status": row.status,
+        "response": masked(_parsed(row.response)),
+        "bucket": row.bucket,
+        "at": stamp(row.at),
+        "replayed": row.replayed,
+    }
+
+
+def columns(row: dict[str, Any]) -> dict[str, Any]:
+    """The columns of an exchange, fit to be written to a file."""
+    kept = {**row, "headers": _headers(row["headers"])}
+    for name in ("body", "response"):
+        if row[name]:
+            value = masked(_parsed(row[name]))
+            kept[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return kept
+
+
+def _headers(headers: dict[str, str]) -> dict[str, str]:
+    return {name: "Bearer " + MASK if name == "authorization" else masked(value) for name, value in headers.items()}

@@ -168,9 +168,10 @@ class Core:
             )
             if call.fault.get("delay"):
                 stored.running, answer.stored = True, stored
-        if call.fault.get("delay") and call.ids.get("server_id") in self.world.servers and call.operation.is_write:
-            answer.server_id = call.ids["server_id"]
-            self.world.changing.add(answer.server_id)
+        server_id = call.ids.get("server_id")
+        if call.fault.get("delay") and answer.status < 400 and server_id in self.world.servers and call.operation.is_write:
+            answer.server_id = server_id
+            self.world.changing.add(server_id)
         gates.dress(call, answer)
         if "patch" in call.fault and isinstance(answer.body, dict):
             answer.body = faults.merge(answer.body, call.fault["patch"])
@@ -198,7 +199,9 @@ class Core:
             due = self.next_due()
             if due is None or due > target:
                 break
-            self.clock.advance(max(0.0, due - self.clock.now()))
+            # At least a millisecond: the clock shows no less, and a shorter step would not move it.
+            if (wait := due - self.clock.now()) > 0:
+                self.clock.advance(max(0.001, wait))
             self.tick()
         self.clock.advance(max(0.0, target - self.clock.now()))
         self.tick()

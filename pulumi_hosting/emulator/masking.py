@@ -9,7 +9,7 @@ from pulumi_hosting.emulator.world import Exchange
 
 MASK = "**********"
 _SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token"))
-_SECRET_PAIR = re.compile(r'("(?:%s)"\s*:\s*")[^"]*' % "|".join(sorted(_SECRET_FIELDS)))
+_SECRET_PAIR = re.compile(rf'("(?:{"|".join(sorted(_SECRET_FIELDS))})"\s*:\s*")[^"]*')
 _SECRET_TEXT = re.compile(r"vk_(live|test)_[A-Za-z0-9]+|whsec_[A-Za-z0-9]+")
 
 

@@ -354,3 +354,13 @@ def test_every_call_of_the_text_is_there() -> None:
         ("GET", "/ledger"),
         ("GET", "/objects"),
     }
+
+
+@pytest.mark.parametrize("delay", [0.1 + 0.2, 1 / 3, 1e-9])
+def test_moments_finer_than_the_clock(delay: float, lab: Lab) -> None:
+    """A due moment between two milliseconds is reached all the same."""
+    lab.core.provisioning_delay = delay
+    lab.fault({"panel_timeout": "active"})
+    order = lab.api("POST", "/servers", SERVER).json()["invoice_id"]
+    lab.advance(1)
+    assert lab.api("GET", f"/orders/{order}").json()["status"] == "active"

@@ -142,9 +142,7 @@ def ansible(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
     """A HOME without anything in it, the collection of this checkout, and the key in the environment."""
     home = tmp_path / "home"
     home.mkdir()
-    kept = {name: value for name, value in os.environ.items() if name.startswith(("LC_", "COVERAGE", "COV_"))}
     environ = {
-        **kept,
         "HOME": str(home),
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "LC_ALL": "C.UTF-8",

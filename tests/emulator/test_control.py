@@ -364,3 +364,23 @@ def test_moments_finer_than_the_clock(delay: float, lab: Lab) -> None:
     order = lab.api("POST", "/servers", SERVER).json()["invoice_id"]
     lab.advance(1)
     assert lab.api("GET", f"/orders/{order}").json()["status"] == "active"
+
+
+def test_the_readme_lists_every_call_fault_and_reading() -> None:
+    from pathlib import Path
+
+    import pulumi_hosting.emulator
+    from pulumi_hosting.emulator.world import READINGS
+
+    text = (Path(pulumi_hosting.emulator.__file__).parent / "README.md").read_text()
+    for method, pattern, _ in CALLS:
+        path = pattern.replace("?", "").replace(r"ips/(\d+)", "ips/{ip_id}").replace(r"(\d+)", "{id}")
+        assert re.search(
+            rf"`{method}(`, `DELETE)? {re.escape(path)}[`?]|`PATCH`, `{method} {re.escape(path)}`|`, `{method} {re.escape(path)}`", text
+        ), (
+            method,
+            path,
+        )
+    for name, values in READINGS.items():
+        assert f"| `{name}` |" in text
+        assert all(str(value).lower() in text for value in values)

@@ -375,12 +375,7 @@ def test_the_readme_lists_every_call_fault_and_reading() -> None:
     text = (Path(pulumi_hosting.emulator.__file__).parent / "README.md").read_text()
     for method, pattern, _ in CALLS:
         path = pattern.replace("?", "").replace(r"ips/(\d+)", "ips/{ip_id}").replace(r"(\d+)", "{id}")
-        assert re.search(
-            rf"`{method}(`, `DELETE)? {re.escape(path)}[`?]|`PATCH`, `{method} {re.escape(path)}`|`, `{method} {re.escape(path)}`", text
-        ), (
-            method,
-            path,
-        )
+        assert f"`{method} {path}`" in text
     for name, values in READINGS.items():
         assert f"| `{name}` |" in text
         assert all(str(value).lower() in text for value in values)

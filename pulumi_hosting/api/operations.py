@@ -434,7 +434,7 @@ OPERATIONS: tuple[Operation, ...] = (
         request=m.RenewRequest,
         replay="keyed",
         sandbox="fake",
-        codes=("invalid_period", "insufficient_funds", "service_state", "server_blocked", "operation_in_progress"),
+        codes=("invalid_period", "insufficient_funds", "service_state", "server_blocked", "operation_in_progress", "cancel_pending"),
     ),
     # --- addresses and reverse DNS
     Operation(

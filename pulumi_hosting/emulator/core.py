@@ -1,6 +1,5 @@
 """The pure core: a request in, an answer out. Clock and seed are handed in; no network is touched, and waiting is left to skins."""
 
-import copy
 import logging
 import threading
 from collections.abc import Callable, Mapping
@@ -248,8 +247,3 @@ class Core:
     def save(self) -> None:
         if self.store is not None:
             self.store.save(self.world, self.clock)
-
-    def snapshot(self) -> dict[str, Any]:
-        """A copy of all rows, for tests and for the control interface."""
-        with self.lock:
-            return {kind: [copy.copy(row) for row in table.values()] for kind, table in self.world.tables.items()}

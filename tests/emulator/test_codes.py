@@ -6,6 +6,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.emulator.gates import find
 from tests.emulator.support import DAY, PUBLIC_KEY, START, Lab, code, details
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
@@ -183,6 +184,15 @@ def test_code(name: str, lab: Lab) -> None:
     response = SCENES[name](lab)
     assert code(response) == name
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503) or name == "idempotency_in_progress")
+
+
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "method_not_allowed"])
+def test_the_table_declares_the_code(name: str, lab: Lab) -> None:
+    request = SCENES[name](lab).request
+    operation, _ = find(request.method, request.url.path.removeprefix("/v1"))
+    # Armed answers may say anything.
+    armed = name in ("upstream_unavailable", "temporarily_unavailable", "upstream_timeout")
+    assert armed or name in operation.error_codes
 
 
 def test_details(lab: Lab) -> None:

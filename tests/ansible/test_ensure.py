@@ -10,9 +10,7 @@ from pulumi_hosting.api.errors import InvalidInput, WriteRefused
 from pulumi_hosting.resources import NOUNS, engine
 from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NounError
 from pulumi_hosting.resources.engine import Outcome
-from tests.ansible.test_playbooks import KEY_LINE
-
-OTHER_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGsPdPBXBbbXdAsFpUIWkqvVfOdO5bZkRmOoJ2xWoKqS other"
+from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
 
 Ensure = Callable[..., Outcome]
 

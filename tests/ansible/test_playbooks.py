@@ -7,6 +7,7 @@ import pytest
 from tests.ansible.conftest import Ansible, wait_for
 
 SERVER: dict[str, Any] = {"name": "web-1", "tariff_id": 1, "os": "debian-12", "password": "Correct-Horse-7"}
+OTHER_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGsPdPBXBbbXdAsFpUIWkqvVfOdO5bZkRmOoJ2xWoKqS other"
 KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti first@example.com"
 
 
@@ -61,10 +62,12 @@ def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
         server("create", **SERVER),
         server("update", name="old", notes="new"),
         server("delete", name="old", state="absent"),
+        {"name": "new key", "hosting.cloud.ssh_key": {"name": "new", "public_key": OTHER_LINE}, "register": "new"},
+        server("create with it", **{**SERVER, "name": "web-2"}, ssh_key_ids=["{{ new.ssh_key.id }}"]),
         {"name": "replace", "hosting.cloud.ssh_key": {"name": "renamed", "public_key": KEY_LINE}},
         arguments=("--check", "--diff"),
     )
-    assert played.changed == [True, True, True, True]
+    assert played.changed == [True] * 6
     assert ansible.writes() == before
     assert played["create"]["server"]["id"] is None
     assert played["create"]["server"]["os"] == "debian-12"

@@ -43,7 +43,8 @@ NOUN_OPTIONS: dict[str, Any] = {
 class Task(AnsibleModule):
     """A module's call that also knows which options the task wrote: "not given" and "null" are two things.
 
-    A private key given by mistake is masked before Ansible logs the call or prints it back.
+    A private key given by mistake is masked before Ansible logs the call or prints it back. In check mode a list may hold what an earlier
+    task could not know yet; it is passed over there, and only there.
     """
 
     written: frozenset[str]
@@ -51,9 +52,11 @@ class Task(AnsibleModule):
     def _load_params(self) -> None:
         super()._load_params()
         self.written = frozenset(self.params)
-        for value in self.params.values():
+        for name, value in self.params.items():
             if isinstance(value, str) and "PRIVATE KEY" in value:
                 self.no_log_values.update({value, *(line for line in value.splitlines() if line)})
+            elif isinstance(value, list) and self.params.get("_ansible_check_mode"):
+                self.params[name] = [item for item in value if item not in (None, "")]
 
 
 # --- the two kinds of modules ------------------------------------------------------------------------------------------------
@@ -79,7 +82,7 @@ def _bring(task: Task, kind: str, clears: Mapping[str, Any]) -> dict[str, Any]:
     declared = engine.declared(noun, _mentioned(task, noun, clears))
     if declared.failures:
         raise InvalidInput(declared.failures, noun.title)
-    context = _context(task, f"{kind}/{task.params.get('name') or ''}")
+    context = _context(task, f"{kind}/{task.params.get('name') or ''}", read_only=task.check_mode)
     ensure = engine.ensure if task.params["state"] == "present" else engine.ensure_absent
     outcome = ensure(context, noun, declared.inputs, id=task.params["id"], dry_run=task.check_mode)
     _hide(task, outcome)
@@ -95,7 +98,7 @@ def _look(task: Task, kind: str, result: str, options: Collection[str]) -> dict[
     from pulumi_hosting.resources import NOUNS
 
     noun = NOUNS[kind]
-    context = _context(task, kind)
+    context = _context(task, kind, read_only=True)
     filters = {name: task.params[name] for name in options if task.params[name] is not None}
     if (id := filters.pop("id", None)) is not None:
         found = noun.read(context, id)
@@ -112,7 +115,7 @@ def _mentioned(task: Task, noun: Noun[Any, Any], clears: Mapping[str, Any]) -> d
     return {name: value for name, value in wishes.items() if value is not None} | nulls
 
 
-def _context(task: Task, what: str) -> Context:
+def _context(task: Task, what: str, *, read_only: bool) -> Context:
     from pulumi_hosting.api.client import Client
     from pulumi_hosting.resources.base import Context
 
@@ -121,7 +124,7 @@ def _context(task: Task, what: str) -> Context:
         params["api_key"],
         params["base_url"],
         timeout=params["timeout"],
-        read_only=task.check_mode,
+        read_only=read_only,
         user_agent=f"ansible hosting.cloud/{VERSION}",
     )
     return Context(

@@ -54,6 +54,7 @@ options:
     description:
       - Ids of SSH keys of the account that are installed when ordering. The service does not show them afterwards, so a later difference
         cannot be seen.
+      - In check mode a V(null) among them, the id of a key that is not there yet, is passed over.
     type: list
     elements: str
   password:
@@ -118,7 +119,7 @@ EXAMPLES = r"""
         name: web-1
         tariff_id: 1
         os: debian-12
-        ssh_key_ids: "{{ [laptop.ssh_key.id] | select | list }}"
+        ssh_key_ids: ["{{ laptop.ssh_key.id }}"]
         notes: Front end
       register: web
 

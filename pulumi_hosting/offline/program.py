@@ -15,6 +15,8 @@ import asyncio
 import logging
 import os
 import runpy
+import threading
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
@@ -42,7 +44,15 @@ def user_traceback(error: BaseException, program: str) -> str:
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
+def end_with(parent: int) -> None:
+    """End when the engine has died: nobody is left to register anything with."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
 def run(options: argparse.Namespace) -> int:
+    threading.Thread(target=end_with, args=(os.getppid(),), daemon=True).start()
     import pulumi
     import pulumi.runtime
 

@@ -1,5 +1,6 @@
 """Plays a recorded scenario on the offline engine and says what happened in the recording's own form."""
 
+import contextlib
 import json
 import os
 import re
@@ -154,9 +155,23 @@ class Toys:
         saved = Counter(item["name"] for item in step["state"]["resources"])
         wanted = _doing(step["calls"])
         _wait(lambda: _doing(self.calls()) == wanted and Counter(item["name"] for item in self.state()["resources"]) == saved)
+        orphans = children(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
         _wait(lambda: self.world() == step["world"])
+        end(orphans)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started; those of the engine lead a group each."""
+    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+
+
+def end(leaders: list[int]) -> None:
+    """End process groups that a killed engine left behind."""
+    for leader in leaders:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(leader, signal.SIGKILL)
 
 
 def _wait(condition: Callable[[], bool], seconds: float = 60) -> None:
@@ -174,10 +189,19 @@ def _order(resources: list[dict[str, Any]], calls: list[Recorded]) -> list[str]:
     first: dict[str, int] = {}
     for number, call in enumerate(calls):
         for item in resources:
-            read = "id" in item.get("opts", {})
-            if call["method"] == "Read" if read else call["method"] == "Check" and call["news"].get("name") == item["props"].get("name"):
+            if _hears(call, item):
                 first.setdefault(item["name"], number)
     return sorted(first, key=lambda name: first[name])
+
+
+def _hears(call: Recorded, item: dict[str, Any]) -> bool:
+    """Is a call the one by which a provider first hears of a resource?"""
+    if item.get("kind") == "provider":
+        return bool(call["method"] == "CheckConfig" and call["provider"] == item["name"])
+    method = "Read" if "id" in item.get("opts", {}) else "Check"
+    if "name" in call:
+        return bool(call["method"] == method and call["name"] == item["name"])
+    return bool(call["method"] == method and (method == "Read" or call["news"].get("name") == item["props"].get("name")))
 
 
 def _name(urn: str) -> str:

@@ -17,7 +17,7 @@ from pulumi_hosting.offline.backend import Backend
 from pulumi_hosting.offline.events import Event
 from pulumi_hosting.offline.generator import StepGenerator
 from tests.offline.conftest import Playground, write
-from tests.offline.replay import HERE, Toys
+from tests.offline.replay import HERE, Toys, children, end
 
 TWO = """
 a = Thing("a", {"name": "a", "size": "s"})
@@ -536,8 +536,10 @@ def test_a_kill_at_any_time_leaves_a_state_that_can_be_read(playground: Playgrou
     toys = playground("for i in range(12): Thing(f't{i}', {'name': f't{i}'})")
     process = start(toys, "up", "--parallel", "3")
     wait_for(toys, "Create")
+    orphans = children(process.pid)
     process.kill()
     process.communicate(timeout=60)
+    end(orphans)
     snapshot = toys.stack().snapshot()
     assert all(operation.type == "creating" for operation in snapshot.pending)
     toys.stack().cancel()
@@ -545,6 +547,32 @@ def test_a_kill_at_any_time_leaves_a_state_that_can_be_read(playground: Playgrou
     assert result.exit_code == 0
     assert up(toys).exit_code == 0
     assert {f"t{i}" for i in range(12)} <= {item["name"] for item in toys.state()["resources"]}
+
+
+def test_the_program_of_a_killed_engine_ends_its_provider_lives_on(playground: Playground) -> None:
+    toys = playground('Thing("a", {"name": "a"})')
+    toys.environ["PULUMI_PYTHON_CMD"] = sys.executable
+    (toys.service / "faults.json").write_text('{"create:a": "sleep:3"}')
+    process = start(toys, "up")
+    wait_for(toys, "Create")
+    commands = {leader: Path(f"/proc/{leader}/cmdline").read_text() for leader in children(process.pid)}
+    process.kill()
+    process.communicate(timeout=60)
+    (program,) = [leader for leader, command in commands.items() if "program.py" in command]
+    (provider,) = [leader for leader, command in commands.items() if "pulumi.dynamic" in command]
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and (_runs(program) or not toys.world()):
+        time.sleep(0.05)
+    assert not _runs(program)
+    assert _runs(provider)
+    assert list(toys.world()) == ["a#1"]
+    end([provider])
+
+
+def _runs(pid: int) -> bool:
+    """Whether a process still does something: one that nobody has waited for is a zombie."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rsplit(")", 1)[-1].split()[0] != "Z"
 
 
 # The other engine.

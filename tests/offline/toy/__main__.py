@@ -17,9 +17,12 @@ declared_names = {resource["name"] for resource in wanted["resources"]}
 made: dict[str, Any] = {}
 
 
-def in_order(call: Any, order: list[str]) -> Callable[[Any], Any]:
+order: list[str] = wanted["order"]
+sent = {name: threading.Event() for name in order}
+
+
+def in_order(call: Any) -> Callable[[Any], Any]:
     """Registrations sent in the recorded order: which of two independent resources comes first is chance in a Python program."""
-    sent = {name: threading.Event() for name in order}
 
     def send(request: Any) -> Any:
         if request.name in declared_names:
@@ -74,7 +77,7 @@ def declare(resource: dict[str, Any]) -> Any:
 
 monitor: Any = settings.get_monitor()
 for method in ("RegisterResource", "ReadResource"):
-    setattr(monitor, method, in_order(getattr(monitor, method), wanted["order"]))
+    setattr(monitor, method, in_order(getattr(monitor, method)))
 for resource in wanted["resources"]:
     made[resource["name"]] = declare(resource)
 for name, declared in wanted["outputs"].items():

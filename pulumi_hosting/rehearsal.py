@@ -118,16 +118,15 @@ class Rehearsal:
         self._step("drift check", self._look, lambda run: run.exit_code == 0, "finds nothing")
         for title, changed in self._drifts():
             self._drift(title, changed)
+        self._step("drift check", self._look, lambda run: run.exit_code == 0, "finds nothing more")
         self._step("destroy", self.stack.destroy, lambda run: run.exit_code == 0, "removes all")
         self._costs()
 
     def _drift(self, title: str, changed: list[tuple[str, str]]) -> None:
         self._step(f"drift: {title}", self._look, lambda run: run.exit_code == 7 and self._names(run, changed), "is found and named")
-        repaired = self._step(
+        self._step(
             f"repair: {title}", lambda: self.stack.up("--refresh"), lambda run: run.exit_code == 0 and bool(run.changed), "is repaired"
         )
-        if not repaired.exit_code:
-            self._step("drift check", self._look, lambda run: run.exit_code == 0, "finds nothing")
 
     def _look(self) -> Run:
         return self.stack.refresh("--preview-only", "--expect-no-changes")

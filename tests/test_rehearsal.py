@@ -30,7 +30,7 @@ def test_the_demo_program_holds_what_it_promises(engine: Any, dialect: str) -> N
         "up",
         "up again",
         "drift: Server.notes of web-1",
-        "drift: Server.autoRenew of web-1",
+        "drift: Server.auto_renew of web-1",
         "drift: Server.name of web-1",
         "destroy",
     ):

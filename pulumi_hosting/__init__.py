@@ -9,6 +9,7 @@ Importing this package loads nothing else: a name below is loaded when it is fir
 """
 
 from importlib import import_module
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ __all__ = [*_HOMES]  # names of strings, made from the one list
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("pulumi-hosting")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)

@@ -123,7 +123,7 @@ def service(core: Core, ids: Ids, body: Body) -> Any:
     if not isinstance(readings, dict):
         raise Wrong("readings must be an object")
     for name, value in readings.items():
-        if name not in READINGS or not any(value is known or value == known != True for known in READINGS[name]):  # noqa: E712
+        if name not in READINGS or not any(type(value) is type(known) and value == known for known in READINGS[name]):
             raise Wrong(f"{name}: {value!r} is not a reading; known: {READINGS.get(name, tuple(READINGS))}")
     if "dialect" in body and body["dialect"] not in dialects.NAMES:
         raise Wrong(f"dialect must be one of {', '.join(dialects.NAMES)}")

@@ -79,7 +79,9 @@ class Outcome:
 @lru_cache(maxsize=256)
 def _partial(inputs: type[Inputs], unknown: frozenset[str]) -> type[Inputs]:
     """The same model where ``unknown`` fields may be anything: what is known is still checked, alone and together."""
-    return create_model(inputs.__name__, __base__=inputs, **dict.fromkeys(unknown, (Any, None)))  # type: ignore[call-overload, no-any-return]
+    anything: dict[str, Any] = dict.fromkeys(unknown, (Any, None))
+    made: type[Inputs] = create_model(inputs.__name__, __base__=inputs, **anything)
+    return made
 
 
 def check(noun: Noun[Any, Any], raw: Mapping[str, Any], unknown: Collection[str] = ()) -> Checked:

@@ -125,7 +125,7 @@ def failed_upstream(lab: Lab) -> httpx.Response:
 
 def broken(lab: Lab) -> httpx.Response:
     """A bug of the emulator itself: an answer all the same."""
-    lab.core.world.accounts[1001].balance = None  # type: ignore[assignment]
+    lab.core.world.accounts[1001].balance = None  # type: ignore[assignment]  # the bug
     return lab.api("GET", "/balance")
 
 

@@ -28,7 +28,7 @@ def test_order_and_read(both: Lab) -> None:
     server = read(both, created["server"]["id"])
     assert {name: server[name] for name in created["server"]} == created["server"]
     assert server["ip"] == server["primary_ip"]
-    assert server["billing"]["months"] == 12  # type: ignore[index]
+    assert server["billing"]["months"] == 12  # type: ignore[index]  # answers are any JSON
     assert "Sup3rS3cret" not in str(both.control("GET", "/objects"))
 
 
@@ -251,8 +251,8 @@ def test_suspended_resumed_and_terminated_for_non_payment(lab: Lab) -> None:
     lab.api("PATCH", f"/servers/{server}", {"auto_renew": False})
     lab.advance(MONTH)
     shown = read(lab, server)
-    assert (shown["status"], shown["flags"]["expired"], shown["flags"]["suspended"]) == ("suspended", True, True)  # type: ignore[index]
-    assert shown["refund_quote"]["excluded_reason"] == "unpaid"  # type: ignore[index]
+    assert (shown["status"], shown["flags"]["expired"], shown["flags"]["suspended"]) == ("suspended", True, True)  # type: ignore[index]  # answers are any JSON
+    assert shown["refund_quote"]["excluded_reason"] == "unpaid"  # type: ignore[index]  # answers are any JSON
     assert events(lab)[-3:] == ["server.suspended", "invoice.created", "invoice.overdue"]
     unpaid = lab.api("GET", "/invoices?status=not_paid").json()["data"][0]
     assert (unpaid["type"], unpaid["items"][0]["server_id"]) == ("vds_renewal", server)
@@ -274,7 +274,7 @@ def test_suspended_resumed_and_terminated_for_non_payment(lab: Lab) -> None:
 def test_pending_cancellation_ends_with_the_period(lab: Lab) -> None:
     server = lab.server()
     lab.control("PATCH", f"/servers/{server}", {"status": "pending_cancel"})
-    assert read(lab, server)["flags"]["pending_cancel"] is True  # type: ignore[index]
+    assert read(lab, server)["flags"]["pending_cancel"] is True  # type: ignore[index]  # answers are any JSON
     lab.advance(MONTH)
     assert lab.core.world.servers[server].status == "cancelled"
 

@@ -206,24 +206,37 @@ class ServerOrder:
             if order.is_failed:
                 return None
             if order.is_active and order.server_id is not None:
-                server = self._alive(order.server_id)
+                server = self._alive(order.server_id, order.server_name)
                 return Ordered(server, order, charged=order.amount, invoice_id=order.invoice_id) if server else None
             self.context.claims.add(self.context.identity, f"{ORDER_PREFIX}{order.invoice_id}")
             return Ordered(None, order, charged=order.amount, invoice_id=order.invoice_id)
-        server = self._alive(answer.server.id)
+        server = self._alive(answer.server.id, answer.server.name)
         if server is None:
             return None
         shown = answer.root_password if answer.root_password else None
         return Ordered(server, None, shown, answer.charged, answer.invoice_id)
 
-    def _alive(self, server_id: int) -> m.Server | None:
+    def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
+        """The server an answer names, if it lives and is still what was ordered. Raises Foreign for one that was renamed since."""
         if str(server_id) in self.context.owned | self.context.claims.of_others(self.context.identity):
             return None
         try:
             server = self.context.client.servers.get(server_id)
         except NotFound:
             return None
-        return None if server.is_gone else server
+        if server.is_gone:
+            return None
+        if ordered_as and server.name != ordered_as:
+            if self.context.name_is_identity:
+                return None  # under its new name it is another declaration's
+            # A replay cannot tell whether it was lost and renamed by hand, or belongs to a declaration that was renamed with it.
+            raise Foreign(
+                f"this declaration's order was answered with server {server.id} already, which is named {server.name!r} by now; "
+                f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, or order_attempt to {self.attempt + 1} "
+                "to order another",
+                id=str(server.id),
+            )
+        return server
 
     def _proven(self) -> Ordered | None:
         """The server an interrupted run of this declaration ordered, shown by its key; None without proof."""

@@ -218,14 +218,21 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
             return Outcome("created", None, noun.predict(inputs, None), None)
         state = create(context, noun, inputs)
         return Outcome("created", None, state.shown(), state)
+    settled = Diff()
     if noun.is_provisional(current):
+        settled = _set_by_settling(noun, current, inputs)
         if dry_run:
-            return Outcome("unchanged", current.shown(), noun.predict(inputs, current), current)
+            action: Action = "updated" if settled else "unchanged"
+            return Outcome(action, current.shown(), noun.predict(inputs, current), current, settled)
+        before = current.shown()
         current = noun.settle(context, current, inputs)
-    before = current.shown()
+    else:
+        before = current.shown()
     found = diff(noun, current.values(), inputs.given())
     if not found:
-        return Outcome("unchanged", before, before, current, found)
+        if settled:
+            return Outcome("updated", before, current.shown(), current, settled)
+        return Outcome("unchanged", current.shown(), current.shown(), current, found)
     if id is not None and found.fields & set(noun.natural_key):
         _refuse_namesake(context, noun, inputs, current)
     if found.replaces:
@@ -251,6 +258,13 @@ def ensure_absent(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: st
     if not dry_run:
         noun.delete(context, current)
     return Outcome("deleted", current.shown(), None, None)
+
+
+def _set_by_settling(noun: Noun[Any, Any], current: State, inputs: Any) -> Diff:
+    """What ``settle`` will set on an object that is still coming: the inputs that can change in place and are not so yet."""
+    traits = {name: noun.Inputs.trait(name) for name in inputs.given()}
+    wishes = {name: value for name, value in inputs.given().items() if not (traits[name].replaces or traits[name].when_creating)}
+    return diff(noun, current.values(), wishes)
 
 
 def _lookup(context: Context, noun: Noun[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True) -> Any:

@@ -242,15 +242,20 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     def find(self, context: Context, inputs: ServerInputs) -> ServerState | None:
         """The living server of that name; one still being ordered counts too."""
-        living = [server for server in context.client.servers.list() if server.name == inputs.name and not server.is_gone]
-        if len(living) > 1:
-            raise Ambiguous(f"server name {inputs.name!r}", [str(server.id) for server in living])
-        if living:
-            return _from_api(living[0])
+        if found := self._named(context, inputs.name):
+            return found
         for order in context.client.orders.list():
             if order.server_name == inputs.name and not order.is_failed:
                 return _provisional(order)
-        return None
+        # An order that was carried out between the two looks is in neither; after it left the orders, it is among the servers.
+        return self._named(context, inputs.name)
+
+    @staticmethod
+    def _named(context: Context, name: str) -> ServerState | None:
+        living = [server for server in context.client.servers.list() if server.name == name and not server.is_gone]
+        if len(living) > 1:
+            raise Ambiguous(f"server name {name!r}", [str(server.id) for server in living])
+        return _from_api(living[0]) if living else None
 
     def read(self, context: Context, id: str, last: ServerState | None = None) -> ServerState | None:
         if id.startswith(ORDER_PREFIX):

@@ -1,7 +1,10 @@
 """A server is bought once, whatever is killed, cut or repeated: the order's whole story against the emulator."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
+import httpx
 import pytest
 
 from pulumi_hosting.api.errors import InsufficientFunds, NoCapacity
@@ -161,6 +164,17 @@ def test_a_foreign_namesake_stops_it_and_the_message_says_how_to_go_on(house: Ho
     assert house.charges == 1
 
 
+def test_a_replayed_order_whose_server_was_renamed_since_is_neither_taken_nor_doubled(house: House) -> None:
+    first = house.order()
+    house.control("PATCH", f"/servers/{first.id}", {"name": "web-2"})
+    with pytest.raises(Foreign, match=f"server {first.id} already.*'web-2'.*adopt_id to {first.id}.*order_attempt to 1") as stopped:
+        house.order()
+    assert stopped.value.id == first.id
+    assert house.charges == 1
+    assert house.order({**GOOD, "order_attempt": 1}).id != first.id
+    assert house.charges == 2
+
+
 def test_ordering_one_more_of_a_name_has_to_be_said(house: House) -> None:
     house.order(identity="somebody else", name_is_identity=True)
     house.order({**GOOD, "order_attempt": 1})
@@ -260,6 +274,68 @@ def test_a_stateless_frontend_killed_anywhere_buys_once(house: House, at: int, a
     ensure(house)
     assert len(house.living) == 1
     assert house.charges == 1
+
+
+def test_a_name_that_a_rename_set_free_gets_a_server_of_its_own(house: House) -> None:
+    """The key of the name is remembered for the server that was renamed; that one is somebody else by now."""
+    first = ensure(house)
+    assert first.after is not None
+    renamed = ensure(house, {**GOOD, "name": "web-2"}, id=first.after["id"])
+    assert renamed.action == "updated"
+    second = ensure(house)
+    assert second.action == "created"
+    assert sorted((server["name"], str(server["id"])) for server in house.living) == [
+        ("web-1", second.after["id"] if second.after else ""),
+        ("web-2", first.after["id"]),
+    ]
+    assert house.charges == 2
+
+
+def test_what_is_set_once_a_slow_order_is_there_is_reported_as_a_change(house: House) -> None:
+    house.arm({"panel_timeout": "active"})
+    with pytest.raises(NotReady):
+        house.order(wait_timeout=0.0)
+    wish = {**GOOD, "notes": "late"}
+    foreseen = ensure(house, wish, dry_run=True)
+    assert (foreseen.action, foreseen.diff.fields) == ("updated", {"notes"})
+    done = ensure(house, wish)
+    assert (done.action, done.diff.fields) == ("updated", {"notes"})
+    assert house.living[0]["notes"].startswith("late")
+    assert ensure(house, wish).action == "unchanged"
+
+
+def test_only_waiting_for_a_slow_order_is_no_change(house: House) -> None:
+    house.arm({"panel_timeout": "active"})
+    with pytest.raises(NotReady):
+        house.order(wait_timeout=0.0)
+    assert ensure(house, dry_run=True).action == "unchanged"
+    assert ensure(house).action == "unchanged"
+    assert len(house.living) == 1
+
+
+@dataclass
+class Overtaking(Dying):
+    """``meanwhile`` happens right after the servers were looked at for the first time."""
+
+    meanwhile: Callable[[], Any] = lambda: None
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        if self.sent == ["GET /v1/servers"]:
+            response.read()
+            self.meanwhile()
+        return response
+
+
+def test_an_order_carried_out_between_two_looks_is_found(house: House) -> None:
+    house.arm({"panel_timeout": "active"})
+    with pytest.raises(NotReady):
+        house.order(wait_timeout=0.0)
+    transport = Overtaking(meanwhile=lambda: house.control("POST", "/clock", {"advance": 31}))
+    checked = engine.check(SERVER, GOOD)
+    context = house.context(name_is_identity=True, transport=transport)
+    assert engine.ensure_absent(context, SERVER, checked.inputs).action == "deleted"
+    assert house.living == []
 
 
 def test_several_servers_of_the_name_are_never_guessed_between(house: House) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from pulumi_hosting.offline import OfflineError, Stack
 from pulumi_hosting.offline.events import Event
+from tests.offline.test_secrets import PULUMI_SALT
 
 HERE = Path(__file__).parent
 DYNAMIC_TYPE = "pulumi-python:dynamic/toy:Thing"
@@ -46,7 +47,7 @@ class Toys:
         plugin.chmod(0o755)
         self.environ = {
             **{key: value for key, value in os.environ.items() if not key.startswith(("PULUMI_", "COV"))},
-            "PULUMI_CONFIG_PASSPHRASE": "toys",
+            "PULUMI_CONFIG_PASSPHRASE": "x",
             "PULUMI_PYTHON_CMD": str(python),
             "TOY_SERVICE": str(self.service),
             "PATH": f"{plugins}{os.pathsep}{os.environ['PATH']}",
@@ -54,6 +55,8 @@ class Toys:
         }
         self.program: dict[str, Any] = {"form": form, "resources": [], "outputs": {}, "order": []}
         self._write("world.json", {"things": {}, "counts": {}})
+        # One salt for all: a key takes a third of a second to derive, and is kept for the next scenario.
+        (self.project / "Pulumi.dev.yaml").write_text(f"encryptionsalt: {PULUMI_SALT}\n")
         self.stack().init()
 
     def stack(self, *listeners: Callable[[Event], None]) -> Stack:

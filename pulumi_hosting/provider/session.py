@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources.base import Context
 from pulumi_hosting.resources.claims import Claims
 
@@ -17,12 +18,13 @@ class Session:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._client: Client | None = None
-        self._settings: tuple[str | None, str | None] = (None, None)
+        self._settings: tuple[Secret | None, str | None] = (None, None)
         self.claims = Claims()
 
     def configure(self, config: Mapping[str, str | None], environ: Mapping[str, str] = os.environ) -> None:
         """Take ``apiKey`` and ``baseUrl``; nothing is sent and nothing is checked before the first call."""
-        settings = (environ.get(API_KEY) or config.get("apiKey"), environ.get(BASE_URL) or config.get("baseUrl"))
+        key = environ.get(API_KEY) or config.get("apiKey")
+        settings = (Secret(key) if key else None, environ.get(BASE_URL) or config.get("baseUrl"))
         with self._lock:
             if settings != self._settings:
                 self._settings, self._client = settings, None

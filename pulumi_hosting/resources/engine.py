@@ -8,6 +8,7 @@ methods of the noun is pure.
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from dataclasses import field as attribute
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -25,7 +26,7 @@ class Checked:
     """``inputs`` when everything is known and right; ``values``: the known fields in normal form; ``failures``: field → reason."""
 
     inputs: Any
-    values: Mapping[str, Any]
+    values: Mapping[str, Any] = attribute(repr=False)  # in plain, passwords too
     failures: Mapping[str, str]
 
 

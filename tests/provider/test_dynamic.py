@@ -115,3 +115,10 @@ def test_the_environment_comes_before_the_configuration(emulator: Any) -> None:
     session.configure({"apiKey": "vk_live_ofTheStackConfiguration", "baseUrl": emulator.base_url}, {"HOSTING_API_KEY": emulator.live_key})
     assert session.client.me().livemode is True
     session.client.close()
+
+
+def test_the_session_does_not_show_its_key() -> None:
+    key = "vk_live_" + "q7" * 20
+    session = Session()
+    session.configure({"apiKey": key, "baseUrl": "https://api.example.org/v1"}, {})
+    assert key not in f"{session!r} {vars(session)!r} {session.client!r} {vars(session.client)!r}"

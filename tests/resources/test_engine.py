@@ -57,6 +57,15 @@ def test_a_required_field_that_is_absent_is_named() -> None:
     assert failures({"name": "web-1"}) == {"tariff_id": "is required", "os": "is required"}
 
 
+def test_what_was_checked_does_not_show_its_secrets() -> None:
+    given = {"tariff_id": 1, "os": "debian-12", "name": "web", "password": CANARY}
+    good = engine.check(SERVER, given)
+    assert good.values["password"] == CANARY
+    bad = engine.check(SERVER, {**given, "name": "no good name"})
+    assert bad.failures
+    assert CANARY not in f"{good!r} {bad!r}"
+
+
 def test_a_refused_secret_is_not_repeated() -> None:
     found = failures({**GOOD, "password": CANARY + " "})
     assert list(found) == ["password"]

@@ -28,7 +28,7 @@ from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, Ambiguous, Context, IdText, NotReady, NounError, Trait, WholeNumber
 from pulumi_hosting.resources.keys import mark
-from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, split_mark, with_mark
+from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, account, split_mark, with_mark
 
 
 def _sorted_ids(ids: list[str]) -> list[str]:
@@ -280,6 +280,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     def create(self, context: Context, inputs: ServerInputs) -> ServerState:
         if inputs.adopt_id is not None:
             return self._kept(self._adopt(context, inputs, inputs.adopt_id), inputs)
+        self._must_be_able_to_finish(context, inputs)
         ordered = ServerOrder(context, inputs.order_body(), attempt=inputs.order_attempt or 0).place()
         state = _from_api(ordered.server) if ordered.server else _provisional(_expect_order(ordered))
         context.claims.add(context.identity, state.id)
@@ -290,6 +291,16 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             "name": inputs.name,
         }
         return self._kept(state.model_copy(update=extra), inputs)
+
+    @staticmethod
+    def _must_be_able_to_finish(context: Context, inputs: ServerInputs) -> None:
+        """Stop before the money moves where the key may order but not set what an order cannot carry."""
+        late = [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
+        if late and "servers:manage" not in account(context.client).scopes:
+            raise NounError(
+                f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server is there; nothing was "
+                "ordered. Next: give the key that scope, or leave them out"
+            )
 
     @staticmethod
     def _kept(state: ServerState, inputs: ServerInputs) -> ServerState:

@@ -102,6 +102,16 @@ def test_a_stored_refusal_does_not_stick(house: House) -> None:
     assert house.charges == 1
 
 
+def test_a_key_that_could_not_finish_orders_nothing(house: House) -> None:
+    key = house.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "servers:order"]})["key"]
+    with pytest.raises(NounError, match=r"servers:manage, which notes and auto_renew need.*nothing was ordered"):
+        house.order({**GOOD, "notes": "mine", "auto_renew": False}, key=key)
+    assert house.charges == 0
+    house.order(key=key)
+    assert house.charges == 1
+    assert any("mark could not be written" in line for line in house.told)
+
+
 def test_a_stored_lack_of_capacity_does_not_stick(house: House) -> None:
     house.control("PATCH", "/tariffs/1", {"in_stock": False})
     with pytest.raises(NoCapacity):
@@ -297,9 +307,11 @@ def test_what_is_set_once_a_slow_order_is_there_is_reported_as_a_change(house: H
         house.order(wait_timeout=0.0)
     wish = {**GOOD, "notes": "late"}
     foreseen = ensure(house, wish, dry_run=True)
-    assert (foreseen.action, foreseen.diff.fields) == ("updated", {"notes"})
+    assert foreseen.action == "updated"
+    assert foreseen.diff.fields == {"notes"}
     done = ensure(house, wish)
-    assert (done.action, done.diff.fields) == ("updated", {"notes"})
+    assert done.action == "updated"
+    assert done.diff.fields == {"notes"}
     assert house.living[0]["notes"].startswith("late")
     assert ensure(house, wish).action == "unchanged"
 

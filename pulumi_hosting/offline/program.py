@@ -39,7 +39,8 @@ def user_traceback(error: BaseException, program: str) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     folder = program if os.path.isdir(program) else os.path.dirname(program)
     for index, frame in enumerate(frames):
-        if os.path.abspath(frame.filename).startswith(folder + os.sep):
+        # "<frozen runpy>" and its like are no files, least of all in the current folder.
+        if not frame.filename.startswith("<") and os.path.abspath(frame.filename).startswith(folder + os.sep):
             return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=index - len(frames)))
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 

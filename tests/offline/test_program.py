@@ -1,0 +1,106 @@
+"""The program runner, in this process, against services that only take notes."""
+
+import asyncio
+import contextvars
+import os
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.offline import program
+from pulumi_hosting.offline.engine import Registered
+from pulumi_hosting.offline.goals import Goal
+from pulumi_hosting.offline.monitor import Engine, Monitor, Server, StackInfo, add_engine, add_monitor
+from pulumi_hosting.offline.state import State, make_urn
+from pulumi_hosting.offline.values import Properties
+
+
+class Notes:
+    """Stands where the deployment stands: whatever is registered is there at once."""
+
+    def __init__(self) -> None:
+        self.goals: list[Goal] = []
+        self.outputs: Properties = {}
+        self.logged: list[tuple[str, str]] = []
+
+    def register(self, goal: Goal) -> Registered:
+        self.goals.append(goal)
+        return Registered(State(make_urn("dev", "toys", "", goal.type, goal.name), goal.type, outputs=goal.properties))
+
+    def register_outputs(self, urn: str, outputs: Properties) -> None:
+        self.outputs = outputs
+
+
+Run = Callable[[str], tuple[int, Notes]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setenv("PULUMI_CONFIG", '{"toys:size": "large"}')
+    notes = Notes()
+    info = StackInfo("toys", "dev", "organization", {"toys:size": "large"}, False, 2)
+    deployment: Any = notes
+    monitor = Monitor(deployment, info)
+    monitor.release()
+    server = Server([add_monitor(monitor), add_engine(Engine(lambda *said: notes.logged.append(said[:2])))], threads=8)
+
+    def start(source: str) -> tuple[int, Notes]:
+        if source:
+            (tmp_path / "__main__.py").write_text(source)
+        given = {"project": "toys", "stack": "dev", "organization": "organization", "root": tmp_path, "pwd": tmp_path, "parallel": 2}
+        given |= {"monitor": server.address, "engine": server.address}
+        options = program.parse_arguments([*(part for key, value in given.items() for part in (f"--{key}", str(value))), str(tmp_path)])
+        # Pulumi's settings live in the context: what this program is told, nobody else hears.
+        return contextvars.copy_context().run(program.run, options), notes
+
+    yield start
+    asyncio.set_event_loop(None)
+    server.stop()
+
+
+def test_a_program_registers_its_stack_and_outputs(run: Run) -> None:
+    status, notes = run("import pulumi\npulumi.export('size', pulumi.Config().require('size'))")
+    assert status == 0
+    assert [(goal.type, goal.name) for goal in notes.goals] == [("pulumi:pulumi:Stack", "toys-dev")]
+    assert notes.outputs == {"size": "large"}
+
+
+def test_a_program_may_say_why_it_fails(run: Run) -> None:
+    status, notes = run("import pulumi\nraise pulumi.RunError('choose a region')")
+    assert status == program.SHOWN
+    assert ("error", "choose a region") in notes.logged
+
+
+def test_an_exception_is_shown_from_where_the_program_begins(run: Run, tmp_path: Path) -> None:
+    status, notes = run("def plan():\n    raise LookupError('no such plan')\nplan()")
+    assert status == program.SHOWN
+    ((_, message),) = [said for said in notes.logged if said[0] == "error"]
+    lines = message.splitlines()
+    assert lines[:2] == ["Program failed with an unhandled exception:", "Traceback (most recent call last):"]
+    assert lines[2] == f'  File "{tmp_path}{os.sep}__main__.py", line 3, in <module>'
+    assert lines[-1] == "LookupError: no such plan"
+
+
+def test_an_exception_outside_the_program_is_shown_whole(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="invalid literal") as raised:
+        int("x")
+    assert "test_program.py" in program.user_traceback(raised.value, str(tmp_path))
+
+
+def test_a_missing_program(run: Run, tmp_path: Path) -> None:
+    status, notes = run("")
+    assert status == program.SHOWN
+    assert ("error", f"unable to find main python program `__main__.py` in `{tmp_path}`") in notes.logged
+
+
+def test_a_program_without_its_engine_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    program.end_with(-1)
+    assert ended == [1]

@@ -209,6 +209,14 @@ def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
     )
 
 
+def _as_written(context: Context, state: ServerState, last: ServerState | None) -> ServerState:
+    """With what was last written to a simulated server: it need not show in the answers, and nobody else can write to it."""
+    if last is None or not last.status or not context.client.is_test_key or int(state.id) < m.SANDBOX_SERVER_IDS:
+        return state
+    written = {name: getattr(last, name) for name in ("name", "notes", "auto_renew")}
+    return state.model_copy(update={name: value for name, value in written.items() if value is not None})
+
+
 def _provisional(order: m.Order, last: ServerState | None = None) -> ServerState:
     known = last.model_dump() | {name: getattr(last, name) for name in _KEPT} if last else {}
     return ServerState(
@@ -266,7 +274,9 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 return _provisional(order, last)
             id = str(order.server_id)
         server = _living(context, id)
-        return _from_api(server, last) if server else None
+        if server is None:
+            return None
+        return _as_written(context, _from_api(server, last), last)
 
     def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
         """By ``status`` and ``ip`` (the service looks) and by ``name`` (we do)."""
@@ -396,7 +406,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 server = _living(context, state.id)
                 own = split_mark(server.notes)[1] if server else None
             body["notes"] = with_mark(body["notes"] or "", own) if own else body["notes"]
-        after = _from_api(context.client.servers.update(int(state.id), **body), state)
+        after = _as_written(context, _from_api(context.client.servers.update(int(state.id), **body), state), state)
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in wishes.items() if value is not None})
 

@@ -1,0 +1,71 @@
+"""With a test key: what is simulated is made once, is no drift while it cannot be read, and is gone when its day is over."""
+
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.errors import TransportError
+from pulumi_hosting.resources import engine
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.ssh_key import SSH_KEY
+from tests.resources.conftest import GOOD, House
+
+DAY = 24 * 3600
+WISH: dict[str, Any] = {**GOOD, "notes": "mine", "auto_renew": False}
+KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
+
+
+@pytest.mark.parametrize("echo", ["none", "server"])
+def test_what_was_written_to_a_simulated_server_is_no_drift(house: House, echo: str) -> None:
+    house.read_as(sandbox_echo=echo)
+    made = house.order(WISH, key=house.emulator.test_key)
+    context = house.context(key=house.emulator.test_key)
+    seen = engine.read(context, SERVER, made)
+    assert not engine.diff(SERVER, seen.values(), WISH)
+    changed = {**WISH, "name": "web-2", "notes": "other"}
+    after = SERVER.update(context, seen, engine.check(SERVER, changed).inputs, frozenset({"name", "notes"}))
+    assert not engine.diff(SERVER, engine.read(context, SERVER, after).values(), changed)
+    assert house.charges == 0
+
+
+def test_a_simulated_server_whose_state_was_lost_is_found_again(house: House) -> None:
+    first = house.order(WISH, key=house.emulator.test_key)
+    assert house.order(WISH, key=house.emulator.test_key).id == first.id
+
+
+def test_a_simulated_server_is_gone_after_its_day_though_its_key_is_remembered(house: House) -> None:
+    first = house.order(key=house.emulator.test_key)
+    house.control("POST", "/clock", {"advance": DAY + 1})
+    assert engine.read(house.context(key=house.emulator.test_key), SERVER, first) is None
+    assert house.order(key=house.emulator.test_key).id != first.id
+
+
+def test_a_real_server_read_with_a_test_key_shows_its_drift(house: House) -> None:
+    made = house.order(WISH)
+    house.control("PATCH", f"/servers/{made.id}", {"notes": "by hand"})
+    seen = engine.read(house.context(key=house.emulator.test_key), SERVER, made)
+    assert engine.diff(SERVER, seen.values(), WISH).fields == {"notes"}
+
+
+def test_a_simulated_key_cannot_be_read_and_is_not_gone(house: House) -> None:
+    context = house.context(key=house.emulator.test_key)
+    made = engine.create(context, SSH_KEY, engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs)
+    assert list(SSH_KEY.all(context)) == []
+    assert engine.read(context, SSH_KEY, made) == made
+    SSH_KEY.delete(context, made)
+    assert engine.read(house.context(), SSH_KEY, made) is None
+
+
+@pytest.mark.parametrize("reading", ["conflict", "second"])
+@pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 5}])
+def test_a_key_whose_answer_was_lost_is_not_doubled(house: House, reading: str, action: dict[str, Any]) -> None:
+    house.read_as(duplicate_ssh_key=reading)
+    inputs = engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs
+    house.arm(action, path="^/ssh-keys$")
+    try:
+        made = engine.create(house.context(), SSH_KEY, inputs)
+    except TransportError:
+        made = None  # never processed: said, and nothing was added
+    again = engine.create(house.context(), SSH_KEY, inputs)
+    assert made is None or made.id == again.id
+    assert len(house.control("GET", "/objects")["ssh_keys"]) == 1

@@ -319,6 +319,60 @@ def test_an_import_that_differs_is_updated(playground: Playground) -> None:
     assert toys.world()["z#7"]["note"] == "mine"
 
 
+def test_a_resource_only_looked_at_becomes_managed_and_the_other_way_round(playground: Playground) -> None:
+    get = 'Thing("g", {{"name": "a"}}, pulumi.ResourceOptions(id="{}"))'
+    toys = playground(get.format("a#1"), form="native")
+    things = {f"a#{number}": {"name": "a", "status": "running", "secretOut": "q"} for number in (1, 2)}
+    (toys.service / "world.json").write_text(json.dumps({"things": things, "counts": {"a": 2}}))
+    assert up(toys).changes == {"create": 1}
+    write(toys, 'Thing("g", {"name": "a"})')
+    result = up(toys)
+    assert (result.exit_code, result.changes) == (0, {"replace": 1, "same": 1})
+    assert set(toys.world()) == {"a#1", "a#2", "a#3"}  # what was only looked at is not deleted
+    write(toys, get.format("a#2"))
+    result = up(toys)
+    assert (result.exit_code, result.changes) == (0, {"replace": 1, "same": 1})
+    assert set(toys.world()) == {"a#1", "a#2"}  # what was managed is
+    (state,) = [item for item in toys.state()["resources"] if item["name"] == "g"]
+    assert (state["id"], state["external"]) == ("a#2", True)
+
+
+def test_what_is_not_ready_is_looked_at_and_imported_all_the_same(playground: Playground) -> None:
+    toys = playground('Thing("g", {"name": "a"}, pulumi.ResourceOptions(id="a#1"))', form="native")
+    thing = {"name": "a", "size": "s", "status": "starting", "secretOut": "q"}
+    (toys.service / "world.json").write_text(json.dumps({"things": {"a#1": thing}, "counts": {"a": 1}}))
+    (toys.service / "faults.json").write_text('{"read:a#1": "partial"}')
+    result = up(toys)
+    assert result.exit_code == 1
+    assert result.errors[0] == "1 error occurred:\n\t* still provisioning"
+    (state,) = [item for item in toys.state()["resources"] if item["name"] == "g"]
+    assert state["initErrors"] == ["still provisioning"]
+    write(toys, 'Thing("z", {"name": "a", "size": "s"}, pulumi.ResourceOptions(import_="a#1"))')
+    assert up(toys).exit_code == 0
+    # Once imported by its id, it may not be replaced as long as the program says so.
+    (toys.service / "faults.json").write_text("{}")
+    write(toys, 'Thing("z", {"name": "a", "size": "L"}, pulumi.ResourceOptions(import_="a#1"))')
+    assert toys.stack().preview().exit_code == 0
+    result = up(toys)
+    assert result.exit_code == 1
+    assert "may not be replaced" in result.errors[0]
+    assert list(toys.world()) == ["a#1"]
+
+
+def test_who_is_deleted_with_a_replaced_resource_is_replaced_too(playground: Playground) -> None:
+    source = """
+a = Thing("a", {{"name": "a", "size": "{}", "note": "dbr"}})
+Thing("b", {{"name": "b"}}, pulumi.ResourceOptions(deleted_with=a, depends_on=[a]))
+"""
+    toys = playground(source.format("s"))
+    up(toys)
+    write(toys, source.format("L"))
+    (toys.service / "calls.jsonl").unlink()
+    result = up(toys)
+    assert (result.exit_code, result.changes) == (0, {"replace": 2, "same": 1})
+    assert [call["id"] for call in toys.calls() if call["method"] == "Delete"] == ["a#1"]
+
+
 def test_functions_of_a_plugin(playground: Playground) -> None:
     toys = playground('pulumi.export("price", pulumi.runtime.invoke("toy:index:getPrice", {"size": "s"}).value["price"])', form="native")
     assert up(toys).outputs == {"price": "4.90"}

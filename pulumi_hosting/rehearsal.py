@@ -45,7 +45,10 @@ DRIFTS: Mapping[str, Sequence[Drift]] = {
         Drift("os", "/servers/{id}", lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
         Drift("(gone)", "/servers/{id}"),
     ),
-    "SshKey": (Drift("(gone)", "/ssh-keys/{id}"),),
+    "SshKey": (
+        Drift("name", "/ssh-keys/{id}", lambda value: f"{value}-renamed"),
+        Drift("(gone)", "/ssh-keys/{id}"),
+    ),
 }
 
 

@@ -35,7 +35,8 @@ def test_the_demo_program_holds_what_it_promises(engine: Any, dialect: str) -> N
         "destroy",
     ):
         assert any(line.startswith(f"ok     {act}") for line in lines), act
-    assert "drift: SshKey.(gone) of laptop" in done.stdout
+    assert "ok     drift: SshKey.name of laptop" in done.stdout
+    assert "ok     drift: SshKey.(gone) of laptop" in done.stdout
     assert lines[-1] == "rehearsal: everything as expected"
     assert lines[-2].startswith("cost: ")
 

@@ -85,6 +85,12 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
         write=None if given["as_json"] else click.echo,
         listeners=(_print_event,) if given["as_json"] else (),
     )
+    if command != "preview" and not (given["preview_only"] or given["yes"] or given["skip_preview"]):
+        _approve(
+            command,
+            given["non_interactive"],
+            lambda: stack.run(command, preview_only=True, refresh=given["refresh"], targets=given["targets"]),
+        )
     keys = ("preview_only", "refresh", "run_program", "expect_no_changes", "diff", "parallel", "event_log", "targets", "target_dependents")
     # Whoever ends a job from outside means Ctrl-C: finish what is being made, and save it.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -98,6 +104,25 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
     finally:
         signal.signal(signal.SIGTERM, before)
     click.get_current_context().exit(result.exit_code)
+
+
+def _approve(command: Command, non_interactive: bool, look: Callable[[], Result]) -> None:
+    """Nothing is made or deleted unasked: a person sees the preview and says yes; a script has to say it beforehand."""
+    if non_interactive or not _is_person():
+        click.echo(
+            "error: --yes or --skip-preview or --preview-only must be passed in to proceed when running in non-interactive mode", err=True
+        )
+        click.get_current_context().exit(1 if command == "refresh" else 2)
+    seen = look()
+    if seen.exit_code:
+        click.get_current_context().exit(seen.exit_code)
+    if not click.confirm(f"Do you want to perform this {'update' if command == 'up' else command}?"):
+        click.echo(f"confirmation declined, not proceeding with the {'update' if command == 'up' else command}")
+        click.get_current_context().exit(1)
+
+
+def _is_person() -> bool:
+    return sys.stdin.isatty()
 
 
 def _print_event(event: Event) -> None:

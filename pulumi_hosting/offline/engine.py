@@ -192,8 +192,9 @@ class Deployment:
             raise Closed from error
 
     def _stumble(self, error: Exception) -> None:
-        _log.error("unexpected", exc_info=error)
-        self.error(f"the offline engine stumbled over an error of its own ({type(error).__name__}: {error}); run again with -v 9 for more")
+        # Not above debug: without -v nobody listens, and Python would print the traceback itself.
+        _log.debug("unexpected", exc_info=error)
+        self.error(f"the offline engine stumbled over an error of its own ({type(error).__name__}); run again with -v 9 for more")
         self.fail()
 
     def _work(self, work: Work) -> Any:

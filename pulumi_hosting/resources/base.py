@@ -22,6 +22,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
@@ -129,7 +130,10 @@ def _mentions_secret(annotation: Any) -> bool:
 
 
 class Clock:
-    """Time, handed in so that tests need not wait. ``monotonic`` is for deadlines, in seconds."""
+    """Time, handed in so that tests need not wait. ``now`` is aware UTC; ``monotonic`` is for deadlines, in seconds."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
 
     def monotonic(self) -> float:
         return time.monotonic()

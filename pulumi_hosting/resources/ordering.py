@@ -14,7 +14,7 @@ The order of steps, for one declaration (``POST /servers`` is keyed; names are n
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -59,6 +59,7 @@ class Verdict(Enum):
 
     SPENT = "bound to something of the past: the next generation"
     REFUSED = "a refusal that holds: report it"
+    TAKEN = "bound to another request: look once more, then the next generation"
     UNCLEAR = "the service failed: look at the money, then once more"
 
 
@@ -66,12 +67,13 @@ def judge(error: ApiError, contradicted: Callable[[ApiError], bool]) -> Verdict:
     """Decide about a refused order. ``contradicted`` tells whether the account's present state shows a refusal to be a stored, old one.
 
     >>> judge(IdempotencyConflict(status=409, code="idempotency_conflict", message=""), lambda e: False)
-    <Verdict.SPENT: 'bound to something of the past: the next generation'>
+    <Verdict.TAKEN: 'bound to another request: look once more, then the next generation'>
     """
     if isinstance(error, IdempotencyConflict):
-        # Quiesce and look have found no living server of ours, so what the key is bound to is dead, refused or was only probed.
-        return Verdict.SPENT
-    if isinstance(error, IdempotencyInProgress):
+        # Quiesce and look have found no living server of ours: what the key is bound to is dead, was refused, was only probed, or is an
+        # order with another password that a killed run sent a moment ago and that nobody can see yet.
+        return Verdict.TAKEN
+    if isinstance(error, IdempotencyInProgress) or error.code == "api_disabled":
         return Verdict.REFUSED
     if error.status >= 500:
         return Verdict.UNCLEAR
@@ -101,7 +103,7 @@ class ServerOrder:
 
     def __post_init__(self) -> None:
         me = account(self.context.client)
-        self.started = datetime.now(UTC)
+        self.started = self.context.clock.now()
         self.keys = KeyRing(
             account_id=me.account_id,
             livemode=me.livemode,
@@ -169,7 +171,7 @@ class ServerOrder:
         ]
 
     def _order(self) -> Ordered:
-        looked_again = False
+        looked_again = waited = False
         for generation in range(GENERATIONS):
             try:
                 answer = self._send(generation)
@@ -177,12 +179,19 @@ class ServerOrder:
                 verdict = judge(error, self._contradicted)
                 if verdict is Verdict.REFUSED:
                     raise
+                if verdict is Verdict.TAKEN and not waited:
+                    waited = True
+                    self.context.clock.sleep(self.context.poll_interval)
+                    if found := self._found():
+                        return found
                 if verdict is Verdict.UNCLEAR:
-                    if looked_again or not self._money_unmoved():
+                    if not self._money_unmoved():
                         raise NounError(
                             f"{error} — whether the order was carried out is not known; nothing was repeated. Next: run again, "
                             f"and compare invoices and servers before ordering by hand (key {self.keys.key(generation)})"
                         ) from None
+                    if looked_again:
+                        raise NounError(f"{error} — no money moved and no server was made. Next: run again later") from None
                     looked_again = True
                     if found := self._found():
                         return found

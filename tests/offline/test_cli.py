@@ -192,3 +192,22 @@ def test_it_runs_as_a_module(command: Command) -> None:
     done = subprocess.run(call, cwd=command.toys.project, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(BANNER)
+
+
+@pytest.mark.parametrize(("operation", "exit_code"), [("up", 2), ("destroy", 2), ("refresh", 1)])
+def test_nothing_is_made_or_deleted_unasked(command: Command, operation: str, exit_code: int) -> None:
+    for flags in ((), ("--non-interactive",)):
+        refused = command(operation, *flags)
+        assert refused.exit_code == exit_code
+        assert "--yes or --skip-preview or --preview-only must be passed in" in refused.output
+    assert command("stack", "output", "--json").output.strip() == "{}"
+
+
+@pytest.mark.parametrize(("answer", "made"), [("y", True), ("n", False)])
+def test_a_person_sees_the_preview_and_is_asked(command: Command, monkeypatch: pytest.MonkeyPatch, answer: str, made: bool) -> None:
+    monkeypatch.setattr("pulumi_hosting.offline.cli._is_person", lambda: True)
+    asked = command("up", input=f"{answer}\n")
+    assert "+ 2 to create" in lines(asked)
+    assert "Do you want to perform this update?" in asked.output
+    assert asked.exit_code == (0 if made else 1)
+    assert (command("stack", "output", "--json").output.strip() != "{}") is made

@@ -34,7 +34,7 @@ ENGINE_TRACE = re.compile(r"\"msg\":\"(?:Unm|M)arshaling property for RPC\[|\b(?
 def hits(secret: str, folder: Path, *runs: Run, but_the_engine: bool = False) -> list[str]:
     lines = [line for run in runs for line in run.output.splitlines() if not (but_the_engine and ENGINE_TRACE.search(line))]
     found = [line[:200] for line in lines if any(spelling in line.encode() for spelling in spellings(secret))]
-    files = [path for path in folder.rglob("*") if path.is_file() and "program" not in path.parts]
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "__main__.py"]
     return found + [str(path) for path in files if any(spelling in path.read_bytes() for spelling in spellings(secret))]
 
 

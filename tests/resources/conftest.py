@@ -52,13 +52,13 @@ class EmulatorClock(Clock):
     """Sleeping moves the emulator's time, so that nothing is waited for."""
 
     control: Control
-    now: float = 0.0
+    elapsed: float = 0.0
 
     def monotonic(self) -> float:
-        return self.now
+        return self.elapsed
 
     def sleep(self, seconds: float) -> None:
-        self.now += seconds
+        self.elapsed += seconds
         self.control("POST", "/clock", {"advance": seconds})
 
 

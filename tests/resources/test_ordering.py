@@ -130,10 +130,21 @@ def test_a_failed_and_refunded_order_is_placed_again_once(house: House) -> None:
 
 def test_a_service_that_goes_on_failing_is_reported_not_fed(house: House) -> None:
     house.arm({"refunded": 502, "code": "upstream_error"}, times=20)
-    with pytest.raises(NounError, match="not known"):
+    with pytest.raises(NounError, match="no money moved"):
         house.order()
     assert house.living == []
     assert house.charges == 0
+
+
+def test_money_that_no_server_explains_stops_it(house: House) -> None:
+    """The service says it failed, and a paid order has no server: nobody but a person can tell whether it is this one."""
+    house.arm({"panel_timeout": "active"})
+    with pytest.raises(NotReady):
+        house.order({**GOOD, "name": "other"}, identity="other", wait_timeout=0.0)
+    house.arm({"status": 502, "code": "upstream_error"}, times=20)
+    with pytest.raises(NounError, match="not known"):
+        house.order()
+    assert house.living == []
 
 
 def test_a_slow_order_is_waited_for(house: House) -> None:

@@ -125,6 +125,13 @@ def domain_expiring(world: World, task: Task) -> None:
         events.of_domain(world, "domain.expiring", domain, task.due)
 
 
+def extend_domain(world: World, task: Task) -> None:
+    """The sync after a renewal that the registrar had only accepted."""
+    domain = world.domains.get(task.object_id)
+    if domain is not None and domain.status != "cancelled":
+        registrar.extend(world, domain, int(task.note), task.due)
+
+
 def domain_renewed(world: World, task: Task) -> None:
     """The daily sync after a renewal makes the new date known."""
     domain = world.domains.get(task.object_id)
@@ -167,6 +174,7 @@ WHAT: dict[str, Callable[[World, Task], None]] = {
         terminate_server,
         invoice_overdue,
         sync_domain,
+        extend_domain,
         domain_expiring,
         domain_renewed,
         domain_due,

@@ -289,6 +289,8 @@ def edit_server(core: Core, ids: Ids, body: Body) -> Any:
         raise Wrong(f"status must be one of {', '.join(SERVER_STATUSES)}")
     if power is not None and power not in ("running", "stopped", "unknown"):
         raise Wrong("power must be running, stopped or unknown")
+    if body.get("notes", "") is None:
+        body = {**body, "notes": ""}  # null clears, as in the API
     _assign(server, body, {"notes": str, "auto_renew": bool, "blocked": bool, "expired": bool, "os": str})
     if "name" in body:
         server.name = server.hostname = _typed(body, "name", str)

@@ -48,6 +48,7 @@ PRIVACY_DEFAULT = Difference(22, "`privacy` when a registration does not say", T
 AUTO_RENEW_AT_REGISTRATION = Difference(23, "`auto_renew` accepted at registration", True, False)
 REGISTERED_DOMAIN = Difference(24, "`domain` of a registration: an object, or the name", "object", "name")
 RENEWED_DOMAIN = Difference(25, "`domain` of a renewal: an object, or the name", "object", "name")
+PENDING_RENEWAL = Difference(25, "a renewal whose new date is not visible yet", (200, "pending_sync"), (202, "pending"))
 TRANSFER_STATUS = Difference(27, "`status` of a transfer", "transfer_pending", "pending_transfer")
 BLOCKED_DOMAIN_STATUS = Difference(28, "`status` of a blocked domain (none: its own)", None, "cancelled")
 INVOICE_TYPES = Difference(

@@ -114,7 +114,10 @@ PLAYS: dict[str, list[Play]] = {
     ],
     "set_domain_nameservers": [lambda s: s.live.domains.set_nameservers(s.domain_id(), nameservers=("ns1.example.net", "ns2.example.net"))],
     "update_domain": [lambda s: s.live.domains.update(s.domain_id(), auto_renew=True, privacy=False)],
-    "renew_domain": [lambda s: s.live.domains.renew(s.domain_id(), years=2)],
+    "renew_domain": [
+        lambda s: s.live.domains.renew(s.domain_id(), years=2),
+        lambda s: (s.fault("POST", "/renew$", registrar="pending"), s.live.domains.renew(s.domain_id(), years=1))[1],
+    ],
     "transfer_domain": [lambda s: s.live.domains.transfer(name="example.net", auth_code="EPP-1234")],
     "list_api_keys": [lambda s: s.live.keys.list()],
     "get_api_key": [lambda s: s.live.keys.get(s.live.me().key.id)],
@@ -141,8 +144,11 @@ TOLERATED = {
     ("delete_server_ip", 204),
     ("revoke_api_key", 204),
     ("delete_webhook", 204),
-    ("renew_domain", 202),
 }
+
+
+# Statuses that only a live deployment gives: the document's answer to the same is another.
+LIVE_ONLY = {("renew_domain", 202)}
 
 
 def expected_type(operation: Operation, status: int) -> Any:
@@ -178,7 +184,8 @@ def status_of(operation: Operation, result: Any) -> int:
 
 
 def expected_statuses(operation: Operation, dialect: str) -> set[int]:
-    declared = {status for status in operation.responses if (operation.id, status) not in TOLERATED}
+    never = TOLERATED if dialect == "live" else TOLERATED | LIVE_ONLY
+    declared = {status for status in operation.responses if (operation.id, status) not in never}
     if operation.live_status is None:
         return declared
     return {operation.live_status} if dialect == "live" else declared - {operation.live_status}

@@ -172,6 +172,20 @@ def test_warnings_and_expiry(lab: Lab) -> None:
     assert lab.api("GET", f"/domains/{domain}").json()["status"] == "active"
 
 
+def test_a_renewal_whose_date_is_not_visible_yet(both: Lab) -> None:
+    domain = both.domain("slow.com", nameservers=["ns1.example.net", "ns2.example.net"])
+    before = both.api("GET", f"/domains/{domain}").json()["expires_at"]
+    both.fault({"registrar": "pending"}, path="/renew$")
+    answer = both.api("POST", f"/domains/{domain}/renew", {"years": 1})
+    live = both.core.world.service.dialect == "live"
+    assert (answer.status_code, answer.json()["status"]) == ((202, "pending") if live else (200, "pending_sync"))
+    assert answer.json()["expires_at"] is None
+    assert answer.json()["charged"] == "13.00"
+    assert both.api("GET", f"/domains/{domain}").json()["expires_at"] == before
+    both.advance(DAY + 1)
+    assert both.api("GET", f"/domains/{domain}").json()["expires_at"] > before
+
+
 def test_auto_renewal(lab: Lab) -> None:
     domain = lab.domain(auto_renew=True)
     lab.advance(340 * DAY)

@@ -161,16 +161,21 @@ def renew_domain(call: Call) -> Answer:
     amount = zone.price_renew * years
     call.purchase("domain_renewal", amount, f"Renewal of {domain.name}", domain_id=domain.id)
     row = call.draft(domain)
-    if call.fake:
+    pending = call.fault.get("registrar") == "pending"
+    if pending:
+        if not call.fake:
+            call.world.later(call.now + registrar.SYNC_SECONDS, "extend_domain", domain.id, str(years))
+    elif call.fake:
         row.expires_at = max(domain.expires_at or call.now, call.now) + years * registrar.YEAR_SECONDS
         row.years += years
     else:
         registrar.extend(call.world, domain, years, call.now)
     how = dialects.RENEWED_DOMAIN(call.dialect)
+    status, word = dialects.PENDING_RENEWAL(call.dialect) if pending else (200, "renewed")
     return Answer(
-        200,
+        status,
         {
-            "status": "renewed",
+            "status": word,
             "domain": row.name if how == "name" else views.domain(row, call.world),
             "domain_id": row.id,
             "years": years,
@@ -178,8 +183,8 @@ def renew_domain(call: Call) -> Answer:
             "charged": text(amount),
             "balance_after": text(call.balance_after(amount)),
             "currency": call.account.currency,
-            "expires_at": stamp(row.expires_at),
-            "message": None,
+            "expires_at": None if pending else stamp(row.expires_at),
+            "message": "The registrar accepted; the new date is not visible yet." if pending else None,
         },
     )
 

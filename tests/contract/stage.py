@@ -90,6 +90,11 @@ class Stage:
     def fault(self, method: str, path: str, **action: Any) -> None:
         self.control("POST", "/faults", {"method": method, "path": path, "action": action})
 
+    def slowly(self, path: str) -> Client:
+        """The live client, once the registrar is slow with what is posted to ``path``."""
+        self.fault("POST", path, registrar="pending")
+        return self.live
+
     def requests(self) -> list[dict[str, Any]]:
         """What arrived under ``/v1``."""
         found = self.control("GET", "/requests")

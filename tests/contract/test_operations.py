@@ -116,7 +116,7 @@ PLAYS: dict[str, list[Play]] = {
     "update_domain": [lambda s: s.live.domains.update(s.domain_id(), auto_renew=True, privacy=False)],
     "renew_domain": [
         lambda s: s.live.domains.renew(s.domain_id(), years=2),
-        lambda s: (s.fault("POST", "/renew$", registrar="pending"), s.live.domains.renew(s.domain_id(), years=1))[1],
+        lambda s: s.slowly("/renew$").domains.renew(s.domain_id(), years=1),
     ],
     "transfer_domain": [lambda s: s.live.domains.transfer(name="example.net", auth_code="EPP-1234")],
     "list_api_keys": [lambda s: s.live.keys.list()],

@@ -5,6 +5,7 @@ it expects, what happened, how many requests it took and what it cost.
 """
 
 import json
+import re
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -158,9 +159,10 @@ class Rehearsal:
 
     @staticmethod
     def _names(run: Run, changed: list[tuple[str, str]]) -> bool:
-        found = {step.name: step for step in run.steps if step.op not in ("same", "refresh")}
+        """Whether the display tells a person which field of which resource differs, or that the resource is gone."""
+        gone = {step.name for step in run.steps if step.op == "delete"}
         return all(
-            name in found and (found[name].op == "delete" if field == "(gone)" else not found[name].diffs or field in found[name].diffs)
+            name in gone if field == "(gone)" else re.search(rf"{re.escape(name)} .*\[diff: [^]]*~{re.escape(field)}\b", run.output)
             for name, field in changed
         )
 

@@ -1,11 +1,10 @@
 """The API key, passwords and a private key: searched for in everything a run prints at its most talkative, and in every file it leaves."""
 
-import shutil
-import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from tests.ansible.conftest import Ansible, Played
 from tests.ansible.test_playbooks import refused, server
@@ -19,13 +18,12 @@ def of_env(variable: str) -> str:
 
 
 @pytest.fixture
-def key_pair(tmp_path: Path) -> tuple[str, str]:
+def key_pair() -> tuple[str, str]:
     """A private and a public half, made for this run."""
-    tool = shutil.which("ssh-keygen")
-    assert tool, "ssh-keygen is needed (package openssh-client)"
-    made = tmp_path / "id"
-    subprocess.run([tool, "-q", "-t", "ed25519", "-N", "", "-C", "test", "-f", str(made)], check=True)
-    return made.read_text(), made.with_suffix(".pub").read_text()
+    private = Ed25519PrivateKey.generate()
+    text = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()).decode()
+    public = private.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+    return text, f"{public} test"
 
 
 def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str]) -> None:

@@ -52,7 +52,12 @@ def __getattr__(name: str) -> Any:
         return version("pulumi-hosting")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
+    try:
+        value = getattr(import_module(_HOMES[name]), name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "pulumi":
+            raise
+        raise ImportError(f"{name} needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'") from None
     globals()[name] = value
     return value
 

@@ -1,8 +1,10 @@
 """``pulumi-hosting``: one small function per command; each loads what it needs when it is called."""
 
 import importlib
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 try:
@@ -10,15 +12,25 @@ try:
 except ImportError:  # pragma: no cover — the base installation is the client alone
     sys.exit("pulumi-hosting: the command line is an extra. Next: pip install 'pulumi-hosting[pulumi,emulator]'")
 
-# Command → where it lives and the extra that brings what it needs.
+# Extra → modules that show whether it is installed.
+_EXTRAS: Mapping[str, Sequence[str]] = {"pulumi": ("pulumi", "cryptography"), "emulator": ("starlette", "uvicorn")}
+
+# Command → where it lives, the extra that brings what it needs, and what the list of commands says of it.
 _ELSEWHERE: Mapping[str, tuple[str, str, str]] = {
-    "emulator": ("pulumi_hosting.emulator.cli", "emulator", "emulator"),
-    "offline": ("pulumi_hosting.offline.cli", "offline", "pulumi"),
+    "emulator": ("pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine."),
+    "offline": ("pulumi_hosting.offline.cli", "pulumi", "Run a Pulumi program without Pulumi's CLI, for trying and testing."),
 }
 
 
+def _demand(*extras: str) -> None:
+    """One clear line where something is not installed."""
+    missing = [extra for extra in extras if any(find_spec(module) is None for module in _EXTRAS[extra])]
+    if missing:
+        raise click.ClickException(f"this command needs more than is installed. Next: pip install 'pulumi-hosting[{','.join(missing)}]'")
+
+
 class _Commands(click.Group):
-    """Commands that live in other parts are imported when asked for; a missing extra is one clear line."""
+    """Commands that live in other parts are imported when they are asked for."""
 
     def list_commands(self, context: click.Context) -> list[str]:
         return sorted({*super().list_commands(context), *_ELSEWHERE})
@@ -26,14 +38,19 @@ class _Commands(click.Group):
     def get_command(self, context: click.Context, name: str) -> click.Command | None:
         if name not in _ELSEWHERE:
             return super().get_command(context, name)
-        module, attribute, extra = _ELSEWHERE[name]
-        try:
-            found: click.Command = getattr(importlib.import_module(module), attribute)
-        except ImportError as error:
-            if (error.name or "").startswith("pulumi_hosting"):
-                raise
-            raise click.ClickException(f"{error.name} is not installed. Next: pip install 'pulumi-hosting[{extra}]'") from None
+        module, extra, _ = _ELSEWHERE[name]
+        _demand(extra)
+        found: click.Command = getattr(importlib.import_module(module), name)
         return found
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands, without importing them: it must not depend on what is installed."""
+        rows = []
+        for name in self.list_commands(context):
+            own = super().get_command(context, name)
+            rows.append((name, own.get_short_help_str(100) if own else _ELSEWHERE[name][2]))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -56,16 +73,20 @@ def main() -> None:
 @click.option("--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it.")
 def rehearse(directory: Path, engine: str, dialect: str, config: tuple[str, ...], install_pulumi: bool) -> None:
     """Play the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair, destroy."""
-    try:
-        from pulumi_hosting import engines, rehearsal
-    except ImportError as error:
-        raise click.ClickException(f"{error.name} is not installed. Next: pip install 'pulumi-hosting[pulumi,emulator]'") from None
+    _demand("pulumi", "emulator")
+    from pulumi_hosting import engines, rehearsal
+
+    values = dict(entry.partition("=")[::2] for entry in config)
+    if any("=" not in entry or not entry.partition("=")[0] for entry in config):
+        raise click.BadParameter("must read KEY=VALUE", param_hint="--config")
+    # Whoever ends a job from outside means Ctrl-C: what was started is ended, what was written is removed.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         chosen = engines.install() if install_pulumi else engines.choose(engine)
-    except engines.EngineMissing as error:
+        held = rehearsal.rehearse(chosen, directory, click.echo, dialect=dialect, config=values)
+    except engines.EngineError as error:
         raise click.ClickException(str(error)) from None
-    values = dict(entry.partition("=")[::2] for entry in config)
-    sys.exit(0 if rehearsal.rehearse(chosen, directory, click.echo, dialect=dialect, config=values) else 1)
+    sys.exit(0 if held else 1)
 
 
 if __name__ == "__main__":

@@ -18,8 +18,12 @@ from typing import Any
 OFFLINE, PULUMI = "offline", "pulumi"
 
 
-class EngineMissing(Exception):
-    """The engine asked for is not on this machine. ``str()`` says what to do."""
+class EngineError(Exception):
+    """An engine cannot do what is asked. ``str()`` is one line that says why and what to do."""
+
+
+class EngineMissing(EngineError):
+    """The engine asked for is not on this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +113,8 @@ class Stack:
         (self.home / "state").mkdir(parents=True, exist_ok=True)
         made = self.run("stack", "init", self.name)
         if made.exit_code:
-            raise RuntimeError(f"the stack could not be made: {made.output.strip()}")
+            self.remove()
+            raise EngineError(f"the stack could not be made: {' '.join(made.output.split())}")
 
     def remove(self) -> None:
         """Forget the stack: its settings file goes from the program's directory, which is then as it was."""

@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from pulumi_hosting.emulator import running
 from pulumi_hosting.engines import Engine, Run
 
 DYNAMIC = "pulumi-python:dynamic/hosting:"
-STACK = "rehearsal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,8 @@ class Rehearsal:
             self.control = Control(emulator.control_url)
             environ = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
             self.say(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
-            self.stack = self.engine.stack(self.program, Path(home), environ, name=STACK)
+            # A name nobody has: the settings file of the stack stands beside the program's own, and goes with the rehearsal.
+            self.stack = self.engine.stack(self.program, Path(home), environ, name=f"rehearsal-{token_hex(4)}")
             try:
                 for key, value in self.config.items():
                     self.stack.run("config", "set", key, value)
@@ -103,16 +104,15 @@ class Rehearsal:
                     self.stack.destroy()  # the emulator ends here anyway; the program's own clean-up should run as well
             finally:
                 self.stack.remove()
-        self.say(
-            "rehearsal: "
-            + ("everything as expected" if not self.failed else f"{len(self.failed)} expectations failed: {'; '.join(self.failed)}")
-        )
+        self.say("rehearsal: " + ("everything as expected" if not self.failed else f"not as expected: {'; '.join(self.failed)}"))
         return not self.failed
 
     # --- the acts
 
     def _acts(self) -> None:
-        self._step("preview", self.stack.preview, lambda run: run.exit_code == 0 and bool(run.changed), "shows what would be made")
+        looked = self._step("preview", self.stack.preview, lambda run: run.exit_code == 0 and bool(run.changed), "shows what would be made")
+        if looked.exit_code:
+            return
         first = self._step("up", self.stack.up, lambda run: run.exit_code == 0 and bool(run.changed), "makes it")
         if first.exit_code:
             return

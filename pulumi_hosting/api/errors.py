@@ -191,8 +191,10 @@ class ApiError(HostingError):
         row = CODES.get(self.code)
         parts = [self._what(row), *(f"{name}: {reason}" for name, reason in self.fields.items())]
         line = "; ".join(part for part in parts if part)
-        if row:
-            line += f". Next: {row.remedy}"
+        # A code of a later version is treated as its status is.
+        advice = row or next((known for known in CODES.values() if known.status == self.status), None)
+        if advice:
+            line += f". Next: {advice.remedy}"
         where = f"{self.operation}: " if self.operation else ""
         request = f", request {self.request_id}" if self.request_id else ""
         return f"{where}{line} ({self.status} {self.code}{request})"
@@ -201,7 +203,9 @@ class ApiError(HostingError):
         """What happened, in a few words; classes with figures of their own say them here."""
         if row is None:
             return self.message or f"the service answered {self.status}"
-        return f"{row.meaning} — {self.message}" if self.message else row.meaning
+        # A message that only repeats the code's meaning, or the fields that follow, says nothing new.
+        said = {row.meaning, self.code, "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())}
+        return row.meaning if not self.message or self.message in said else f"{row.meaning} — {self.message}"
 
 
 def _fields(raw: object) -> dict[str, str]:

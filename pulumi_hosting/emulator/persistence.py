@@ -5,6 +5,7 @@ The file is SQLite without syncs: a killed process loses nothing, a crashed mach
 """
 
 import json
+import os
 import sqlite3
 from dataclasses import asdict
 from decimal import Decimal
@@ -133,6 +134,8 @@ def open_state(path: Path, clock: Clock) -> tuple[File, World | None]:
     """Open or make the file; :class:`Unreadable` when it is something else, or cannot be read."""
     connection: sqlite3.Connection | None = None
     try:
+        # It holds API keys and webhook secrets: nobody else may read it.
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, timeout=LOCK_SECONDS, check_same_thread=False)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA synchronous = OFF")

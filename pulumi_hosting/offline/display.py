@@ -22,6 +22,7 @@ from .steps import (
     SAME,
     UPDATE,
 )
+from .values import UNKNOWN_STRING
 
 BANNER = "This is the offline engine of pulumi-hosting, for trying and testing. It is not Pulumi's: run real stacks with `pulumi`."
 
@@ -131,7 +132,7 @@ class Display:
         if outputs and not failed:
             self._write("Outputs:")
             for key, value in sorted(outputs.items()):
-                self._write(f"    {key}: {json.dumps(value, ensure_ascii=False)}")
+                self._write(f"    {key}: {json.dumps(_readable(value), ensure_ascii=False)}")
         self._write("Resources:")
         for op, future, past in _SUMMARY:
             if changes.get(op):
@@ -141,6 +142,15 @@ class Display:
         if not changes:
             self._write("    none")
         self._write(f"Duration: {seconds:.0f}s")
+
+
+def _readable(value: Any) -> Any:
+    """Values that are only known later say so, as the CLI does; on the wire they are a text of their own."""
+    if isinstance(value, dict):
+        return {key: _readable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_readable(item) for item in value]
+    return "[unknown]" if value == UNKNOWN_STRING else value
 
 
 def _inputs(state: dict[str, Any] | None) -> dict[str, Any]:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.errors import ConfigurationError
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources.base import Context
 from pulumi_hosting.resources.claims import Claims
@@ -34,6 +35,9 @@ class Session:
         with self._lock:
             if self._client is None:
                 api_key, base_url = self._settings
+                for value, variable, setting in ((api_key, API_KEY, "--secret hosting:apiKey"), (base_url, BASE_URL, "hosting:baseUrl")):
+                    if not value:
+                        raise ConfigurationError(f"{variable} is not set. Next: set it, or run pulumi config set {setting} …")
                 self._client = Client(api_key, base_url)
             return self._client
 

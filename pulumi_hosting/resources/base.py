@@ -263,6 +263,10 @@ class Noun(ABC, Generic[I, S]):
         """Field → reason, for what only the account can tell; ``unknown`` fields are not known yet."""
         return {}
 
+    def foresee(self, context: Context, inputs: I) -> S | None:
+        """What ``create`` would take over instead of making it, as it is now. Reads only; raises what ``create`` would raise of it."""
+        return None
+
     def predict(self, inputs: I, state: S | None) -> dict[str, Any]:
         """The state's fields as they would be afterwards, as far as they can be known without doing it."""
         known = state.shown() if state else {}

@@ -215,10 +215,12 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
     current = _lookup(context, noun, inputs, id)
     if current is None:
         inputs = _whole(noun, inputs)
+        taken = noun.foresee(context, inputs)
+        before = taken.shown() if taken else None
         if dry_run:
-            return Outcome("created", None, noun.predict(inputs, None), None)
+            return Outcome("created", before, noun.predict(inputs, taken), None)
         state = create(context, noun, inputs)
-        return Outcome("created", None, state.shown(), state)
+        return Outcome("created", before, state.shown(), state)
     settled = Diff()
     if noun.is_provisional(current):
         settled = _set_by_settling(noun, current, inputs)

@@ -302,6 +302,9 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         }
         return self._kept(state.model_copy(update=extra), inputs)
 
+    def foresee(self, context: Context, inputs: ServerInputs) -> ServerState | None:
+        return None if inputs.adopt_id is None else self._adopt(context, inputs, inputs.adopt_id)
+
     @staticmethod
     def _must_be_able_to_finish(context: Context, inputs: ServerInputs) -> None:
         """Stop before the money moves where the key may order but not set what an order cannot carry."""

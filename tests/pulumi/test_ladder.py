@@ -2,6 +2,8 @@
 
 import pytest
 
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.models import ServerCreated
 from tests.pulumi.conftest import OTHER_KEY, PUBLIC_KEY, Program
 
 BASE = f"""
@@ -130,6 +132,23 @@ def test_what_is_not_declared_is_no_drift(program: Program) -> None:
     program.control("PATCH", f"/servers/{server['id']}", {"notes": "by another hand"})
     assert program.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 0
     assert program.stack.up("--expect-no-changes").exit_code == 0
+
+
+def test_a_server_that_exists_is_adopted_and_nothing_is_ordered(program: Program) -> None:
+    with Client(program.emulator.live_key, program.emulator.base_url) as client:
+        made = client.servers.create(tariff_id=1, os="debian-12", name="old")
+    assert isinstance(made, ServerCreated)
+    declared = f'Server("web", tariff_id=1, os="debian-12", name="new", notes="mine", adopt_id="{made.server.id}")'
+    program.write(declared)
+    assert program.stack.up().exit_code == 0
+    (server,) = program.living
+    assert (server["id"], server["name"]) == (made.server.id, "new")
+    assert program.charges() == 1
+    assert program.stack.up("--expect-no-changes").exit_code == 0
+    program.write(declared.replace("debian-12", "ubuntu-24.04").replace("web", "other"))
+    refused = program.stack.up()
+    assert refused.exit_code == 1
+    assert any("is not the declared one" in error for error in refused.errors)
 
 
 @pytest.mark.parametrize("reading", ["gone", "listed"])

@@ -287,6 +287,20 @@ def test_the_ladder_of_a_stateless_frontend(house: House) -> None:
     assert house.living == []
 
 
+def test_adopting_is_foreseen_by_a_dry_run(house: House) -> None:
+    other = house.order({**GOOD, "name": "old"}, identity="somebody else", name_is_identity=True)
+    foreseen = ensure(house, {**GOOD, "adopt_id": other.id}, dry_run=True)
+    done = ensure(house, {**GOOD, "adopt_id": other.id})
+    for outcome in (foreseen, done):
+        assert outcome.before is not None
+        assert (outcome.before["id"], outcome.before["name"]) == (other.id, "old")
+        assert outcome.after is not None
+        assert (outcome.after["id"], outcome.after["name"]) == (other.id, "web-1")
+    with pytest.raises(NounError, match="is not the declared one"):
+        ensure(house, {**GOOD, "name": "third", "tariff_id": 2, "adopt_id": other.id}, dry_run=True)
+    assert house.charges == 1
+
+
 @pytest.mark.parametrize(("at", "after"), exchanges_of_an_order()[:10])
 def test_a_stateless_frontend_killed_anywhere_buys_once(house: House, at: int, after: bool) -> None:
     checked = engine.check(SERVER, GOOD)

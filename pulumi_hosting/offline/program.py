@@ -71,6 +71,8 @@ def run(options: argparse.Namespace) -> int:
         )
     )
     os.chdir(options.pwd)
+    # Python tells an edited file from its bytecode by the second: edited and run again within one, the old program would run.
+    sys.dont_write_bytecode = True
     sys.argv = [options.program]
     sys.path.insert(0, options.pwd)
     loop = asyncio.new_event_loop()

@@ -15,9 +15,6 @@ DIALECTS = ("spec", "live")
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ)
 settings.load_profile("house")
 
-# A program under test is rewritten within a second and keeps its length: bytecode kept beside it would be taken for the new text.
-os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test that asks for an engine runs on the offline engine, and on Pulumi's own wherever its CLI is on PATH."""

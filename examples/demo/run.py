@@ -60,6 +60,7 @@ def main() -> None:
             **account,
             "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
             "ANSIBLE_HOME": str(Path(home) / "ansible"),
+            "ANSIBLE_REMOTE_TMP": str(Path(home) / "ansible" / "tmp"),
             "ANSIBLE_NOCOLOR": "1",
             "LC_ALL": "C.UTF-8",
         }

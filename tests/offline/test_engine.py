@@ -189,18 +189,21 @@ def test_a_state_that_cannot_be_saved(playground: Playground, monkeypatch: pytes
     assert toys.world() == {}
 
 
-def test_an_error_of_our_own_is_one_line(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_our_own_is_one_line_without_values(
+    playground: Playground, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     def broken(*_: object) -> None:
-        raise LookupError("lost")
+        raise LookupError("a value of the program")
 
     toys = playground('Thing("a", {"name": "a"})')
     monkeypatch.setattr(StepGenerator, "_find_old", broken)
     (message,) = up(toys).errors
-    assert message == "the offline engine stumbled over an error of its own (LookupError: lost); run again with -v 9 for more"
+    assert message == "the offline engine stumbled over an error of its own (LookupError); run again with -v 9 for more"
     monkeypatch.undo()
     up(toys)
     monkeypatch.setattr(StepGenerator, "deletions", broken)
     assert toys.stack().destroy().errors == [message]
+    assert "a value of the program" not in "".join(capfd.readouterr())
 
 
 # Resources the recordings do not have.

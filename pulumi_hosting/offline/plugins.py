@@ -164,8 +164,10 @@ class PluginProcess:
         """Ask it to end. Once only: a second SIGINT would break into its clean-up."""
         if not self._interrupted and self._process.poll() is None:
             self._interrupted = True
+            # Started from a script's background job, we and our children ignore SIGINT: it would be waited for in vain.
+            ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self._process.pid, signal.SIGINT)
+                os.killpg(self._process.pid, signal.SIGTERM if ignored else signal.SIGINT)
 
     def stop(self, timeout: float = _STOP_TIMEOUT) -> None:
         self.interrupt()

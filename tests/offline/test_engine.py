@@ -16,6 +16,7 @@ from pulumi_hosting.offline import stack as stack_module
 from pulumi_hosting.offline.backend import Backend
 from pulumi_hosting.offline.events import Event
 from pulumi_hosting.offline.generator import StepGenerator
+from pulumi_hosting.offline.plugins import PluginProcess
 from tests.offline.conftest import Playground, write
 from tests.offline.replay import HERE, Toys, children, end
 
@@ -658,3 +659,17 @@ def test_pulumi_reads_what_the_offline_engine_wrote_and_the_other_way_round(play
     assert up(toys, expect_no_changes=True).exit_code == 0
     pulumi("destroy", "--yes", "--skip-preview")
     assert up(toys).changes == {"create": 3}
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+def test_a_provider_is_asked_to_end_in_a_way_it_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: bool) -> None:
+    """In a background job of a script SIGINT is ignored, and so it is in every process started from there."""
+    script = tmp_path / "provider.py"
+    first = "signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else "pass"
+    script.write_text(f"import signal, time\n{first}\nprint(4711, flush=True)\ntime.sleep(600)\n", encoding="utf-8")
+    if ignored:
+        monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN)
+    started = PluginProcess("toy", [sys.executable, str(script)], tmp_path, dict(os.environ), lambda line, is_error: None)
+    assert started.port == 4711
+    started.stop(timeout=60)
+    assert started._process.returncode not in (None, 0, -signal.SIGKILL)

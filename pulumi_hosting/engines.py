@@ -146,7 +146,7 @@ class Stack:
         found: dict[str, Any] = json.loads(self.run("stack", "export", *flags).output)
         return found
 
-    def run(self, *arguments: str, stdin: None = None) -> Run:
+    def run(self, *arguments: str) -> Run:
         """Run one command of the engine."""
         with tempfile.TemporaryDirectory(prefix="events-") as folder:
             log = Path(folder) / "events.json"
@@ -191,24 +191,22 @@ def _events(log: Path) -> list[dict[str, Any]]:
 
 def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
     steps = []
+    refreshed = {
+        event["resourcePreEvent"]["metadata"]["urn"]
+        for event in events
+        if "resourcePreEvent" in event and event["resourcePreEvent"]["metadata"]["op"] == "refresh"
+    }
     for event in events:
         # A refresh announces "refresh" and tells with its outcome what it found.
         kind = "resourcePreEvent" if "resourcePreEvent" in event else "resOutputsEvent"
         metadata = event.get(kind, {}).get("metadata")
-        if not metadata or (kind == "resOutputsEvent" and not _is_refresh(events, metadata["urn"])):
+        if not metadata or (kind == "resOutputsEvent" and metadata["urn"] not in refreshed):
             continue
         if kind == "resourcePreEvent" and metadata["op"] == "refresh":
             continue
         diffs = metadata.get("diffs") or sorted(metadata.get("detailedDiff") or {})
         steps.append(Step(metadata["op"], metadata["urn"].rsplit("::", 1)[-1], metadata["type"], tuple(diffs)))
     return tuple(steps)
-
-
-def _is_refresh(events: Sequence[Mapping[str, Any]], urn: str) -> bool:
-    return any(
-        event.get("resourcePreEvent", {}).get("metadata", {}).get("op") == "refresh" and event["resourcePreEvent"]["metadata"]["urn"] == urn
-        for event in events
-    )
 
 
 def _changes(events: Sequence[Mapping[str, Any]]) -> dict[str, int]:

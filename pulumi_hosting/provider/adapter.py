@@ -17,6 +17,11 @@ def _print(line: str) -> None:
     print(line, flush=True)
 
 
+def _ours(props: Wire) -> dict[str, Any]:
+    """What travels beside the noun's own fields, and stays with the resource."""
+    return {key: props[key] for key in (IDENTITY, WAIT_TIMEOUT) if props.get(key) is not None}
+
+
 @dataclass(frozen=True, slots=True)
 class WireDiff:
     changes: bool
@@ -39,7 +44,7 @@ class Adapter:
         raw, unknown = from_pulumi(news)
         checked = engine.check(self.noun, raw, unknown)
         failures = dict(checked.failures)
-        ours = {key: news[key] for key in (IDENTITY, WAIT_TIMEOUT) if news.get(key) is not None}
+        ours = _ours(news)
         timeout = ours.get(WAIT_TIMEOUT)
         if timeout is not None and not is_unknown(timeout) and not (isinstance(timeout, int | float) and 0 < timeout <= 86400):
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
@@ -73,7 +78,7 @@ class Adapter:
         managed = [name for name in olds.get(MANAGED, ()) if isinstance(name, str)]
         last = {name: values.get(name) for name in managed}
         inputs = to_pulumi(engine.live_inputs(self.noun, state, managed, last))
-        kept = {key: olds[key] for key in (IDENTITY, WAIT_TIMEOUT) if olds.get(key) is not None}
+        kept = _ours(olds)
         return state.id, {**to_pulumi(self._recorded(state, last), ("id",)), **kept, MANAGED: managed}, {**inputs, **kept}
 
     def update(self, id: str, olds: Wire, news: Wire) -> dict[str, Any]:
@@ -112,8 +117,7 @@ class Adapter:
 
     def _outputs(self, state: Any, props: Wire) -> dict[str, Any]:
         given = engine.check(self.noun, from_pulumi(props)[0]).values
-        kept = {key: props[key] for key in (IDENTITY, WAIT_TIMEOUT) if props.get(key) is not None}
-        return {**to_pulumi(self._recorded(state, given), ("id",)), **kept, MANAGED: sorted(given)}
+        return {**to_pulumi(self._recorded(state, given), ("id",)), **_ours(props), MANAGED: sorted(given)}
 
     def _context(self, props: Wire) -> Context:
         timeout = props.get(WAIT_TIMEOUT)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pulumi_hosting.api.errors import WriteRefused as WriteRefused
     from pulumi_hosting.api.redact import Secret as Secret
     from pulumi_hosting.api.results import UNSET as UNSET
-    from pulumi_hosting.provider.dynamic import Server as Server
-    from pulumi_hosting.provider.dynamic import SshKey as SshKey
+    from pulumi_hosting.provider.classes import Server as Server
+    from pulumi_hosting.provider.classes import SshKey as SshKey
 
 # Name → module that has it. Each name stands above too, for type checkers.
 _HOMES = {
@@ -40,8 +40,8 @@ _HOMES = {
     "WriteRefused": "pulumi_hosting.api.errors",
     "Secret": "pulumi_hosting.api.redact",
     "UNSET": "pulumi_hosting.api.results",
-    "Server": "pulumi_hosting.provider.dynamic",
-    "SshKey": "pulumi_hosting.provider.dynamic",
+    "Server": "pulumi_hosting.provider.classes",
+    "SshKey": "pulumi_hosting.provider.classes",
 }
 
 __all__ = [*_HOMES]  # names of strings, made from the one list

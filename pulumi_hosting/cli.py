@@ -89,5 +89,46 @@ def rehearse(directory: Path, engine: str, dialect: str, config: tuple[str, ...]
     sys.exit(0 if held else 1)
 
 
+@main.group()
+def plugin() -> None:
+    """Pulumi's plugin for programs in any language: where Pulumi's CLI finds it."""
+    _demand("pulumi")
+
+
+@plugin.command()
+@click.option(
+    "--pulumi",
+    type=click.Path(exists=True, dir_okay=False, executable=True),
+    metavar="PATH",
+    help="Pulumi's CLI to ask. Default: the one on PATH; without one the plugin is put in its place.",
+)
+def install(pulumi: str | None) -> None:
+    """Make pulumi-resource-hosting of this installation known to Pulumi's CLI."""
+    from pulumi_hosting.provider import plugin_install
+
+    try:
+        click.echo(f"installed: {plugin_install.install(pulumi)}")
+    except plugin_install.InstallError as error:
+        raise click.ClickException(str(error)) from None
+
+
+@plugin.command()
+def uninstall() -> None:
+    """Remove what install put in place."""
+    from pulumi_hosting.provider import plugin_install
+
+    removed = plugin_install.uninstall()
+    click.echo(f"removed: {removed}" if removed else f"not installed: {plugin_install.place()}")
+
+
+@plugin.command()
+def path() -> None:
+    """Print where the plugin is; exit code 1 where it is not installed."""
+    from pulumi_hosting.provider import plugin_install
+
+    click.echo(str(plugin_install.place()))
+    sys.exit(0 if plugin_install.place().exists() else 1)
+
+
 if __name__ == "__main__":
     main()

@@ -1,0 +1,91 @@
+"""Putting the plugin where Pulumi's CLI looks for it."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+
+EXECUTABLE = "pulumi-resource-hosting"
+
+
+class InstallError(Exception):
+    """The plugin could not be put in place. ``str()`` is one line that says why and what to do."""
+
+
+def version() -> str:
+    """The version in Pulumi's spelling.
+
+    >>> re.fullmatch(r"[0-9]+[.][0-9]+[.][0-9]+(-[a-z]+[.][0-9]+)?", version()) is not None
+    True
+    """
+    return semantic(metadata.version("pulumi-hosting"))
+
+
+def semantic(version: str) -> str:
+    """Python's spelling of a version as Pulumi reads it.
+
+    >>> semantic("1.2.0"), semantic("1.2.0rc1"), semantic("1.2.0.dev3")
+    ('1.2.0', '1.2.0-rc.1', '1.2.0-dev.3')
+    """
+    return re.sub(r"^([0-9]+\.[0-9]+\.[0-9]+)\.?([a-z]+)([0-9]+).*$", r"\1-\2.\3", version)
+
+
+def place(environ: Mapping[str, str] = os.environ) -> Path:
+    """The directory of this version's plugin, whether it is there or not: below ``PULUMI_HOME``, else ``~/.pulumi``."""
+    home = environ.get("PULUMI_HOME")
+    return (Path(home) if home else Path.home() / ".pulumi") / "plugins" / f"resource-hosting-v{version()}"
+
+
+def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:
+    """Make the plugin of this Python installation known to Pulumi, and tell where it is.
+
+    ``pulumi``: the CLI to ask; else the one on PATH; where there is none, the plugin is put where a CLI will find it. What was there of
+    the same version is replaced. Raises :class:`InstallError`.
+    """
+    cli = pulumi or shutil.which("pulumi", path=environ.get("PATH"))
+    target = place(environ)
+    try:
+        with tempfile.TemporaryDirectory(prefix="hosting-plugin-") as folder:
+            _write_launcher(Path(folder))
+            if cli is None:
+                target.mkdir(parents=True, exist_ok=True)
+                _write_launcher(target)
+            else:
+                _ask(cli, folder, environ)
+    except OSError as error:
+        what = error.filename or target
+        raise InstallError(f"{what}: {error.strerror}. Next: correct the path, or set PULUMI_HOME to a directory of your own") from None
+    return target
+
+
+def uninstall(environ: Mapping[str, str] = os.environ) -> Path | None:
+    """Remove this version's plugin, and tell where it was; None where there was none."""
+    target = place(environ)
+    if not target.exists():
+        return None
+    shutil.rmtree(target)
+    target.with_name(target.name + ".lock").unlink(missing_ok=True)  # the CLI's own, beside it
+    return target
+
+
+def _write_launcher(directory: Path) -> None:
+    # -P: the engine starts plugins in the program's directory, and nothing there may stand in for a module of ours.
+    command = f"exec {shlex.quote(sys.executable)} -P -m pulumi_hosting.provider.plugin"
+    launcher = directory / EXECUTABLE
+    launcher.write_text(f'#!/bin/sh\n{command} "$@"\n', encoding="utf-8")
+    launcher.chmod(0o755)
+
+
+def _ask(cli: str, folder: str, environ: Mapping[str, str]) -> None:
+    command = [cli, "plugin", "install", "resource", "hosting", version(), "--file", folder, "--reinstall"]
+    quiet = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
+    done = subprocess.run(command, env={**environ, **quiet}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
+        raise InstallError(f"{cli} refused the plugin: {said}. Next: run `{shlex.join(command[:-3])}` by hand to see more")

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
+from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, TransportError
 from pulumi_hosting.provider.session import SESSION, Session
-from pulumi_hosting.provider.values import IDENTITY, MANAGED, WAIT_TIMEOUT, camel, from_pulumi, is_unknown, to_pulumi
+from pulumi_hosting.provider.values import IDENTITY, MANAGED, UNKNOWN, WAIT_TIMEOUT, camel, from_pulumi, is_unknown, to_pulumi
 from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Context, Noun
+from pulumi_hosting.resources.base import Context, Cost, Noun
+from pulumi_hosting.resources.ordering import account
 
 Wire = Mapping[str, Any]
 
@@ -22,22 +24,40 @@ def _ours(props: Wire) -> dict[str, Any]:
     return {key: props[key] for key in (IDENTITY, WAIT_TIMEOUT) if props.get(key) is not None}
 
 
+class Partial(Exception):
+    """Something was made and is not ready. ``refresh``: only a read can go on from here, since the id is not the final one yet."""
+
+    def __init__(self, id: str, outputs: Wire, reasons: list[str], *, refresh: bool, inputs: Wire | None = None) -> None:
+        self.id, self.outputs, self.reasons, self.refresh = id, dict(outputs), reasons, refresh
+        self.inputs = None if inputs is None else dict(inputs)
+        super().__init__("; ".join(reasons))
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyChange:
+    kind: Literal["add", "update", "delete"]
+    replaces: bool
+
+
 @dataclass(frozen=True, slots=True)
 class WireDiff:
     changes: bool
     replaces: tuple[str, ...]
     delete_before_replace: bool
+    properties: Mapping[str, PropertyChange] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """Serves one noun."""
+    """Serves one noun. ``ids_may_change``: whether a read may bring another id than the one an update leaves (plugin), or not (dynamic)."""
 
     noun: Noun[Any, Any]
     session: Session = field(default=SESSION)
     tell: Callable[[str], None] = field(default=_print)
+    warn: Callable[[str], None] | None = None
+    ids_may_change: bool = False
 
-    # --- questions
+    # --- before anything is done
 
     def check(self, olds: Wire, news: Wire) -> tuple[dict[str, Any], dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
@@ -50,57 +70,166 @@ class Adapter:
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if olds.get(IDENTITY):
             ours[IDENTITY] = olds[IDENTITY]  # a renamed declaration keeps the identity its object is marked with
+        if not failures:
+            failures.update(self._ask(olds, checked.values, unknown, {**news, **ours}))
         later = {camel(name): news[camel(name)] for name in unknown}
         return {**to_pulumi(checked.values), **later, **ours}, failures
+
+    def _ask(self, olds: Wire, wish: Mapping[str, Any], unknown: frozenset[str], props: Wire) -> dict[str, str]:
+        """What only the account can tell of what is new in ``wish``: scopes, catalog, the price."""
+        before, _ = from_pulumi(olds)
+        fields = frozenset(name for name, value in wish.items() if before.get(name) != value) if before else frozenset(wish) | unknown
+        if not fields:
+            return {}
+        context = self._context(props)
+        try:
+            verb = "update" if before else "create"
+            missing = [] if self._simulated_here(context) else sorted({*self.noun.scopes[verb]} - {*account(context.client).scopes})
+            if missing:
+                lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {self.noun.title}"
+                return {"": f"{lacks}. Next: give it that scope, or use another key"}
+            failures = self.noun.validate(context, wish, fields)
+            if failures or before:
+                return failures
+            return self._price(context, wish)
+        except (TransportError, ApiError) as error:
+            if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
+                raise
+            context.warn(f"not checked against the account: {error}")
+            return {}
+
+    def _simulated_here(self, context: Context) -> bool:
+        return self.noun.simulated_here and context.client.is_test_key
+
+    def _price(self, context: Context, wish: Mapping[str, Any]) -> dict[str, str]:
+        """Say what making it charges, and refuse what is more than the run may charge."""
+        cost = self.noun.cost(context, wish)
+        if cost is None:
+            return {}
+        if refusal := self.session.budget.refusal(context.identity, cost):
+            return {"": refusal}
+        total = self.session.budget.plan(context.identity, cost)
+        line = f"charges {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
+        if cost.balance is None:
+            context.tell(line)
+        elif total <= cost.balance:
+            context.tell(f"{line}, the balance of {cost.balance} covers it")
+        else:
+            context.warn(f"{line}, more than the balance of {cost.balance}. Next: top up {total - cost.balance} {cost.currency}")
+        return {}
 
     def diff(self, id: str, olds: Wire, news: Wire) -> WireDiff:
         """Compare outputs with inputs."""
         self._claim(olds, news, id)
         raw, unknown = from_pulumi(news)
         checked = engine.check(self.noun, raw, unknown)
+        state = self._state(id, self._values(id, olds))
+        if state.mode == "test" and self.noun.has_lapsed(state, self.session.clock.now()):
+            self.tell(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
+            return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
         found = engine.diff(self.noun, self._values(id, olds), checked.values, unknown)
+        engine.refuse_forbidden(self.noun, state, found)
         for remark in found.remarks:
             self.tell(f"{self._title(news)}: {remark}")
-        return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.noun.delete_before_replace)
+        properties = {
+            camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces) for change in found.changes
+        }
+        return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.noun.delete_before_replace, properties)
+
+    def preview_create(self, props: Wire) -> dict[str, Any]:
+        """The outputs that are known before creating, the price among them; the others are unknown."""
+        wish, unknown = from_pulumi(props)
+        known = engine.check(self.noun, wish, unknown).values
+        outputs: dict[str, Any] = {camel(name): UNKNOWN for name in self.noun.State.model_fields if name != "id"}
+        outputs |= to_pulumi(known) | {camel(name): UNKNOWN for name in unknown} | {"mode": self._context(props).mode}
+        cost = self.session.budget.planned(str(props.get(IDENTITY) or ""))
+        if cost is not None and "charged" in self.noun.State.model_fields:
+            outputs["charged"] = str(cost.amount)
+        return {**outputs, **_ours(props), MANAGED: sorted({*known, *unknown})}
+
+    def preview_update(self, id: str, olds: Wire, news: Wire) -> dict[str, Any]:
+        """The outputs after an update, as far as they are known before it."""
+        wish, unknown = from_pulumi(news)
+        known = engine.check(self.noun, wish, unknown).values
+        outputs = {**to_pulumi(self._recorded(self._state(id, self._values(id, olds)), known), ("id",)), **to_pulumi(known)}
+        outputs |= {camel(name): UNKNOWN for name in unknown}
+        return {**outputs, **_ours(news), MANAGED: sorted({*known, *unknown})}
+
+    # --- doing
 
     def create(self, props: Wire) -> tuple[str, dict[str, Any]]:
+        """Id and outputs. Raises :class:`Partial` when something went wrong after the object, or its order, was there."""
+        self.session.must_be_able_to_write(creating=True)
         context = self._context(props)
-        state = engine.create(context, self.noun, self._inputs(props))
+        inputs = self._inputs(props)
+        self._must_be_affordable(context, inputs)
+        made: list[Any] = []
+        try:
+            state = engine.create(context, self.noun, inputs, made.append)
+        except HostingError as error:
+            if not made:
+                raise
+            raise self._partial(made[-1], props, error) from None
         return state.id, self._outputs(state, props)
 
-    def read(self, id: str, olds: Wire) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
-        """Id, outputs and live inputs; None when gone."""
+    def read(self, id: str, olds: Wire, inputs: Wire | None = None) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+        """Id, outputs and live inputs; None when gone. Without ``olds`` it is an import: every input that shows is taken for managed."""
         self._claim(olds, olds, id)
         values = self._values(id, olds)
-        state = engine.read(self._context(olds), self.noun, self._state(id, values))
+        last = self._state(id, values)
+        context = self._context(olds)
+        state = engine.read(context, self.noun, last)
         if state is None:
             return None
-        managed = [name for name in olds.get(MANAGED, ()) if isinstance(name, str)]
-        last = {name: values.get(name) for name in managed}
-        inputs = to_pulumi(engine.live_inputs(self.noun, state, managed, last))
+        managed = [name for name in olds.get(MANAGED, ()) if isinstance(name, str)] or self._shown_inputs(state)
+        declared = {name: values.get(name) for name in managed}
+        if self.ids_may_change and self.noun.is_provisional(state):
+            try:
+                wish = engine.check(self.noun, from_pulumi(inputs or olds)[0]).inputs
+                state = engine.resume(context, self.noun, state, wish)
+            except HostingError as error:
+                raise self._partial(state, {**olds, MANAGED: managed}, error, inputs) from None
+        self.session.saw(state.mode)
+        live = to_pulumi(engine.live_inputs(self.noun, state, managed, declared))
         kept = _ours(olds)
-        return state.id, {**to_pulumi(self._recorded(state, last), ("id",)), **kept, MANAGED: managed}, {**inputs, **kept}
+        return state.id, {**to_pulumi(self._recorded(state, declared), ("id",)), **kept, MANAGED: managed}, {**live, **kept}
 
     def update(self, id: str, olds: Wire, news: Wire) -> dict[str, Any]:
+        self.session.must_be_able_to_write()
         self._claim(olds, news, id)
         values = self._values(id, olds)
         inputs = self._inputs(news)
-        fields = engine.diff(self.noun, values, inputs.given()).fields
         state = self._state(id, values)
-        if fields:
-            state = self.noun.update(self._context(news), state, inputs, fields)
+        if self.ids_may_change and self.noun.is_provisional(state):
+            raise Partial(id, olds, [f"{self.noun.title} {id} is not there yet. Next: run again; it is waited for"], refresh=True)
+        found = engine.diff(self.noun, values, inputs.given())
+        engine.refuse_forbidden(self.noun, state, found)
+        if found.fields:
+            state = engine.update(self._context(news), self.noun, state, inputs, found.fields)
         return self._outputs(state, news)
 
     def delete(self, id: str, olds: Wire) -> None:
-        self.noun.delete(self._context(olds), self._state(id, self._values(id, olds)))
+        self.session.must_be_able_to_write()
+        engine.delete(self._context(olds), self.noun, self._state(id, self._values(id, olds)))
 
     # --- parts
+
+    def _must_be_affordable(self, context: Context, inputs: Any) -> None:
+        if self.session.budget.limit is None:
+            return
+        cost: Cost | None = self.session.budget.planned(context.identity) or self.noun.cost(context, inputs.given())
+        if cost is not None and (refusal := self.session.budget.refusal(context.identity, cost)):
+            raise InvalidInput({"max_charge": refusal}, f"{self.noun.title} {self._title({IDENTITY: context.identity})}")
+
+    def _partial(self, state: Any, props: Wire, error: HostingError, inputs: Wire | None = None) -> Partial:
+        kept = {**to_pulumi(state.values(), ("id",)), **_ours(props), MANAGED: props.get(MANAGED, [])}
+        outputs = self._outputs(state, props) if inputs is None else kept
+        return Partial(state.id, outputs, [str(error)], refresh=self.noun.is_provisional(state), inputs=inputs)
 
     def _inputs(self, props: Wire) -> Any:
         checked = engine.check(self.noun, from_pulumi(props)[0])
         if checked.failures:
-            reasons = "; ".join(f"{name}: {reason}" for name, reason in checked.failures.items())
-            raise ValueError(f"{self._title(props)}: {reasons}")
+            raise InvalidInput(checked.failures, self._title(props))
         return checked.inputs
 
     def _values(self, id: str, olds: Wire) -> dict[str, Any]:
@@ -109,7 +238,14 @@ class Adapter:
     def _state(self, id: str, values: Mapping[str, Any]) -> Any:
         # States of other versions may know more fields or fewer.
         known = {name: value for name, value in values.items() if name in self.noun.State.model_fields}
-        return self.noun.partial_state({**known, "id": id})
+        state = self.noun.partial_state({**known, "id": id})
+        self.session.saw(state.mode)
+        return state
+
+    def _shown_inputs(self, state: Any) -> list[str]:
+        """The inputs that the state of an object shows, for one that was not declared yet."""
+        values = state.values()
+        return sorted(name for name in self.noun.Inputs.model_fields if values.get(name) not in (None, "", []))
 
     def _recorded(self, state: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
         """Everything to record: the state, and what was declared but is no part of it."""
@@ -122,10 +258,12 @@ class Adapter:
     def _context(self, props: Wire) -> Context:
         timeout = props.get(WAIT_TIMEOUT)
         title = self._title(props)
+        warn = self.warn
         return self.session.context(
             str(props.get(IDENTITY) or ""),
             float(timeout) if isinstance(timeout, int | float) else None,
             lambda line: self.tell(f"{title}: {line}"),
+            None if warn is None else lambda line: warn(f"{title}: {line}"),
         )
 
     def _claim(self, olds: Wire, news: Wire, id: str) -> None:

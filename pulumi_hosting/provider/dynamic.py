@@ -3,10 +3,8 @@
 The provider classes hold nothing and are found by name, so what Pulumi stores of them is a short reference that never changes.
 """
 
-import builtins
 import sys
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any
 
 from pulumi.dynamic import (
     CheckFailure,
@@ -19,21 +17,14 @@ from pulumi.dynamic import (
     UpdateResult,
 )
 
-from pulumi_hosting.api.errors import HostingError
 from pulumi_hosting.api.redact import clean_text
-from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.session import SESSION
+from pulumi_hosting.provider.adapter import Adapter, Partial
+from pulumi_hosting.provider.failures import Failed as Failed
+from pulumi_hosting.provider.failures import fail, plainly
+from pulumi_hosting.provider.session import SESSION, SETTINGS
 from pulumi_hosting.provider.values import MANAGED, camel
 from pulumi_hosting.resources import NOUNS
-
-T = TypeVar("T")
-
-
-class Failed(Exception):
-    """What a person reads when a step fails: one line."""
-
-
-Failed.__module__ = builtins.__name__  # printed without a module path before it
+from pulumi_hosting.resources.base import NounError
 
 
 class _Provider(ResourceProvider):
@@ -45,54 +36,49 @@ class _Provider(ResourceProvider):
     def configure(self, req: ConfigureRequest) -> None:
         # The SDK sends whole tracebacks to the engine; nothing of ours belongs into one.
         sys.tracebacklimit = 0
-        SESSION.configure({name: req.config.get(f"hosting:{name}") for name in ("apiKey", "baseUrl")})
+        plainly(lambda: SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS}))
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
-        inputs, failures = _plainly(lambda: self._adapter.check(_olds, news))
+        inputs, failures = plainly(lambda: self._adapter.check(_olds, news))
         # A failure that names its property is printed with the property's value, secret or not: so the name goes into the reason.
         return CheckResult(inputs, [CheckFailure("", f"{camel(name)}: {reason}" if name else reason) for name, reason in failures.items()])
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        found = _plainly(lambda: self._adapter.diff(_id, _olds, _news))
+        found = plainly(lambda: self._adapter.diff(_id, _olds, _news))
         return DiffResult(changes=found.changes, replaces=list(found.replaces), delete_before_replace=found.delete_before_replace)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        id, outs = _plainly(lambda: self._adapter.create(props))
-        return CreateResult(id, outs)
+        return CreateResult(*plainly(lambda: self._created(props)))
+
+    def _created(self, props: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        try:
+            return self._adapter.create(props)
+        except Partial as partial:
+            reasons = "; ".join(partial.reasons)
+            if partial.refresh:  # the id is not final, and nothing here could change it later: the next run finds what was begun
+                raise NounError(reasons) from None
+            # What was made must be remembered; what is still to be set shows as a difference in the next run.
+            print(f"warning: {self._adapter.noun.title} {partial.id} was made, but: {reasons}", flush=True)
+            return partial.id, partial.outputs
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        found = _plainly(lambda: self._adapter.read(id_, props))
+        found = plainly(lambda: self._adapter.read(id_, props))
         if found is None:
             if MANAGED not in props:  # a lookup by id: "gone" would go unnoticed
-                _fail(f"there is no {self._adapter.noun.title} with id {clean_text(id_, 40)} on this account. Next: correct the id")
+                fail(f"there is no {self._adapter.noun.title} with id {clean_text(id_, 40)} on this account. Next: correct the id")
             return ReadResult("", {})
         id, outs, inputs = found
         return ReadResult(id, outs, inputs)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        return UpdateResult(_plainly(lambda: self._adapter.update(_id, _olds, _news)))
+        return UpdateResult(plainly(lambda: self._adapter.update(_id, _olds, _news)))
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        _plainly(lambda: self._adapter.delete(_id, _props))
+        plainly(lambda: self._adapter.delete(_id, _props))
 
     @property
     def _adapter(self) -> Adapter:
         return Adapter(NOUNS[self.kind])
-
-
-def _plainly(step: Callable[[], T]) -> T:
-    """Run a step; what goes wrong becomes one line, without the values of any variable."""
-    try:
-        return step()
-    except HostingError as error:
-        message = str(error)
-    except Exception as error:  # noqa: BLE001  # a traceback would carry the values of variables, secrets among them
-        message = f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it, with what led here"
-    _fail(message)
-
-
-def _fail(message: str) -> NoReturn:
-    raise Failed(message) from None
 
 
 class ServerProvider(_Provider):
@@ -101,3 +87,19 @@ class ServerProvider(_Provider):
 
 class SshKeyProvider(_Provider):
     kind = "ssh_key"
+
+
+class DomainProvider(_Provider):
+    kind = "domain"
+
+
+class ServerIpProvider(_Provider):
+    kind = "server_ip"
+
+
+class PtrProvider(_Provider):
+    kind = "ptr"
+
+
+class WebhookSubscriptionProvider(_Provider):
+    kind = "webhook_subscription"

@@ -1,55 +1,189 @@
-"""What one provider process shares: the client and what it has seen of whose objects are whose."""
+"""What one provider process shares: the client, what it has asked, whose objects are whose, and what this run may spend."""
 
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import ConfigurationError
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources.base import Context
+from pulumi_hosting.resources.base import Clock, Context, Cost, NounError
 from pulumi_hosting.resources.claims import Claims
+from pulumi_hosting.resources.reads import Reads
 
-API_KEY, BASE_URL = "HOSTING_API_KEY", "HOSTING_BASE_URL"
+# Setting of the stack or the provider → the variable of the environment that comes first.
+SETTINGS: Mapping[str, str] = {
+    "apiKey": "HOSTING_API_KEY",
+    "baseUrl": "HOSTING_BASE_URL",
+    "mode": "HOSTING_MODE",
+    "maxCharge": "HOSTING_MAX_CHARGE",
+}
+MODES = ("live", "test")
 
 
-class Session:
-    """Made once per process. Environment first, then stack configuration: what an engine stores may be stale, the environment is not."""
+class Interrupted(NounError):
+    """The run was cancelled while this waited; running again continues it."""
+
+
+@dataclass
+class InterruptibleClock(Clock):
+    """Waits end at once when the run is cancelled."""
+
+    cancelled: threading.Event = field(default_factory=threading.Event)
+
+    def sleep(self, seconds: float) -> None:
+        if self.cancelled.wait(seconds):
+            raise Interrupted("cancelled while waiting. Next: run again; it goes on from here")
+
+
+class Budget:
+    """What this run is going to charge, counted once per declaration, against what it may charge."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._client: Client | None = None
-        self._settings: tuple[Secret | None, str | None] = (None, None)
-        self.claims = Claims()
+        self._planned: dict[str, Cost] = {}
+        self.limit: Decimal | None = None
 
-    def configure(self, config: Mapping[str, str | None], environ: Mapping[str, str] = os.environ) -> None:
-        """Take ``apiKey`` and ``baseUrl``; nothing is sent and nothing is checked before the first call."""
-        key = environ.get(API_KEY) or config.get("apiKey")
-        settings = (Secret(key) if key else None, environ.get(BASE_URL) or config.get("baseUrl"))
+    def plan(self, identity: str, cost: Cost) -> Decimal:
+        """Add what this declaration will charge; the total of the run so far, in this currency."""
         with self._lock:
-            if settings != self._settings:
-                self._settings, self._client = settings, None
+            self._planned[identity] = cost
+            return self._total(cost.currency)
+
+    def planned(self, identity: str) -> Cost | None:
+        with self._lock:
+            return self._planned.get(identity)
+
+    def refusal(self, identity: str, cost: Cost) -> str | None:
+        """Why this cannot be ordered within the limit, or None. What was refused is not counted."""
+        with self._lock:
+            self._planned[identity] = cost
+            total = self._total(cost.currency)
+            if self.limit is None or total <= self.limit:
+                return None
+            del self._planned[identity]
+        return (
+            f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} {cost.currency}, more than maxCharge "
+            f"{self.limit}; it is not ordered. Next: raise maxCharge, or declare less"
+        )
+
+    def _total(self, currency: str) -> Decimal:
+        return sum((cost.amount for cost in self._planned.values() if cost.currency == currency), Decimal(0))
+
+
+class Session:
+    """Made once per process. Environment first, then configuration: what an engine stores may be stale, the environment is not."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+        self._environ = environ
+        self._lock = threading.Lock()
+        self._client: Client | None = None
+        self._settings: Mapping[str, str] = {}
+        self._api_key: Secret | None = None
+        self._seen_modes: set[str] = set()
+        self._no_writes: str | None = None
+        self.claims = Claims()
+        self.reads = Reads()
+        self.budget = Budget()
+        self.clock = InterruptibleClock()
+
+    # --- settings
+
+    def configure(self, config: Mapping[str, Any]) -> None:
+        """Take ``apiKey``, ``baseUrl``, ``mode``, ``maxCharge``; nothing is sent. Raises ``ConfigurationError`` for a wrong value."""
+        settings = {name: str(value) for name in SETTINGS if (value := self._environ.get(SETTINGS[name]) or config.get(name))}
+        failures = self.check_config(settings)
+        if failures:
+            raise ConfigurationError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
+        key = settings.pop("apiKey", None)
+        secret = Secret(key) if key else None
+        with self._lock:
+            if (secret, settings) != (self._api_key, self._settings):
+                self._api_key, self._settings, self._client = secret, settings, None
+            limit = settings.get("maxCharge")
+            self.budget.limit = None if limit is None else Decimal(limit)
+
+    @staticmethod
+    def check_config(config: Mapping[str, Any]) -> dict[str, str]:
+        """Setting → reason, for those that cannot be used. Values that are not known yet are not judged."""
+        failures: dict[str, str] = {}
+        mode, limit = config.get("mode"), config.get("maxCharge")
+        if isinstance(mode, str) and mode not in MODES:
+            failures["mode"] = "must be live or test"
+        if isinstance(limit, str | int | float):
+            try:
+                amount = Decimal(str(limit))
+            except InvalidOperation:
+                amount = Decimal(-1)
+            if isinstance(limit, bool) or not amount.is_finite() or amount < 0:
+                failures["maxCharge"] = "must be an amount of money, such as 25.00"
+        return failures
 
     @property
     def client(self) -> Client:
         with self._lock:
             if self._client is None:
-                api_key, base_url = self._settings
-                for value, variable, setting in ((api_key, API_KEY, "--secret hosting:apiKey"), (base_url, BASE_URL, "hosting:baseUrl")):
+                base_url = self._settings.get("baseUrl")
+                for value, name, flag in ((self._api_key, "apiKey", "--secret "), (base_url, "baseUrl", "")):
                     if not value:
-                        raise ConfigurationError(f"{variable} is not set. Next: set it, or run pulumi config set {setting} …")
-                self._client = Client(api_key, base_url)
+                        raise ConfigurationError(
+                            f"{SETTINGS[name]} is not set. Next: set it, or run pulumi config set {flag}hosting:{name} …"
+                        )
+                self._client = Client(self._api_key, base_url)
             return self._client
 
-    def context(self, identity: str, wait_timeout: float | None, tell: Callable[[str], None]) -> Context:
+    # --- who may change what
+
+    def saw(self, mode: str | None) -> None:
+        """An object of the stack that was made with a key of this mode."""
+        if mode is not None:
+            self._seen_modes.add(mode)
+
+    def forbid_writes(self, reason: str) -> None:
+        """From now on nothing new is begun; what is under way goes on."""
+        self._no_writes = reason
+
+    def must_be_able_to_write(self, *, creating: bool = False) -> None:
+        """Raise ``NounError`` where this process must not change anything."""
+        if self._no_writes is not None:
+            raise NounError(f"{self._no_writes}; nothing was sent. Next: run again")
+        mode = "test" if self.client.is_test_key else "live"
+        declared = self._settings.get("mode", mode)
+        if declared != mode:
+            raise NounError(
+                f"the configuration says mode {declared}, and this is a {mode} key: it may preview and refresh, and change nothing. "
+                f"Next: use a {declared} key"
+            )
+        if creating and mode == "test" and "live" in self._seen_modes:
+            raise NounError(
+                "this stack holds objects made with a live key, and a test key must not add simulated ones to them; nothing was sent. "
+                "Next: use the live key for changes, the test key for previews"
+            )
+
+    def cancel(self) -> None:
+        """End every wait; what was begun is kept as far as it got."""
+        self.clock.cancelled.set()
+
+    def context(
+        self,
+        identity: str,
+        wait_timeout: float | None,
+        tell: Callable[[str], None],
+        warn: Callable[[str], None] | None = None,
+    ) -> Context:
         return Context(
             client=self.client,
             identity=identity,
             owned=self.claims.of(identity),
             claims=self.claims,
+            reads=self.reads,
             wait_timeout=wait_timeout or 600.0,
+            clock=self.clock,
             tell=tell,
-            warn=lambda line: tell(f"warning: {line}"),
+            warn=warn or (lambda line: tell(f"warning: {line}")),
         )
 
 

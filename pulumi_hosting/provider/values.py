@@ -17,6 +17,9 @@ MANAGED = "__managed"
 
 WAIT_TIMEOUT = "waitTimeout"
 
+UNKNOWN = Unknown()
+"""A value that exists only afterwards."""
+
 
 def camel(name: str) -> str:
     """``tariff_id`` → ``tariffId``; names beginning ``__`` stay."""

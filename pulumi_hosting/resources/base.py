@@ -10,7 +10,8 @@ A noun is ``kind``, ``Inputs``, ``State`` and five methods; ``settle`` and ``val
 - ``delete``  gone already = done.
 - ``all``     every object of the kind on the account, for those who only look.
 - ``settle``  waits until the object is usable, and may exchange a provisional id for the real one.
-- ``validate``  what can only be known by asking: catalog, scopes, balance. Reads only.
+- ``validate``  what can only be known by asking: catalog, scopes. Reads only.
+- ``cost``    what making it charges now. Reads only.
 
 Not mentioned = not managed; not observable = not compared. Handlers turn typed values into API calls and know nothing of previews, check
 mode or frontends.
@@ -23,7 +24,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Generic, TypeVar
+from decimal import Decimal
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -31,7 +33,9 @@ from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import HostingError
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources.claims import Claims
+from pulumi_hosting.resources.reads import Reads
 
+T = TypeVar("T")
 log = logging.getLogger("pulumi_hosting")
 
 
@@ -46,16 +50,24 @@ class Trait:
     - ``when_creating``: it matters at creation only; a later change does nothing and says so.
     - ``write_only``: the API never shows it, so it is compared with what was last sent, where that is known.
     - ``unordered``: a set; order is no difference.
+    - ``rebuilds``: what a change does is for the user to say (``on_change``).
+    - ``trigger``: no property of the object: any other value than before asks for an action, the first one too.
+    - ``policy``: how to act, nothing to compare.
     """
 
     replaces: bool = False
     when_creating: bool = False
     write_only: bool = False
     unordered: bool = False
+    rebuilds: bool = False
+    trigger: bool = False
+    policy: bool = False
 
 
 REPLACES = Trait(replaces=True)
 WHEN_CREATING = Trait(when_creating=True)
+POLICY = Trait(policy=True)
+OnChange = Literal["update", "replace", "refuse"]
 
 
 def _id_text(value: object) -> object:
@@ -103,6 +115,7 @@ class State(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     id: str = Field(description="Id of the object.")
+    mode: str | None = Field(default=None, description="live, or test: made with a test key, so only simulated.")
 
     @classmethod
     def secret_fields(cls) -> frozenset[str]:
@@ -119,6 +132,9 @@ class State(BaseModel):
 
 
 def plain(value: Any) -> Any:
+    """A value as an engine's state holds it: secrets revealed, nested models as mappings without what is absent."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(exclude_none=True)
     return value.reveal() if isinstance(value, Secret) else value
 
 
@@ -159,11 +175,21 @@ class Context:
     name_is_identity: bool = False
     owned: frozenset[str] = frozenset()
     claims: Claims = field(default_factory=Claims)
+    reads: Reads = field(default_factory=Reads)
     wait_timeout: float = 600.0
     poll_interval: float = 5.0
     clock: Clock = field(default_factory=Clock)
     tell: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
+
+    @property
+    def mode(self) -> str:
+        """``test`` with a test key, whose writes are only simulated, else ``live``."""
+        return "test" if self.client.is_test_key else "live"
+
+    def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
+        """An answer that everything in this process may share for ``max_age`` seconds."""
+        return self.reads.get(key, fetch, self.clock.monotonic, max_age)
 
 
 # --- how a handler stops -----------------------------------------------------------------------------------------------------
@@ -199,6 +225,16 @@ class NotReady(NounError):
         super().__init__(message)
 
 
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What making something charges. ``amount`` is a decimal in ``currency``; ``what`` says for what it is paid."""
+
+    amount: Decimal
+    currency: str
+    what: str
+    balance: Decimal | None = None
+
+
 # --- the interface -----------------------------------------------------------------------------------------------------------
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
@@ -218,8 +254,12 @@ class Noun(ABC, Generic[I, S]):
     """Replacing costs nothing and loses nothing, so a frontend without a preview may do it unasked."""
     delete_before_replace: ClassVar[bool] = False
     """The natural key is unique, so the old object must go before the new one can come."""
+    default_name: ClassVar[bool] = False
+    """Where no ``name`` is given, the declaration's own name is meant."""
     listed_in_sandbox: ClassVar[bool] = False
-    """Whether a test key can read back what it made; where not, absence says nothing."""
+    """Whether a test key can read back what it made; where not, what was made is kept as it was recorded."""
+    simulated_here: ClassVar[bool] = False
+    """Whether the service refuses test keys altogether, so that what it would do is simulated here."""
     scopes: ClassVar[Mapping[str, tuple[str, ...]]]
     """Scopes needed by ``read``, ``create``, ``update``, ``delete``."""
 
@@ -259,9 +299,28 @@ class Noun(ABC, Generic[I, S]):
         """Whether the id stands for something that is still to become the object."""
         return False
 
-    def validate(self, context: Context, inputs: I, unknown: frozenset[str]) -> dict[str, str]:
-        """Field → reason, for what only the account can tell; ``unknown`` fields are not known yet."""
+    def is_simulated(self, id: str) -> bool:
+        """Whether the id alone shows that the object is only simulated."""
+        return False
+
+    def has_lapsed(self, state: S, now: datetime) -> bool:
+        """Whether the object is known to be gone by its age alone."""
+        return False
+
+    def on_change(self, field: str, wish: Mapping[str, Any]) -> OnChange:
+        """What a change of ``field`` means, among the declared values ``wish``."""
+        return "replace" if self.Inputs.trait(field).replaces else "update"
+
+    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+        """Field → reason, for what only the account can tell. ``wish``: the declared values that are known; ``fields``: those that are new.
+
+        Reads only. Raises what a read raises.
+        """
         return {}
+
+    def cost(self, context: Context, wish: Mapping[str, Any]) -> Cost | None:
+        """What making it charges now; None where nothing is paid or too little is known. Reads only."""
+        return None
 
     def foresee(self, context: Context, inputs: I) -> S | None:
         """What ``create`` would take over instead of making it, as it is now. Reads only; raises what ``create`` would raise of it."""

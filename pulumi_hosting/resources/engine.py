@@ -46,6 +46,8 @@ class Diff:
 
     changes: tuple[Change, ...] = ()
     remarks: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+    """Fields that differ although the declaration forbids their change."""
 
     def __bool__(self) -> bool:
         return bool(self.changes)
@@ -143,15 +145,19 @@ def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any],
     """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal form)."""
     changes: list[Change] = []
     remarks: list[str] = []
+    refusals: list[str] = []
     secret = noun.Inputs.secret_fields()
     for field in noun.Inputs.model_fields:
         if field not in news and field not in unknown:
             continue  # not mentioned = not managed
         trait = noun.Inputs.trait(field)
+        if trait.policy:
+            continue
         before = olds.get(field)
+        how = noun.on_change(field, news)
         if field in unknown:
             if not trait.when_creating:
-                changes.append(Change(field, _shown(field, before, secret), "(known after apply)", trait.replaces))
+                changes.append(Change(field, _shown(field, before, secret), "(known after apply)", how == "replace"))
             continue
         after = news[field]
         if _same(trait, before, after):
@@ -162,8 +168,10 @@ def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any],
             continue
         if trait.write_only and before is None:
             continue  # not observable, and nothing was ever recorded: nothing to compare with
-        changes.append(Change(field, _shown(field, before, secret), _shown(field, after, secret), trait.replaces))
-    return Diff(tuple(changes), tuple(remarks))
+        if how == "refuse":
+            refusals.append(field)
+        changes.append(Change(field, _shown(field, before, secret), _shown(field, after, secret), how == "replace"))
+    return Diff(tuple(changes), tuple(remarks), tuple(refusals))
 
 
 def _same(trait: Trait, before: Any, after: Any) -> bool:
@@ -182,25 +190,93 @@ def live_inputs(noun: Noun[Any, Any], state: State, managed: Collection[str], la
     return {name: now[name] if now.get(name) is not None else last.get(name) for name in managed if name in noun.Inputs.model_fields}
 
 
+# --- who may touch what ------------------------------------------------------------------------------------------------------
+
+
+def _mode_of(context: Context, noun: Noun[Any, Any], state: State) -> str | None:
+    """``live`` or ``test``, by what was recorded; None where neither the record nor the id tells."""
+    return state.mode or ("test" if noun.is_simulated(state.id) else None)
+
+
+def guard(context: Context, noun: Noun[Any, Any], state: State) -> None:
+    """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises ``NounError``."""
+    made = _mode_of(context, noun, state)
+    if made in (None, context.mode):
+        return
+    named = f"{noun.title} {getattr(state, 'name', None) or ''} (id {state.id})".replace("  ", " ")
+    if made == "live":
+        raise NounError(
+            f"{named} was made with a live key, and a test key may look at it but never change it; nothing was sent. "
+            "Next: use the live key for changes, the test key for previews"
+        )
+    raise NounError(
+        f"{named} was only simulated, with a test key, and a live key must not touch it; nothing was sent. "
+        "Next: use the test key that made it, or remove it from what is remembered (pulumi state delete)"
+    )
+
+
 # --- one step at a time ------------------------------------------------------------------------------------------------------
 
 
 def create(context: Context, noun: Noun[Any, Any], inputs: Any, save: Callable[[State], None] = lambda state: None) -> Any:
     """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting."""
-    state = noun.create(context, inputs)
+    state = _stamped(noun.create(context, inputs), context.mode)
     save(state)
     context.claims.add(context.identity, state.id)
-    settled = noun.settle(context, state, inputs)
+    return _settle(context, noun, state, inputs, context.mode)
+
+
+def resume(context: Context, noun: Noun[Any, Any], state: Any, inputs: Any) -> Any:
+    """Go on waiting for what an earlier run began: a state whose id is provisional."""
+    guard(context, noun, state)
+    return _settle(context, noun, state, inputs, state.mode or context.mode)
+
+
+def _settle(context: Context, noun: Noun[Any, Any], state: Any, inputs: Any, mode: str) -> Any:
+    settled = _stamped(noun.settle(context, state, inputs), mode)
     context.claims.add(context.identity, settled.id)
     return settled
 
 
+def _stamped(state: Any, mode: str | None) -> Any:
+    return state if state.mode == mode else state.model_copy(update={"mode": mode})
+
+
 def read(context: Context, noun: Noun[Any, Any], last: Any) -> Any:
-    """The object as it is now, or None if it is gone. With a test key, absence says nothing where such objects are never listed."""
-    found = noun.read(context, last.id, last)
-    if found is None and not noun.listed_in_sandbox and context.client.is_test_key:
+    """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as it was recorded."""
+    made = _mode_of(context, noun, last)
+    if made == "test" and not context.client.is_test_key:
+        guard(context, noun, last)
+    if made == "test" and not noun.listed_in_sandbox:
         return last
-    return found
+    found = noun.read(context, last.id, last)
+    if found is None:
+        # A state that does not say which key made it: with a test key, absence says nothing where such objects are never listed.
+        return last if made is None and context.client.is_test_key and not noun.listed_in_sandbox and _is_recorded(last) else None
+    return _stamped(found, made or ("test" if noun.is_simulated(found.id) else "live"))
+
+
+def _is_recorded(last: State) -> bool:
+    return any(value not in (None, "", []) for name, value in last.values().items() if name != "id")
+
+
+def update(context: Context, noun: Noun[Any, Any], state: Any, inputs: Any, fields: frozenset[str]) -> Any:
+    """Apply ``fields`` in place. What was only simulated and cannot be read back changes in the record alone."""
+    guard(context, noun, state)
+    if _mode_of(context, noun, state) == "test" and not noun.listed_in_sandbox:
+        context.tell(f"{noun.title} {state.id} was simulated, and so is its change")
+        wishes = {name: getattr(inputs, name) for name in fields if name in noun.State.model_fields}
+        return state.model_copy(update=wishes)
+    return _stamped(noun.update(context, state, inputs, fields), state.mode or context.mode)
+
+
+def delete(context: Context, noun: Noun[Any, Any], state: Any) -> None:
+    """Remove it; gone already = done."""
+    guard(context, noun, state)
+    if _mode_of(context, noun, state) == "test" and not noun.listed_in_sandbox:
+        context.tell(f"{noun.title} {state.id} was simulated: there is nothing to remove")
+        return
+    noun.delete(context, state)
 
 
 # --- the whole way -----------------------------------------------------------------------------------------------------------
@@ -228,10 +304,11 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
             action: Action = "updated" if settled else "unchanged"
             return Outcome(action, current.shown(), noun.predict(inputs, current), current, settled)
         before = current.shown()
-        current = noun.settle(context, current, inputs)
+        current = resume(context, noun, current, inputs)
     else:
         before = current.shown()
     found = diff(noun, current.values(), inputs.given())
+    refuse_forbidden(noun, current, found)
     if not found:
         if settled:
             return Outcome("updated", before, current.shown(), current, settled)
@@ -244,12 +321,12 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
         inputs = _whole(noun, inputs, current)
         if dry_run:
             return Outcome("replaced", before, noun.predict(inputs, None), None, found)
-        noun.delete(context, current)
+        delete(context, noun, current)
         state = create(context, noun, inputs)
         return Outcome("replaced", before, state.shown(), state, found)
     if dry_run:
         return Outcome("updated", before, noun.predict(inputs, current), None, found)
-    state = noun.update(context, current, inputs, found.fields)
+    state = update(context, noun, current, inputs, found.fields)
     return Outcome("updated", before, state.shown(), state, found)
 
 
@@ -259,14 +336,15 @@ def ensure_absent(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: st
     if current is None:
         return Outcome("unchanged", None, None, None)
     if not dry_run:
-        noun.delete(context, current)
+        delete(context, noun, current)
     return Outcome("deleted", current.shown(), None, None)
 
 
 def _set_by_settling(noun: Noun[Any, Any], current: State, inputs: Any) -> Diff:
     """What ``settle`` will set on an object that is still coming: the inputs that can change in place and are not so yet."""
     traits = {name: noun.Inputs.trait(name) for name in inputs.given()}
-    wishes = {name: value for name, value in inputs.given().items() if not (traits[name].replaces or traits[name].when_creating)}
+    settled = {name for name, trait in traits.items() if not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)}
+    wishes = {name: value for name, value in inputs.given().items() if name in settled}
     return diff(noun, current.values(), wishes)
 
 
@@ -291,6 +369,16 @@ def _refuse_namesake(context: Context, noun: Noun[Any, Any], inputs: Any, curren
             f"{noun.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {noun.title} {other.id} answers to that already; "
             f"nothing was changed. Next: choose another name, or delete {noun.title} {other.id} first",
             id=other.id,
+        )
+
+
+def refuse_forbidden(noun: Noun[Any, Any], current: State, found: Diff) -> None:
+    """Raise ``NounError`` where the declaration forbids what it asks for."""
+    if found.refusals:
+        what = ", ".join(found.refusals)
+        raise NounError(
+            f"{noun.title} {getattr(current, 'name', None) or current.id}: {what} differs, and rebuild is 'forbid'; nothing was changed. "
+            "Next: declare what it is, or set rebuild to 'replace' or 'reinstall'"
         )
 
 

@@ -142,7 +142,7 @@ class ServerOrder:
 
     def _quiesce(self) -> None:
         deadline = self.context.clock.monotonic() + self.context.wait_timeout
-        while pending := [order for order in self.context.client.orders.list() if self._may_become_ours(order)]:
+        while pending := [order for order in _world(self.context)[0] if self._may_become_ours(order)]:
             known = ", ".join(str(order.invoice_id) for order in pending)
             if self.context.clock.monotonic() >= deadline:
                 raise NotReady(
@@ -152,6 +152,7 @@ class ServerOrder:
                 )
             self.context.tell(f"waiting for order {known} ({pending[0].status})")
             self.context.clock.sleep(self.context.poll_interval)
+            self.context.reads.forget("world")
 
     def _may_become_ours(self, order: m.Order) -> bool:
         if (
@@ -166,7 +167,7 @@ class ServerOrder:
         not_ours = self.context.owned | self.context.claims.of_others(self.context.identity)
         return [
             server
-            for server in self.context.client.servers.list()
+            for server in _world(self.context)[1]
             if server.name == self.body["name"] and not server.is_gone and str(server.id) not in not_ours
         ]
 
@@ -182,6 +183,7 @@ class ServerOrder:
                 if verdict is Verdict.TAKEN and not waited:
                     waited = True
                     self.context.clock.sleep(self.context.poll_interval)
+                    self.context.reads.forget("world")
                     if found := self._found():
                         return found
                 if verdict is Verdict.UNCLEAR:
@@ -193,6 +195,7 @@ class ServerOrder:
                     if looked_again:
                         raise NounError(f"{error} — no money moved and no server was made. Next: run again later") from None
                     looked_again = True
+                    self.context.reads.forget("world")
                     if found := self._found():
                         return found
                 continue
@@ -311,6 +314,21 @@ class ServerOrder:
                 invoice = self.context.client.invoices.get(invoice_id)
                 if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items):
                     yield invoice_id
+
+
+def _world(context: Context) -> tuple[list[m.Order], list[m.Server]]:
+    """Orders under way, then servers: an order that was carried out in between is in both, never in neither. Shared for half a minute,
+    so that a program of a thousand servers looks once and not a thousand times; what an own order adds is told apart by its claim."""
+    return context.shared(("world",), lambda: (list(context.client.orders.list()), list(context.client.servers.list())), max_age=30.0)
+
+
+def pending_orders(context: Context) -> frozenset[int]:
+    """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many wait."""
+
+    def fetch() -> frozenset[int]:
+        return frozenset(order.invoice_id for order in context.client.orders.list() if not (order.is_active or order.is_failed))
+
+    return context.shared(("orders",), fetch, max_age=context.poll_interval * 0.9)
 
 
 _ACCOUNTS: WeakKeyDictionary[Client, m.Me] = WeakKeyDictionary()

@@ -6,12 +6,12 @@ cannot. The id is ``order:<invoice_id>`` while all that is known of it is its or
 
 import re
 import uuid
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import (
@@ -24,11 +24,27 @@ from pulumi_hosting.api.errors import (
     TransportError,
     Unavailable,
 )
+from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, Ambiguous, Context, IdText, NotReady, NounError, Trait, WholeNumber
+from pulumi_hosting.resources import base, catalog
+from pulumi_hosting.resources.base import (
+    POLICY,
+    REPLACES,
+    WHEN_CREATING,
+    Ambiguous,
+    Context,
+    Cost,
+    IdText,
+    NotReady,
+    NounError,
+    OnChange,
+    Trait,
+    WholeNumber,
+)
 from pulumi_hosting.resources.keys import mark
-from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, account, split_mark, with_mark
+from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, account, pending_orders, split_mark, with_mark
+
+REBUILDS = Trait(rebuilds=True)
 
 
 def _sorted_ids(ids: list[str]) -> list[str]:
@@ -43,7 +59,7 @@ def _trimmed(notes: str) -> str:
 
 class ServerInputs(base.Inputs):
     tariff_id: Annotated[WholeNumber, Field(description="Id of the tariff, from the catalog. A change replaces the server."), REPLACES]
-    os: Annotated[m.OsSlug, Field(description="Image slug, from the catalog. A change replaces the server."), REPLACES]
+    os: Annotated[m.OsSlug, Field(description="Image slug, from the catalog. What a change does is said by rebuild."), REBUILDS]
     name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -")]
     months: Annotated[
         Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
@@ -62,16 +78,24 @@ class ServerInputs(base.Inputs):
     ] = None
     ssh_key_ids: Annotated[
         Annotated[list[IdText], AfterValidator(_sorted_ids)] | None,
-        Field(description="Ids of SSH keys installed when ordering; order does not matter. A change replaces the server."),
-        Trait(replaces=True, write_only=True, unordered=True),
+        Field(description="Ids of SSH keys to install; order does not matter. What a change does is said by rebuild."),
+        Trait(rebuilds=True, write_only=True, unordered=True),
     ] = None
     password: Annotated[
         m.RootPassword | None,
         Field(
             description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
-            "Generated and shown once when absent. A change replaces the server."
+            "Generated and shown once when absent. What a change does is said by rebuild."
         ),
-        Trait(replaces=True, write_only=True),
+        Trait(rebuilds=True, write_only=True),
+    ] = None
+    rebuild: Annotated[
+        Literal["replace", "reinstall", "forbid"] | None,
+        Field(
+            description="What a change of os, ssh_key_ids or password does. replace (default): a new server is ordered and the old one "
+            "deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused."
+        ),
+        POLICY,
     ] = None
     promo_code: Annotated[m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING] = None
     custom_fields: Annotated[
@@ -83,6 +107,10 @@ class ServerInputs(base.Inputs):
     notes: Annotated[
         Annotated[str, AfterValidator(_trimmed)] | None,
         Field(description="Free text shown in the cabinet."),
+    ] = None
+    power: Annotated[
+        Literal["running", "stopped"] | None,
+        Field(description="running or stopped. Not managed when absent."),
     ] = None
     adopt_id: Annotated[
         IdText | None,
@@ -141,6 +169,15 @@ def _one_of(value: int, allowed: tuple[int, ...]) -> int:
     return value
 
 
+class RefundQuote(BaseModel):
+    """What a deletion would credit now."""
+
+    amount: str = Field(description="What would be credited (decimal, in currency).")
+    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    refundable: bool = Field(description="Whether anything would be credited.")
+    excluded_reason: str | None = Field(default=None, description="Why nothing would be.")
+
+
 class ServerState(base.State):
     id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
     name: str | None = Field(default=None, description="Host name.")
@@ -150,7 +187,11 @@ class ServerState(base.State):
     )
     tariff_id: int | None = Field(default=None, description="Id of the tariff; empty once the tariff is gone.")
     tariff: str | None = Field(default=None, description="Name of the tariff.")
-    os: str | None = Field(default=None, description="Image slug as ordered.")
+    os: str | None = Field(default=None, description="Image slug.")
+    os_shown: str | None = Field(
+        default=None, description="Image slug that the API goes on showing after a reinstallation, where it does not follow."
+    )
+    power: str | None = Field(default=None, description="running or stopped; empty while the service keeps it suspended.")
     location: str | None = Field(default=None, description="Name of the location.")
     ip: str | None = Field(default=None, description="Primary address.")
     ips: list[str] = Field(default=[], description="Every address, v4 and v6.")
@@ -161,17 +202,18 @@ class ServerState(base.State):
     recurring_amount: str | None = Field(default=None, description="Price of the next renewal (decimal, in currency).")
     currency: str | None = Field(default=None, description="ISO 4217 code.")
     next_due_at: str | None = Field(default=None, description="When the next renewal is due (RFC 3339, UTC).")
-    refund_amount: str | None = Field(default=None, description="What a deletion would credit now (decimal, in currency).")
+    refund_quote: RefundQuote | None = Field(default=None, description="What a deletion would credit, as of the last single read.")
     blocked: bool | None = Field(default=None, description="Locked by staff.")
     created_at: str | None = Field(default=None, description="When it was created (RFC 3339, UTC).")
     invoice_id: str | None = Field(default=None, description="Invoice of the order; empty in the sandbox and for adopted servers.")
     charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
     root_password: Secret | None = Field(default=None, description="Root password, where it was shown or declared.")
     # Sent, and never shown by the API: kept as declared.
-    ssh_key_ids: list[str] | None = Field(default=None, description="Ids of SSH keys installed when ordering, as declared.")
+    ssh_key_ids: list[str] | None = Field(default=None, description="Ids of the SSH keys installed, as declared.")
     password: Secret | None = Field(default=None, description="Root password as declared.")
 
 
+POWER = {"active": "running", "stopped": "stopped"}
 _KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "password")
 
 
@@ -191,7 +233,9 @@ def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         status=server.status,
         tariff_id=server.tariff.id if server.tariff else None,
         tariff=server.tariff.name if server.tariff else None,
-        os=server.os,
+        os=last.os if last and last.os_shown and last.os_shown == server.os else server.os,
+        os_shown=last.os_shown if last and last.os_shown == server.os else None,
+        power=POWER.get(server.status),
         location=server.location,
         ip=server.ip,
         ips=sorted(server.ips or ([server.ip] if server.ip else []), key=lambda text: (":" in text, text)),
@@ -202,10 +246,16 @@ def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         recurring_amount=_text(billing.recurring_amount) if billing else None,
         currency=(billing.currency if billing else None) or (last.currency if last else None),
         next_due_at=_text(billing.next_due_at) if billing else None,
-        refund_amount=_text(quote.amount) if quote else (last.refund_amount if last else None),
+        refund_quote=_refund(quote) if quote else (last.refund_quote if last else None),
         blocked=server.flags.blocked,
         created_at=_text(server.created_at),
         **({name: getattr(last, name) for name in _KEPT} if last else {}),
+    )
+
+
+def _refund(quote: m.RefundQuote) -> RefundQuote:
+    return RefundQuote(
+        amount=str(quote.amount), currency=quote.currency, refundable=quote.refundable, excluded_reason=quote.excluded_reason
     )
 
 
@@ -213,7 +263,7 @@ def _as_written(context: Context, state: ServerState, last: ServerState | None) 
     """With what was last written to a simulated server: it need not show in the answers, and nobody else can write to it."""
     if last is None or not last.status or not context.client.is_test_key or int(state.id) < m.SANDBOX_SERVER_IDS:
         return state
-    written = {name: getattr(last, name) for name in ("name", "notes", "auto_renew")}
+    written = {name: getattr(last, name) for name in ("name", "notes", "auto_renew", "os", "power")}
     return state.model_copy(update={name: value for name, value in written.items() if value is not None})
 
 
@@ -238,6 +288,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     Inputs = ServerInputs
     State = ServerState
     natural_key: ClassVar = ("name",)
+    default_name = True
     listed_in_sandbox = True
     scopes: ClassVar = {
         "read": ("servers:read",),
@@ -273,10 +324,78 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             if not (order.is_active and order.server_id):
                 return _provisional(order, last)
             id = str(order.server_id)
-        server = _living(context, id)
+        server = _listed(context, id) or _living(context, id)
         if server is None:
             return None
         return _as_written(context, _from_api(server, last), last)
+
+    def is_simulated(self, id: str) -> bool:
+        return id.isdigit() and int(id) >= m.SANDBOX_SERVER_IDS
+
+    def has_lapsed(self, state: ServerState, now: datetime) -> bool:
+        """A sandbox server ends by itself after 24 hours (API document, "Sandbox")."""
+        if state.created_at is None or not self.is_simulated(state.id):
+            return False
+        return now - datetime.fromisoformat(state.created_at) > timedelta(seconds=SANDBOX_SERVER_SECONDS)
+
+    def on_change(self, field: str, wish: Mapping[str, Any]) -> OnChange:
+        if not self.Inputs.trait(field).rebuilds:
+            return super().on_change(field, wish)
+        choices: Mapping[str, OnChange] = {"replace": "replace", "reinstall": "update", "forbid": "refuse"}
+        return choices[wish.get("rebuild") or "replace"]
+
+    # --- asking before
+
+    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+        """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to be paid by the hour."""
+        if wish.get("adopt_id") is not None:
+            return {}
+        failures: dict[str, str] = {}
+        tariff = None
+        if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in wish:
+            tariff = catalog.tariffs(context).get(wish["tariff_id"])
+            if tariff is None:
+                failures["tariff_id"] = f"there is no tariff {wish['tariff_id']}: choose one of {catalog.choices(catalog.tariffs(context))}"
+            elif "tariff_id" in fields and not tariff.in_stock and not self._has_begun(context, wish):
+                failures["tariff_id"] = f"tariff {tariff.id} ({tariff.name}) is out of stock"
+            elif "hourly" in (wish.get("billing_cycle"), "hourly" if wish.get("hours") else None) and not tariff.hourly_available:
+                failures["billing_cycle"] = f"tariff {tariff.id} ({tariff.name}) is not offered by the hour"
+        if fields & {"tariff_id", "os"} and "os" in wish:
+            images = catalog.os_images(context)
+            if wish["os"] not in images:
+                failures["os"] = f"there is no image {wish['os']!r}: choose one of {', '.join(sorted(images))}"
+            elif tariff is not None and wish["os"] in tariff.excluded_os:
+                failures["os"] = f"image {wish['os']} is not offered with tariff {tariff.id} ({tariff.name})"
+        return failures
+
+    def _has_begun(self, context: Context, wish: Mapping[str, Any]) -> bool:
+        """Whether a server of this name exists or is under way: an interrupted run may have taken the last one of its tariff."""
+        name = wish.get("name")
+        return name is not None and (
+            any(order.server_name == name for order in context.client.orders.list())
+            or any(server.name == name and not server.is_gone for server in context.client.servers.list())
+        )
+
+    def cost(self, context: Context, wish: Mapping[str, Any]) -> Cost | None:
+        """The quote: the same price functions as the order (API document, "Catalog")."""
+        if wish.get("adopt_id") is not None or "tariff_id" not in wish:
+            return None
+        period: dict[str, Any]
+        if wish.get("hours") is not None or wish.get("billing_cycle") == "hourly":
+            period = {"hours": wish.get("hours") or 1, "billing_cycle": "hourly"}
+            what = f"{period['hours']} h"
+        else:
+            period = {"months": wish.get("months") or 1}
+            what = f"{period['months']} month{'s' if period['months'] > 1 else ''}"
+        if wish.get("promo_code") is not None:
+            period["promo_code"] = wish["promo_code"]
+        quote = catalog.quote(context, wish["tariff_id"], period)
+        if quote is None:
+            return None
+        if quote.promo is not None and not quote.promo.valid:
+            context.warn(f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is likely to be refused")
+        tariff = catalog.tariffs(context).get(wish["tariff_id"])
+        return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance)
 
     def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
         """By ``status`` and ``ip`` (the service looks) and by ``name`` (we do)."""
@@ -291,7 +410,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if inputs.adopt_id is not None:
             return self._kept(self._adopt(context, inputs, inputs.adopt_id), inputs)
         self._must_be_able_to_finish(context, inputs)
-        ordered = ServerOrder(context, inputs.order_body(), attempt=inputs.order_attempt or 0).place()
+        ordered = ServerOrder(context, self._body(context, inputs), attempt=inputs.order_attempt or 0).place()
         state = _from_api(ordered.server) if ordered.server else _provisional(_expect_order(ordered))
         context.claims.add(context.identity, state.id)
         extra = {
@@ -301,6 +420,17 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             "name": inputs.name,
         }
         return self._kept(state.model_copy(update=extra), inputs)
+
+    @staticmethod
+    def _body(context: Context, inputs: ServerInputs) -> dict[str, Any]:
+        """What is ordered. A simulated order is not sent the ids of simulated keys: no document says that it would know them."""
+        body = inputs.order_body()
+        if context.client.is_test_key and "ssh_key_ids" in body:
+            real = {key.id for key in context.shared(("ssh_keys",), context.client.ssh_keys.list)}
+            body["ssh_key_ids"] = [key for key in body["ssh_key_ids"] if key in real]
+            if not body["ssh_key_ids"]:
+                del body["ssh_key_ids"]
+        return body
 
     def foresee(self, context: Context, inputs: ServerInputs) -> ServerState | None:
         return None if inputs.adopt_id is None else self._adopt(context, inputs, inputs.adopt_id)
@@ -350,6 +480,9 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 + ("is not returned, since nothing here may keep it" if state.root_password else "was not shown to this run")
                 + ". Next: declare a password or SSH keys when ordering, or reset the password"
             )
+        return self._power(context, self._set_late(context, state, inputs), inputs)
+
+    def _set_late(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
         late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
         wishes = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}
         if context.name_is_identity:
@@ -368,6 +501,11 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     def _await(self, context: Context, state: ServerState) -> ServerState:
         deadline = context.clock.monotonic() + context.wait_timeout
         while True:
+            # Everybody who waits shares one list; an order that left it is asked for itself.
+            if _order_id(state.id) in pending_orders(context) and context.clock.monotonic() < deadline:
+                context.tell(f"server {state.name}: order {_order_id(state.id)} is provisioning")
+                context.clock.sleep(context.poll_interval)
+                continue
             order = context.client.orders.get(_order_id(state.id))
             if order.is_failed:
                 raise NounError(
@@ -396,8 +534,72 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     def update(self, context: Context, state: ServerState, inputs: ServerInputs, fields: frozenset[str]) -> ServerState:
         if state.id.startswith(ORDER_PREFIX):
             state = self._kept(self._await(context, state), inputs)
-        wishes = {name: value for name, value in inputs.given().items() if name in fields}
-        return self._patch(context, state, wishes)
+        wishes = {name: value for name, value in inputs.given().items() if name in fields & {"name", "notes", "auto_renew"}}
+        if wishes:
+            state = self._patch(context, state, wishes)
+        if fields & {"os", "ssh_key_ids", "password"}:
+            state = self._reinstall(context, state, inputs)
+        return self._power(context, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
+
+    def _reinstall(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+        """The same server with another image, keys or password. Sent once: what became of a lost answer is for a person to look at."""
+        context.warn(f"server {state.id} is reinstalled with {inputs.os}: its disk is erased")
+        body = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
+        if "ssh_key_ids" in body:
+            body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
+        try:
+            result = context.client.servers.reinstall(int(state.id), os=inputs.os, **body)
+        except (TransportError, Unavailable, ServerError) as error:
+            raise NounError(
+                f"{error} — whether server {state.id} was reinstalled is not known. Next: look at it before running again: "
+                "a run that still shows the change erases the disk once more"
+            ) from None
+        context.reads.forget("servers")
+        shown = result.root_password.reveal() if result.root_password else ""
+        password = result.root_password if shown else inputs.password
+        if password is None and not inputs.ssh_key_ids:
+            context.warn(f"server {state.id}: its new root password was not shown. Next: declare a password, or reset it")
+        state = self._until(context, state, lambda server: server.status in POWER and server.os == inputs.os, patience=120.0)
+        follows = state.os == inputs.os
+        return state.model_copy(
+            update={
+                "os": inputs.os,
+                "os_shown": None if follows else state.os,
+                "ssh_key_ids": inputs.ssh_key_ids,
+                "password": inputs.password,
+                "root_password": password,
+            }
+        )
+
+    def _power(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+        """Start or stop. Convergent, so a repeated run does no harm."""
+        if inputs.power is None or state.power == inputs.power:
+            return state
+        if state.power is None:
+            raise NounError(
+                f"server {state.id} is {state.status} and cannot be {'started' if inputs.power == 'running' else 'stopped'}. "
+                "Next: see why in the cabinet (an unpaid renewal, perhaps), or leave power out"
+            )
+        action: Literal["start", "stop"] = "start" if inputs.power == "running" else "stop"
+        context.client.servers.power(int(state.id), action=action)
+        context.reads.forget("servers")
+        return self._until(context, state, lambda server: POWER.get(server.status) == inputs.power, patience=60.0).model_copy(
+            update={"power": inputs.power}
+        )
+
+    @staticmethod
+    def _until(context: Context, state: ServerState, done: Callable[[m.Server], bool], patience: float) -> ServerState:
+        """The server once it is as wished; after ``patience`` seconds as it is, since not every deployment shows it."""
+        deadline = context.clock.monotonic() + min(patience, context.wait_timeout)
+        while True:
+            server = _living(context, state.id)
+            if server is None:
+                raise NounError(f"server {state.id} was deleted meanwhile. Next: run again")
+            # A simulated change is accepted and need not ever show.
+            if done(server) or context.client.is_test_key or context.clock.monotonic() >= deadline:
+                return _as_written(context, _from_api(server, state), state)
+            context.tell(f"server {state.id}: waiting for the change to show")
+            context.clock.sleep(context.poll_interval)
 
     @staticmethod
     def _patch(context: Context, state: ServerState, wishes: dict[str, Any]) -> ServerState:
@@ -410,6 +612,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 own = split_mark(server.notes)[1] if server else None
             body["notes"] = with_mark(body["notes"] or "", own) if own else body["notes"]
         after = _as_written(context, _from_api(context.client.servers.update(int(state.id), **body), state), state)
+        context.reads.forget("servers")
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in wishes.items() if value is not None})
 
@@ -446,6 +649,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 if _living(context, state.id) is None:
                     return
                 raise
+            context.reads.forget("servers")
             if result.refunded is not None:
                 context.tell(f"server {state.id} deleted, {result.refunded} {result.currency or ''} credited".rstrip())
             return
@@ -457,6 +661,15 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             raise
         except NounError:
             return None
+
+
+def _listed(context: Context, id: str) -> m.Server | None:
+    """The server in the list that everybody shares; None where it is not there, or where so few are asked for that a list is dearer."""
+    if not context.reads.many("server"):
+        return None
+    listed = context.shared(("servers",), lambda: {str(server.id): server for server in context.client.servers.list()})
+    server = listed.get(id)
+    return None if server is None or server.is_gone else server
 
 
 def _living(context: Context, id: str) -> m.Server | None:

@@ -111,14 +111,14 @@ def test_a_defect_is_told_without_values(provider: dynamic.ServerProvider, monke
 
 
 def test_the_environment_comes_before_the_configuration(emulator: Any) -> None:
-    session = Session()
-    session.configure({"apiKey": "vk_live_ofTheStackConfiguration", "baseUrl": emulator.base_url}, {"HOSTING_API_KEY": emulator.live_key})
+    session = Session({"HOSTING_API_KEY": emulator.live_key})
+    session.configure({"apiKey": "vk_live_ofTheStackConfiguration", "baseUrl": emulator.base_url})
     assert session.client.me().livemode is True
     session.client.close()
 
 
 def test_the_session_does_not_show_its_key() -> None:
     key = "vk_live_" + "q7" * 20
-    session = Session()
-    session.configure({"apiKey": key, "baseUrl": "https://api.example.org/v1"}, {})
+    session = Session({})
+    session.configure({"apiKey": key, "baseUrl": "https://api.example.org/v1"})
     assert key not in f"{session!r} {vars(session)!r} {session.client!r} {vars(session.client)!r}"

@@ -6,6 +6,7 @@ import pytest
 
 from pulumi_hosting.api.errors import TransportError
 from pulumi_hosting.resources import engine
+from pulumi_hosting.resources.base import NounError
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from tests.resources.conftest import GOOD, House
@@ -52,8 +53,10 @@ def test_a_simulated_key_cannot_be_read_and_is_not_gone(house: House) -> None:
     made = engine.create(context, SSH_KEY, engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs)
     assert list(SSH_KEY.all(context)) == []
     assert engine.read(context, SSH_KEY, made) == made
-    SSH_KEY.delete(context, made)
-    assert engine.read(house.context(), SSH_KEY, made) is None
+    assert made.mode == "test"
+    engine.delete(context, SSH_KEY, made)
+    with pytest.raises(NounError, match="only simulated, with a test key, and a live key must not touch it"):
+        engine.read(house.context(), SSH_KEY, made)
 
 
 @pytest.mark.parametrize("reading", ["conflict", "second"])

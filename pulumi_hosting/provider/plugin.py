@@ -5,6 +5,7 @@ protocol knows: the URN (which names the declaration), previews, secrets, custom
 """
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -23,14 +24,13 @@ from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.failures import Failed, fail, plainly
 from pulumi_hosting.provider.link import Link
 from pulumi_hosting.provider.plugin_install import version
-from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.session import SETTINGS, Session
 from pulumi_hosting.provider.values import IDENTITY, MANAGED, WAIT_TIMEOUT, camel
-from pulumi_hosting.provider.wire import Opened, closed, opened, unknown
+from pulumi_hosting.provider.wire import Opened, closed, opened
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import Noun
 
 PACKAGE = "hosting"
-SETTINGS = ("apiKey", "baseUrl", "mode", "maxCharge")
 SECRET_SETTINGS = frozenset({"apiKey"})
 
 _WORKERS = 128  # threads are made as they are needed; the engine asks as many at once as its --parallel says
@@ -76,10 +76,6 @@ class Subject:
     def secrets(self) -> frozenset[str]:
         """Keys that are secret whatever the program says."""
         return _secrets(self.noun)
-
-    @property
-    def outputs(self) -> list[str]:
-        return [camel(name) for name in self.noun.State.model_fields if name != "id"]
 
 
 @cache
@@ -130,11 +126,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def __init__(self, link: Link | None = None) -> None:
         self.link = link or Link()
         self.session = Session()
-        self._ending = threading.Event()
 
     def end(self) -> None:
-        """No write is begun from now on, and waits end soon; what was begun goes on to its end."""
-        self._ending.set()
+        """No write is begun from now on, and waits end soon: the next run goes on, and two must not do it at once."""
+        self.session.forbid_writes("Pulumi's engine is gone")
         self.session.cancel()
 
     # --- the plugin
@@ -191,6 +186,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         given = opened(request.args).values
+        if not _is_default(request.name):
+            # A provider that the program declares is another account beside the one of the environment: its own settings come first.
+            others = {variable for name, variable in SETTINGS.items() if not given.get(name)}
+            self.session = Session({variable: value for variable, value in os.environ.items() if variable in others})
         self.session.configure({name: given.get(name) for name in SETTINGS})
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True)
 
@@ -232,10 +231,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         answering = _Answering(subject, subject.identity, props)
         asked = answering.asked(props.values, request.timeout)
         if request.preview:
-            known = self._adapter(subject).preview_create(asked)
-            later = {name: unknown() for name in subject.outputs if name not in known}
-            return provider_pb2.CreateResponse(properties=answering.outputs({**later, **known}))
-        self._begin()
+            return provider_pb2.CreateResponse(properties=answering.outputs(self._adapter(subject).preview_create(asked)))
         try:
             id, outputs = self._adapter(subject).create(asked)
         except Partial as partial:
@@ -247,11 +243,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         subject, olds, inputs = Subject.of(request.urn), opened(request.properties), opened(request.inputs)
         known = MANAGED in olds.values  # else it is an import or a lookup, by the id alone
         answering = _Answering(subject, _identity(subject, olds.values, inputs.values), olds, inputs)
-        before = answering.asked(olds.values, request.timeout) if known else {}
         try:
-            found = self._adapter(subject).read(request.id, before, {**inputs.values, IDENTITY: answering.identity})
+            found = self._adapter(subject).read(request.id, answering.asked(olds.values, request.timeout), inputs.values or None)
         except Partial as partial:
-            raise answering.half_done(partial, inputs.values) from None
+            raise answering.half_done(partial) from None
         if found is None:
             if not known:  # "gone" would be imported as an empty resource
                 title = subject.noun.title
@@ -268,7 +263,6 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         if request.preview:
             foreseen = self._adapter(subject).preview_update(request.id, before, asked)
             return provider_pb2.UpdateResponse(properties=answering.outputs(foreseen))
-        self._begin()
         try:
             outputs = self._adapter(subject).update(request.id, before, asked)
         except Partial as partial:
@@ -279,7 +273,6 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds = Subject.of(request.urn), opened(request.properties)
         answering = _Answering(subject, _identity(subject, olds.values, opened(request.old_inputs).values), olds)
-        self._begin()
         self._adapter(subject).delete(request.id, answering.asked(olds.values, request.timeout))
         return empty_pb2.Empty()
 
@@ -304,13 +297,14 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     # --- parts
 
     def _adapter(self, subject: Subject) -> Adapter:
-        urn = subject.urn
-        return Adapter(subject.noun, self.session, lambda line: self.link.tell(urn, line), lambda line: self.link.warn(urn, line))
-
-    def _begin(self) -> None:
-        """Refuse to start a write for an engine that is gone: the next run does it, and two must not do it at once."""
-        if self._ending.is_set():
-            fail("Pulumi's engine is gone; nothing was begun. Next: run it again")
+        urn, known = subject.urn, f"{subject.name}: "  # the engine shows the name beside the line
+        return Adapter(
+            subject.noun,
+            self.session,
+            tell=lambda line: self.link.tell(urn, line.removeprefix(known)),
+            warn=lambda line: self.link.warn(urn, line.removeprefix(known)),
+            ids_may_change=True,
+        )
 
 
 class _Answering:
@@ -319,7 +313,6 @@ class _Answering:
     def __init__(self, subject: Subject, identity: str, *received: Opened) -> None:
         self.identity = identity
         self._secrets = subject.secrets.union(*(part.secrets for part in received))
-        self._declares = frozenset(map(camel, subject.noun.Inputs.model_fields))
         self._own_timeout = any(part.values.get(WAIT_TIMEOUT) is not None for part in received)
 
     def asked(self, values: Mapping[str, Any], timeout: float = 0.0) -> Props:
@@ -335,22 +328,26 @@ class _Answering:
         kept = {key: value for key, value in values.items() if key != WAIT_TIMEOUT or self._own_timeout}
         return closed(_without_ours(kept), self._secrets)
 
-    def half_done(self, partial: Partial, inputs: Mapping[str, Any] | None = None) -> _HalfDone:
+    def half_done(self, partial: Partial) -> _HalfDone:
         detail = provider_pb2.ErrorResourceInitFailed(
             id=partial.id,
             properties=self.outputs(partial.outputs),
             reasons=[" ".join(reason.split()) for reason in partial.reasons],
             refresh_before_update=partial.refresh,
         )
-        if inputs is not None:
-            known = inputs or {key: value for key, value in partial.outputs.items() if key in self._declares}
-            detail.inputs.CopyFrom(self.inputs(known))
+        if partial.inputs is not None:
+            detail.inputs.CopyFrom(self.inputs(partial.inputs))
         return _HalfDone(detail)
 
 
 def _identity(subject: Subject, *recorded: Mapping[str, Any]) -> str:
     """As recorded when the object was made; a renamed declaration keeps the identity its object is marked with."""
     return next((str(values[IDENTITY]) for values in recorded if values.get(IDENTITY)), subject.identity)
+
+
+def _is_default(name: str) -> bool:
+    """Whether it is the provider that the engine makes of the stack's configuration."""
+    return not name or name == "default" or name.startswith("default_")
 
 
 def _without_ours(values: Mapping[str, Any]) -> Props:

@@ -22,12 +22,11 @@ from pulumi_hosting.provider.shapes import (
     Field,
     Type,
     fields,
-    markdown,
     number_from_wire,
     object_to_wire,
     to_wire,
 )
-from pulumi_hosting.provider.values import camel, snake
+from pulumi_hosting.provider.values import camel
 
 _WALKING = ("cursor", "limit")
 
@@ -55,10 +54,9 @@ class Lookup:
     @property
     def results(self) -> tuple[Field, ...]:
         """The properties of the answer."""
-        if self.single is not None:
-            return (Field(self.single, self.value, True, False, _WHAT.get(self.value.kind, "")),)
-        assert self.value.model is not None
-        return fields(self.value.model)
+        if self.single is None and self.value.model is not None:
+            return fields(self.value.model)
+        return (Field(self.single or "value", self.value, True, False, _WHAT.get(self.value.kind, "")),)
 
     @property
     def has_secrets(self) -> bool:

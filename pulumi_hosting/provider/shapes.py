@@ -11,11 +11,13 @@ One reading of a pydantic model, for the schema, the generated classes and the v
 import base64
 import inspect
 import re
+import sys
 import types
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import AwareDatetime, BaseModel
@@ -24,7 +26,7 @@ from pydantic.fields import FieldInfo
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.provider.values import camel
-from pulumi_hosting.resources.base import Inputs
+from pulumi_hosting.resources.base import Inputs, Noun
 
 Kind = Literal["string", "integer", "number", "boolean", "array", "map", "object", "any"]
 
@@ -75,7 +77,7 @@ def fields(model: type[BaseModel]) -> tuple[Field, ...]:
 
 def type_name(model: type[BaseModel]) -> str:
     """What an object type is called in every language: the API's own models end in ``Info``, as their names are taken by resources."""
-    return f"{model.__name__}Info" if issubclass(model, m.Response) else model.__name__
+    return f"{model.__name__.removesuffix('Info')}Info" if issubclass(model, m.Response) else model.__name__
 
 
 def nested(types: Sequence[Type]) -> tuple[type[BaseModel], ...]:
@@ -229,3 +231,74 @@ def object_to_wire(value: BaseModel) -> dict[str, Any]:
 def number_from_wire(value: Any) -> Any:
     """Pulumi's numbers are floats: a whole one becomes an int again."""
     return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+
+
+# --- nouns -------------------------------------------------------------------------------------------------------------------
+
+_WAIT_TIMEOUT = Field(
+    "wait_timeout",
+    NUMBER,
+    required=False,
+    secret=False,
+    description="Seconds to wait for what the service does later: more than 0, at most 86400; default 600.",
+)
+
+
+def class_name(noun: Noun[Any, Any]) -> str:
+    """``ssh_key`` → ``SshKey``."""
+    return "".join(map(str.capitalize, noun.kind.split("_")))
+
+
+@cache
+def inputs_of(noun: Noun[Any, Any]) -> tuple[Field, ...]:
+    """What a declaration may say."""
+    own = (
+        replace(field, required=False, description=f"{field.description} Default: the resource's name.")
+        if noun.default_name and field.name == "name"
+        else field
+        for field in fields(noun.Inputs)
+    )
+    return (*own, _WAIT_TIMEOUT)
+
+
+@cache
+def outputs_of(noun: Noun[Any, Any]) -> tuple[Field, ...]:
+    """What a resource shows: the noun's state, then whatever else was declared. The id is Pulumi's own."""
+    state = tuple(field for field in fields(noun.State) if field.name != "id")
+    shown = {field.name for field in state}
+    declared = (replace(field, required=False) for field in fields(noun.Inputs) if field.name not in shown)
+    return (*state, *declared)
+
+
+@cache
+def secrets_of(noun: Noun[Any, Any]) -> frozenset[str]:
+    """The fields, declared or shown, whose values are never shown."""
+    return frozenset(field.name for field in (*inputs_of(noun), *outputs_of(noun)) if field.secret)
+
+
+def title_of(noun: Noun[Any, Any]) -> str:
+    """What it is, in a sentence: how its own file begins."""
+    text = inspect.cleandoc(sys.modules[type(noun).__module__].__doc__ or noun.title)
+    return text.split("\n\n")[0]
+
+
+def changes_of(noun: Noun[Any, Any]) -> Mapping[str, tuple[str, ...]]:
+    """What a change of each input does, in words, with the inputs it holds for."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in noun.Inputs.model_fields:
+        trait = noun.Inputs.trait(name)
+        words = (
+            "A change replaces it"
+            if trait.replaces
+            else "What a change does is for rebuild to say"
+            if trait.rebuilds
+            else "Matters when creating only"
+            if trait.when_creating
+            else "A change asks for an action"
+            if trait.trigger
+            else "Says how to act"
+            if trait.policy
+            else "Changes in place"
+        )
+        found[words] = (*found.get(words, ()), name)
+    return found

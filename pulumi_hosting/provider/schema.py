@@ -1,0 +1,144 @@
+"""The package schema: what Pulumi is told of form two, in every language. Made from the nouns and the table of operations."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from pulumi_hosting.provider.lookups import LOOKUPS, Lookup
+from pulumi_hosting.provider.session import SETTINGS
+from pulumi_hosting.provider.shapes import (
+    Field,
+    Type,
+    changes_of,
+    class_name,
+    description,
+    fields,
+    inputs_of,
+    markdown,
+    nested,
+    outputs_of,
+    title_of,
+    type_name,
+)
+from pulumi_hosting.provider.values import camel
+from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources.base import Noun
+
+NAME = "hosting"
+
+Spec = dict[str, Any]
+
+
+def token(name: str) -> str:
+    """``Server`` → ``hosting:index:Server``."""
+    return f"{NAME}:index:{name}"
+
+
+def token_of_form_one(noun: Noun[Any, Any]) -> str:
+    """The type of the same resource as a dynamic one: form two takes its stacks over."""
+    return f"pulumi-python:dynamic/{NAME}:{class_name(noun)}"
+
+
+def package_spec(version: str) -> Spec:
+    """The package's schema, as ``pulumi package get-schema`` prints it."""
+    lookups = tuple(LOOKUPS.values())
+    properties = [field.type for noun in NOUNS.values() for field in (*inputs_of(noun), *outputs_of(noun))]
+    properties += [field.type for lookup in lookups for field in lookup.results]
+    return {
+        "name": NAME,
+        "displayName": "Hosting",
+        "version": version,
+        "description": "Servers, domains, addresses and more of hosting companies that speak the Hosting Client API v1.",
+        "keywords": ["pulumi", "hosting", "vds", "category/cloud", "kind/native"],
+        "license": "Apache-2.0",
+        "config": {"variables": _configuration()},
+        "provider": {"description": "One account, by its API key.", "inputProperties": _configuration()},
+        "types": {token(type_name(model)): _object(model) for model in nested(properties)},
+        "resources": {token(class_name(noun)): _resource(noun) for noun in NOUNS.values()},
+        "functions": {token(lookup.wire): _function(lookup) for lookup in lookups},
+        "language": {
+            # pulumi_hosting is this package, which has classes of its own for Python.
+            "python": {"packageName": "pulumi_hosting_sdk", "pyproject": {"enabled": True}},
+            "nodejs": {"packageName": "pulumi-hosting"},
+        },
+    }
+
+
+_SETTINGS: Mapping[str, Spec] = {
+    "apiKey": {"type": "string", "secret": True, "description": "API key: `vk_live_…`, or `vk_test_…` for simulated writes."},
+    "baseUrl": {"type": "string", "description": "Address of the API, https, ending in `/v1`."},
+    "mode": {"type": "string", "description": "`live` or `test`: change nothing with an API key of the other mode."},
+    "maxCharge": {
+        "type": "string",
+        "description": "Order nothing that would make the charges of one run exceed this sum, a decimal in the account's currency.",
+    },
+}
+
+
+def _configuration() -> Spec:
+    return {name: {**_SETTINGS[name], "defaultInfo": {"environment": [variable]}} for name, variable in SETTINGS.items()}
+
+
+def _summary(noun: Noun[Any, Any]) -> str:
+    changes = (f"{words}: {', '.join(f'`{camel(name)}`' for name in names)}." for words, names in changes_of(noun).items())
+    return f"{markdown(title_of(noun))}\n\n{' '.join(changes)}"
+
+
+# --- parts -------------------------------------------------------------------------------------------------------------------
+
+
+def _resource(noun: Noun[Any, Any]) -> Spec:
+    inputs, outputs = inputs_of(noun), outputs_of(noun)
+    replacing = {name for name in noun.Inputs.model_fields if noun.Inputs.trait(name).replaces}
+    return {
+        "description": _summary(noun),
+        "inputProperties": {field.wire: _property(field, replaces=field.name in replacing) for field in inputs},
+        "requiredInputs": _required(inputs),
+        "properties": _properties(outputs),
+        "required": _required(outputs),
+        "aliases": [{"type": token_of_form_one(noun)}],
+    }
+
+
+def _function(lookup: Lookup) -> Spec:
+    return {
+        "description": lookup.description,
+        "inputs": {"type": "object", "properties": _properties(lookup.arguments), "required": _required(lookup.arguments)},
+        "outputs": {"type": "object", "properties": _properties(lookup.results), "required": _required(lookup.results)},
+    }
+
+
+def _object(model: type[BaseModel]) -> Spec:
+    inside = fields(model)
+    spec = {"type": "object", "description": description(model), "properties": _properties(inside), "required": _required(inside)}
+    return {name: value for name, value in spec.items() if value or name == "properties"}
+
+
+def _properties(inside: Iterable[Field]) -> Mapping[str, Spec]:
+    return {field.wire: _property(field) for field in inside}
+
+
+def _required(inside: Iterable[Field]) -> list[str]:
+    return [field.wire for field in inside if field.required]
+
+
+def _property(field: Field, *, replaces: bool = False) -> Spec:
+    spec = _type(field.type)
+    if field.description:
+        spec["description"] = field.description
+    if field.secret:
+        spec["secret"] = True
+    if replaces:
+        spec["willReplaceOnChanges"] = True
+    return spec
+
+
+def _type(type: Type) -> Spec:
+    if type.model is not None:
+        return {"$ref": f"#/types/{token(type_name(type.model))}"}
+    if type.kind == "array" and type.of is not None:
+        return {"type": "array", "items": _type(type.of)}
+    if type.kind == "map" and type.of is not None:
+        return {"type": "object", "additionalProperties": _type(type.of)}
+    return {"$ref": "pulumi.json#/Any"} if type.kind == "any" else {"type": type.kind}

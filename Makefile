@@ -9,7 +9,7 @@ export LC_ALL := C.UTF-8
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench docs lock clean
+.PHONY: help demo test lint fmt bench docs lock pulumi clean
 .PHONY: lint-style lint-types lint-layers lint-docs lint-versions lint-ansible
 
 help:  ## this list
@@ -41,6 +41,7 @@ lint-layers: $(READY)
 
 lint-docs: $(READY)
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python tools/classes.py --check
 
 lint-versions: $(READY)
 	$(BIN)/python tools/versions.py
@@ -55,11 +56,15 @@ fmt: $(READY)  ## format, and mend what can be mended by itself
 bench: $(READY)  ## measurements, as ratios within one run
 	@$(BIN)/python -m tests.benchmarks
 
-docs: $(READY)  ## write docs/reference from the tables of the code
+docs: $(READY)  ## write docs/reference, the classes and the functions from the tables of the code
 	@$(BIN)/python docs/generate.py
+	@$(BIN)/python tools/classes.py
 
 lock: $(READY)  ## write requirements-dev.lock from pyproject.toml (UPGRADE=1: newer versions)
 	@UPGRADE="$(UPGRADE)" bash tools/lock.sh $(BIN)/uv
+
+pulumi: $(READY)  ## build Pulumi's CLI with Go into the virtual environment: tests, benchmarks and the demo then use it too (JOBS=1: one core)
+	@JOBS="$(JOBS)" bash tools/pulumi/build.sh $(BIN)
 
 clean:  ## remove everything that was made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .ansible .coverage .coverage.* .demo build dist

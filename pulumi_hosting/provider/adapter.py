@@ -8,8 +8,7 @@ from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, Tran
 from pulumi_hosting.provider.session import SESSION, Session
 from pulumi_hosting.provider.values import IDENTITY, MANAGED, UNKNOWN, WAIT_TIMEOUT, camel, from_pulumi, is_unknown, to_pulumi
 from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Context, Cost, Noun
-from pulumi_hosting.resources.ordering import account
+from pulumi_hosting.resources.base import Context, Cost, Noun, account
 
 Wire = Mapping[str, Any]
 

@@ -26,9 +26,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import HostingError
 from pulumi_hosting.api.redact import Secret
@@ -138,6 +140,13 @@ def plain(value: Any) -> Any:
     return value.reveal() if isinstance(value, Secret) else value
 
 
+def as_text(value: Decimal | datetime | None) -> str | None:
+    """Money and time as a state holds them: decimal digits, and RFC 3339 in UTC."""
+    if isinstance(value, datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return None if value is None else str(value)
+
+
 def _mentions_secret(annotation: Any) -> bool:
     return annotation is Secret or any(_mentions_secret(part) for part in getattr(annotation, "__args__", ()))
 
@@ -190,6 +199,17 @@ class Context:
     def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
         """An answer that everything in this process may share for ``max_age`` seconds."""
         return self.reads.get(key, fetch, self.clock.monotonic, max_age)
+
+
+_ACCOUNTS: WeakKeyDictionary[Client, m.Me] = WeakKeyDictionary()
+
+
+def account(client: Client) -> m.Me:
+    """Whose key this is; asked once per client."""
+    me = _ACCOUNTS.get(client)
+    if me is None:
+        me = _ACCOUNTS[client] = client.me()
+    return me
 
 
 # --- how a handler stops -----------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import ApiError, NotFound
+from pulumi_hosting.api.errors import ApiError, Forbidden, NotFound
 from pulumi_hosting.resources.base import Context
 
 _FRESH = 300.0  # seconds
@@ -37,6 +37,20 @@ def quote(context: Context, tariff_id: int, period: Mapping[str, Any]) -> m.Quot
             raise
 
     return context.shared(("quote", tariff_id, *sorted(period.items())), fetch, _FRESH)
+
+
+def balance(context: Context, *, fresh: bool = False) -> m.Balance | None:
+    """The balance; None where the key may not see it."""
+    if fresh:
+        context.reads.forget("balance")
+
+    def fetch() -> m.Balance | None:
+        try:
+            return context.client.balance.get()
+        except Forbidden:
+            return None
+
+    return context.shared(("balance",), fetch, _FRESH)
 
 
 def choices(found: Mapping[int, m.Tariff], at_most: int = 12) -> str:

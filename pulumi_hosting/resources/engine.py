@@ -166,6 +166,8 @@ def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any],
             if field in olds:
                 remarks.append(f"{field} matters when ordering only: the change has no effect")
             continue
+        if trait.trigger and not olds:
+            continue  # there is nothing yet that it could act on
         if trait.write_only and before is None:
             continue  # not observable, and nothing was ever recorded: nothing to compare with
         if how == "refuse":

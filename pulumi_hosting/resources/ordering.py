@@ -18,10 +18,8 @@ from datetime import timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import (
     ApiError,
     Forbidden,
@@ -32,13 +30,12 @@ from pulumi_hosting.api.errors import (
     TransportError,
 )
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NotReady, NounError
+from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NotReady, NounError, account
 from pulumi_hosting.resources.keys import KeyRing, mark
+from pulumi_hosting.resources.marks import split_mark
+from pulumi_hosting.resources.proof import NOBODY, is_bound
 
 GENERATIONS = 16
-NOBODY = 2**53 - 1
-"""An id no server has: beyond every range the API document gives out, and still exact in every JSON reader."""
-
 ORDER_PREFIX = "order:"
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at: clocks differ
 
@@ -78,19 +75,6 @@ def judge(error: ApiError, contradicted: Callable[[ApiError], bool]) -> Verdict:
     if error.status >= 500:
         return Verdict.UNCLEAR
     return Verdict.SPENT if contradicted(error) else Verdict.REFUSED
-
-
-def split_mark(notes: str | None) -> tuple[str, str | None]:
-    """Notes as their author wrote them, and the ownership mark behind them."""
-    text = notes or ""
-    head, bracket, tail = text.rpartition("[iac:")
-    if bracket and tail.endswith("]") and len(tail) == 9:
-        return head.rstrip(), bracket + tail
-    return text, None
-
-
-def with_mark(notes: str, own_mark: str) -> str:
-    return f"{notes} {own_mark}" if notes else own_mark
 
 
 @dataclass
@@ -156,7 +140,8 @@ class ServerOrder:
 
     def _may_become_ours(self, order: m.Order) -> bool:
         if (
-            order.is_active
+            self.context.client.is_test_key  # these are real orders
+            or order.is_active
             or order.is_failed
             or f"{ORDER_PREFIX}{order.invoice_id}" in self.context.claims.of_others(self.context.identity)
         ):
@@ -165,10 +150,12 @@ class ServerOrder:
 
     def _living_namesakes(self) -> list[m.Server]:
         not_ours = self.context.owned | self.context.claims.of_others(self.context.identity)
+        # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost one.
+        simulated = self.context.client.is_test_key
         return [
             server
             for server in _world(self.context)[1]
-            if server.name == self.body["name"] and not server.is_gone and str(server.id) not in not_ours
+            if server.name == self.body["name"] and not server.is_gone and str(server.id) not in not_ours and server.is_sandbox == simulated
         ]
 
     def _order(self) -> Ordered:
@@ -265,14 +252,7 @@ class ServerOrder:
         return None
 
     def _is_bound(self, key: str) -> bool:
-        """Whether the key is remembered for another request. Sent for a server that cannot exist, so nothing can come of it."""
-        try:
-            self.context.client.servers.renew(NOBODY, months=1, idempotency_key=key)
-        except (IdempotencyConflict, IdempotencyInProgress):
-            return True
-        except ApiError:
-            return False
-        return False
+        return is_bound(lambda: self.context.client.servers.renew(NOBODY, months=1, idempotency_key=key))
 
     def _foreign(self, server: m.Server) -> Foreign:
         since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
@@ -329,14 +309,3 @@ def pending_orders(context: Context) -> frozenset[int]:
         return frozenset(order.invoice_id for order in context.client.orders.list() if not (order.is_active or order.is_failed))
 
     return context.shared(("orders",), fetch, max_age=context.poll_interval * 0.9)
-
-
-_ACCOUNTS: WeakKeyDictionary[Client, m.Me] = WeakKeyDictionary()
-
-
-def account(client: Client) -> m.Me:
-    """Whose key this is; asked once per client."""
-    me = _ACCOUNTS.get(client)
-    if me is None:
-        me = _ACCOUNTS[client] = client.me()
-    return me

@@ -8,7 +8,6 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
-from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
@@ -40,9 +39,12 @@ from pulumi_hosting.resources.base import (
     OnChange,
     Trait,
     WholeNumber,
+    account,
+    as_text,
 )
 from pulumi_hosting.resources.keys import mark
-from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, account, pending_orders, split_mark, with_mark
+from pulumi_hosting.resources.marks import split_mark, with_mark
+from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, pending_orders
 
 REBUILDS = Trait(rebuilds=True)
 
@@ -217,12 +219,6 @@ POWER = {"active": "running", "stopped": "stopped"}
 _KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "password")
 
 
-def _text(value: Decimal | datetime | None) -> str | None:
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    return None if value is None else str(value)
-
-
 def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
     billing = server.billing
     quote = server.refund_quote if isinstance(server, m.ServerDetail) else None
@@ -242,13 +238,13 @@ def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         notes=split_mark(server.notes)[0],
         auto_renew=billing.auto_renew if billing else None,
         billing_cycle=billing.cycle if billing else None,
-        price_monthly=_text(billing.price_monthly) if billing else None,
-        recurring_amount=_text(billing.recurring_amount) if billing else None,
+        price_monthly=as_text(billing.price_monthly) if billing else None,
+        recurring_amount=as_text(billing.recurring_amount) if billing else None,
         currency=(billing.currency if billing else None) or (last.currency if last else None),
-        next_due_at=_text(billing.next_due_at) if billing else None,
+        next_due_at=as_text(billing.next_due_at) if billing else None,
         refund_quote=_refund(quote) if quote else (last.refund_quote if last else None),
         blocked=server.flags.blocked,
-        created_at=_text(server.created_at),
+        created_at=as_text(server.created_at),
         **({name: getattr(last, name) for name in _KEPT} if last else {}),
     )
 
@@ -276,7 +272,7 @@ def _provisional(order: m.Order, last: ServerState | None = None) -> ServerState
             "status": "provisioning",
             "name": order.server_name or known.get("name"),
             "invoice_id": str(order.invoice_id),
-            "charged": _text(order.amount) or known.get("charged"),
+            "charged": as_text(order.amount) or known.get("charged"),
             "currency": order.currency or known.get("currency"),
         }
     )
@@ -415,7 +411,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         context.claims.add(context.identity, state.id)
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
-            "charged": _text(ordered.charged),
+            "charged": as_text(ordered.charged),
             "root_password": ordered.root_password,
             "name": inputs.name,
         }

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError
+from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, as_text
 
 
 def _normal_form(text: str) -> str:
@@ -73,7 +73,7 @@ def _from_api(key: m.SshKey, declared: str | None = None) -> SshKeyState:
         public_key=line,
         fingerprint=fingerprint(line),
         type=line.split()[0],
-        created_at=key.created_at.isoformat().replace("+00:00", "Z") if key.created_at else None,
+        created_at=as_text(key.created_at),
     )
 
 
@@ -83,6 +83,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
     Inputs = SshKeyInputs
     State = SshKeyState
     natural_key: ClassVar = ("public_key", "name")
+    default_name = True
     replacement_is_free = True
     delete_before_replace = True
     scopes: ClassVar = {
@@ -104,7 +105,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         return _from_api(same, inputs.public_key) if same else None
 
     def read(self, context: Context, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
-        for key in context.client.ssh_keys.list():
+        for key in context.shared(("ssh_keys",), context.client.ssh_keys.list):
             if str(key.id) == id:
                 return _from_api(key, last.public_key if last else None)
         return None
@@ -118,6 +119,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         with context.claims.alone(f"ssh key {fingerprint(inputs.public_key)}"):
             if existing := self._existing(context, inputs):
                 return existing
+            context.reads.forget("ssh_keys")
             try:
                 return _from_api(context.client.ssh_keys.create(name=inputs.name, public_key=inputs.public_key), inputs.public_key)
             except (TransportError, ApiError) as error:
@@ -152,6 +154,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         raise NounError(f"an SSH key cannot be changed in place ({', '.join(sorted(fields))})")
 
     def delete(self, context: Context, state: SshKeyState) -> None:
+        context.reads.forget("ssh_keys")
         try:
             context.client.ssh_keys.delete(int(state.id))
         except NotFound:

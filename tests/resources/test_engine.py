@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.resources import NOUNS, engine
-from pulumi_hosting.resources.ordering import split_mark, with_mark
+from pulumi_hosting.resources.marks import split_mark, with_mark
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY, fingerprint
 

@@ -1,0 +1,443 @@
+"""A domain name (API document, "Domains").
+
+Registered or, with an auth code, transferred in: once, since the name is unique and every order is keyed. What the registrar has not
+confirmed yet is a state, not a failure. The API deletes no domain: to remove one from a declaration turns its auto-renewal off and
+forgets it. The id is the domain's number; until the service shows one, and in the sandbox, it is the name.
+"""
+
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Annotated, Any, ClassVar
+
+import idna
+from pydantic import AfterValidator, Field
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.errors import (
+    ApiError,
+    DomainUnavailable,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    InsufficientFunds,
+    NotFound,
+    TransportError,
+    UpstreamRejected,
+)
+from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.resources import base, catalog
+from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, Context, Cost, Foreign, IdText, NounError, Trait, WholeNumber, as_text
+from pulumi_hosting.resources.keys import KeyRing
+from pulumi_hosting.resources.proof import NOBODY, is_bound
+
+_LATE = frozenset({"nameservers", "privacy", "auto_renew"})
+_GENERATIONS = 4
+
+
+def ascii_name(name: str) -> str:
+    """One spelling per domain: punycode, lower case, no dot at the end.
+
+    >>> ascii_name("Münster.Example.")
+    'xn--mnster-3ya.example'
+    """
+    try:
+        return idna.encode(name.rstrip("."), uts46=True).decode().lower()
+    except idna.IDNAError:
+        raise ValueError("must be a domain name, in Unicode or punycode") from None
+
+
+def _domain_name(name: str) -> str:
+    plain = ascii_name(name)
+    if "." not in plain:
+        raise ValueError("must be a whole domain name, such as example.com")
+    return plain
+
+
+def _hosts(hosts: list[str]) -> list[str]:
+    return sorted(map(ascii_name, hosts))
+
+
+def _years(value: int) -> int:
+    if value > 10:
+        raise ValueError("must be 1 to 10")
+    return value
+
+
+class DomainInputs(base.Inputs):
+    name: Annotated[
+        m.DomainName,
+        AfterValidator(_domain_name),
+        Field(description="Full domain name, in Unicode or punycode. A change registers another domain."),
+        REPLACES,
+    ]
+    years: Annotated[
+        Annotated[WholeNumber, AfterValidator(_years)],
+        Field(description="Years paid when registering: 1 to 10, within the zone's bounds. Matters when ordering only."),
+        WHEN_CREATING,
+    ] = 1
+    nameservers: Annotated[
+        Annotated[m.Nameservers, AfterValidator(_hosts)] | None,
+        Field(description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not matter."),
+        Trait(unordered=True),
+    ] = None
+    privacy: Annotated[bool | None, Field(description="Whether the owner's data is hidden in WHOIS; where the zone allows it.")] = None
+    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance.")] = None
+    promo_code: Annotated[m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING] = None
+    auth_code: Annotated[
+        Annotated[Secret, Field(min_length=1, max_length=255)] | None,
+        Field(description="EPP code of the present registrar: the domain is transferred in, not registered. Matters when ordering only."),
+        WHEN_CREATING,
+    ] = None
+    adopt_id: Annotated[
+        IdText | None,
+        Field(description="Take over this existing domain of the account, which must have the declared name, instead of ordering it."),
+        WHEN_CREATING,
+    ] = None
+
+    def order_body(self, privacy: bool) -> dict[str, Any]:
+        """The body of ``POST /domains``; privacy is always said, since its default differs between deployments."""
+        body: dict[str, Any] = {"name": self.name, "years": self.years, "privacy": privacy}
+        if self.nameservers is not None:
+            body["nameservers"] = self.nameservers
+        if self.promo_code is not None:
+            body["promo_code"] = self.promo_code
+        return body
+
+
+class DomainState(base.State):
+    id: str = Field(description="Id of the domain; its name until the service shows a number, and in the sandbox.")
+    name: str = Field(description="Domain name in punycode.")
+    status: str = Field(default="pending", description="pending, active, expired, transfer_pending or cancelled.")
+    nameservers: list[str] = Field(default=[], description="Name servers.")
+    privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
+    auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance.")
+    registered_at: str | None = Field(default=None, description="When this provider took it (RFC 3339, UTC).")
+    expires_at: str | None = Field(default=None, description="Until when it is paid (RFC 3339, UTC).")
+    locked: bool | None = Field(default=None, description="Locked against transfers at the registrar.")
+    blocked: bool | None = Field(default=None, description="Locked by staff.")
+    price_renew: str | None = Field(default=None, description="Price of a further year (decimal, in currency).")
+    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
+    created_at: str | None = Field(default=None, description="When its record was made (RFC 3339, UTC).")
+
+
+def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:
+    return DomainState(
+        id=str(domain.id),
+        name=ascii_name(domain.name),
+        status=domain.status,
+        nameservers=_hosts(domain.nameservers),
+        privacy=domain.privacy,
+        auto_renew=domain.auto_renew,
+        registered_at=as_text(domain.registered_at),
+        expires_at=as_text(domain.expires_at),
+        locked=domain.locked,
+        blocked=domain.blocked,
+        price_renew=as_text(domain.price_renew),
+        currency=domain.currency or (last.currency if last else None),
+        charged=last.charged if last else None,
+        created_at=as_text(domain.created_at),
+    )
+
+
+def _is_gone(domain: m.Domain) -> bool:
+    # A deployment may call a domain that staff locked cancelled; it is still there.
+    return domain.status == "cancelled" and not domain.blocked
+
+
+def _is_settled(domain: m.Domain) -> bool:
+    return domain.status not in ("pending", "transfer_pending")
+
+
+class DomainNoun(base.Noun[DomainInputs, DomainState]):
+    kind: ClassVar[str] = "domain"
+    title: ClassVar[str] = "domain"
+    Inputs = DomainInputs
+    State = DomainState
+    natural_key: ClassVar = ("name",)
+    scopes: ClassVar = {
+        "read": ("domains:read",),
+        "create": ("domains:read", "domains:order", "domains:manage"),
+        "update": ("domains:read", "domains:manage"),
+        "delete": ("domains:read", "domains:manage"),
+    }
+
+    # --- looking
+
+    def find(self, context: Context, inputs: DomainInputs) -> DomainState | None:
+        """By name."""
+        context.reads.forget("domains")
+        found = self._named(context, inputs.name)
+        return _from_api(found) if found else None
+
+    def read(self, context: Context, id: str, last: DomainState | None = None) -> DomainState | None:
+        """By number, or by name."""
+        found = self._resolved(context, id)
+        return _from_api(found, last) if found else None
+
+    def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[DomainState]:
+        """By ``status`` (the service looks) and by ``name`` (we do)."""
+        wanted = None if name is None else ascii_name(name)
+        return (_from_api(found) for found in context.client.domains.list(**filters) if wanted in (None, ascii_name(found.name)))
+
+    @staticmethod
+    def _listed(context: Context) -> Mapping[str, m.Domain]:
+        """The domains of the account by name and by number."""
+
+        def fetch() -> dict[str, m.Domain]:
+            living = [domain for domain in context.client.domains.list() if not _is_gone(domain)]
+            return {key: domain for domain in living for key in (str(domain.id), ascii_name(domain.name))}
+
+        return context.shared(("domains",), fetch, 30.0)
+
+    def _named(self, context: Context, name: str) -> m.Domain | None:
+        return self._listed(context).get(name)
+
+    def _resolved(self, context: Context, id: str) -> m.Domain | None:
+        if not id.isdigit():
+            try:
+                return self._named(context, _domain_name(id))
+            except ValueError:
+                raise NounError(f"{id!r} is neither the id of a domain nor its name. Next: correct it") from None
+        if context.reads.many("domain") and (found := self._listed(context).get(id)):
+            return found
+        try:
+            found = context.client.domains.get(int(id))
+        except NotFound:
+            return None
+        return None if _is_gone(found) else found
+
+    # --- asking before
+
+    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+        """The zone and its bounds; for a new name whether it can be had."""
+        if wish.get("adopt_id") is not None or "name" not in wish:
+            return {}
+        name = wish["name"]
+        zone = _zone(context, name)
+        if zone is None:
+            return {"name": f"no zone of this provider ends {name!r}: choose one of {', '.join(sorted(catalog.zones(context)))}"}
+        failures: dict[str, str] = {}
+        if wish.get("privacy") and "privacy" in fields and not zone.privacy_supported:
+            failures["privacy"] = f".{zone.tld.lstrip('.')} hides no owner's data: leave it out or say false"
+        if "name" not in fields:
+            return failures
+        if wish.get("auth_code") is not None:
+            if zone.price_transfer is None or zone.transfer_supported is False:
+                failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
+        elif not zone.min_years <= wish.get("years", 1) <= zone.max_years:
+            failures["years"] = f"must be {zone.min_years} to {zone.max_years} in this zone"
+        elif not failures and self._named(context, name) is None:
+            answer = context.shared(("availability", name), lambda: context.client.domains.availability(name=name), 300.0)
+            if not answer.available:
+                failures["name"] = f"{name} cannot be registered: {answer.reason or 'it is not available'}"
+        return failures
+
+    def cost(self, context: Context, wish: Mapping[str, Any]) -> Cost | None:
+        """The zone's prices; a promo code may lower them."""
+        if wish.get("adopt_id") is not None or "name" not in wish:
+            return None
+        zone = _zone(context, wish["name"])
+        if zone is None:
+            return None
+        years = int(wish.get("years") or 1)
+        transfer = wish.get("auth_code") is not None
+        amount = zone.price_transfer if transfer else zone.price_register * years
+        if amount is None:
+            return None
+        what = f"transfer of {wish['name']}" if transfer else f"{wish['name']}, {years} year{'s' if years > 1 else ''}"
+        balance = catalog.balance(context)
+        return Cost(amount, zone.currency or (balance.currency if balance else ""), what, balance.balance if balance else None)
+
+    # --- making
+
+    def create(self, context: Context, inputs: DomainInputs) -> DomainState:
+        if inputs.adopt_id is not None:
+            return self._adopt(context, inputs, inputs.adopt_id)
+        with context.claims.alone(f"domain {inputs.name}"):
+            context.reads.forget("domains")
+            existing = self._named(context, inputs.name)
+            order = _Order(context, inputs)
+            if existing is None:
+                return order.place(self._fresh)
+            if context.client.is_test_key:
+                context.tell(f"{inputs.name} is on this account already (id {existing.id}); with a test key nothing is ordered")
+                return _from_api(existing).model_copy(update={"id": inputs.name})
+            if not context.name_is_identity and not order.was_placed():
+                raise Foreign(
+                    f"{inputs.name} is on this account already (domain {existing.id}) and nothing shows that this declaration ordered it; "
+                    f"nothing was ordered. Next: set adopt_id to {existing.id} to take it over",
+                    id=str(existing.id),
+                )
+            context.tell(f"domain {existing.id} is this declaration's: an earlier run ordered it")
+            return _from_api(existing)
+
+    def _fresh(self, context: Context, name: str) -> m.Domain | None:
+        context.reads.forget("domains")
+        return self._named(context, name)
+
+    def _adopt(self, context: Context, inputs: DomainInputs, id: str) -> DomainState:
+        found = self._resolved(context, id)
+        if found is None:
+            raise NounError(f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or leave it out to order it")
+        if ascii_name(found.name) != inputs.name:
+            raise NounError(f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is")
+        return _from_api(found)
+
+    def foresee(self, context: Context, inputs: DomainInputs) -> DomainState | None:
+        return None if inputs.adopt_id is None else self._adopt(context, inputs, inputs.adopt_id)
+
+    def settle(self, context: Context, state: DomainState, inputs: DomainInputs) -> DomainState:
+        """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the rest."""
+        wishes = frozenset(
+            name for name, wish in inputs.given().items() if name in _LATE and wish is not None and getattr(state, name) != wish
+        )
+        if not wishes:
+            return state
+        if context.client.is_test_key:
+            return state.model_copy(update={name: getattr(inputs, name) for name in wishes})
+        return self.update(context, state, inputs, wishes)
+
+    # --- changing
+
+    def update(self, context: Context, state: DomainState, inputs: DomainInputs, fields: frozenset[str]) -> DomainState:
+        found = self._resolved(context, state.id)
+        if found is None or not _is_settled(found):
+            status = found.status if found else state.status
+            context.warn(f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is active. Next: run again then")
+            return (_from_api(found, state) if found else state).model_copy(update={"id": state.id})
+        id = found.id
+        context.reads.forget("domains")
+        after = found
+        patch = {name: value for name, value in inputs.given().items() if name in fields & {"privacy", "auto_renew"} and value is not None}
+        if patch:
+            after = context.client.domains.update(id, **patch)
+        if "nameservers" in fields and inputs.nameservers is not None:
+            after = context.client.domains.set_nameservers(id, nameservers=inputs.nameservers)
+        # Both answer with the whole domain; the spec promises only what was set.
+        return _from_api(after, state).model_copy(update={"id": state.id})
+
+    # --- removing
+
+    def delete(self, context: Context, state: DomainState) -> None:
+        found = self._resolved(context, state.id)
+        if found is None:
+            return
+        until = f", paid until {found.expires_at:%Y-%m-%d}" if found.expires_at else ""
+        if found.auto_renew and _is_settled(found):
+            context.reads.forget("domains")
+            context.client.domains.update(found.id, auto_renew=False)
+            context.warn(f"the API deletes no domain: {state.name} stays on the account{until}; its auto-renewal is now off")
+        elif found.auto_renew:
+            context.warn(f"{state.name} is {found.status} and stays on the account with auto-renewal on. Next: turn it off in the cabinet")
+        else:
+            context.warn(f"the API deletes no domain: {state.name} stays on the account{until}; auto-renewal is off")
+
+
+Look = Callable[[Context, str], m.Domain | None]
+
+
+class _Order:
+    """One declaration's order of one name. The name is unique at the registry, so a second order cannot be a second purchase."""
+
+    def __init__(self, context: Context, inputs: DomainInputs) -> None:
+        self.context, self.inputs = context, inputs
+        me = base.account(context.client)
+        zone = _zone(context, inputs.name)
+        privacy = inputs.privacy if inputs.privacy is not None else bool(zone and zone.privacy_supported)
+        self.body: dict[str, Any] = {"name": inputs.name} if inputs.auth_code is not None else inputs.order_body(privacy)
+        operation = "transfer_domain" if inputs.auth_code is not None else "register_domain"
+        # No key is made of a secret: the auth code is sent, and is no part of it.
+        self.keys = KeyRing(me.account_id, me.livemode, context.identity, operation, self.body)
+
+    def send(self, key: str) -> m.DomainOrderResult | m.DomainTransferResult:
+        domains = self.context.client.domains
+        if self.inputs.auth_code is not None:
+            return domains.transfer(**self.body, auth_code=self.inputs.auth_code, idempotency_key=key)
+        return domains.register(**self.body, idempotency_key=key)
+
+    def was_placed(self) -> bool:
+        """Whether an interrupted run of this declaration ordered the name: its key is bound, and its replay is an accepted order."""
+        for generation in range(_GENERATIONS):
+            key = self.keys.key(generation)
+            if not is_bound(partial(self.context.client.domains.renew, NOBODY, years=1, idempotency_key=key)):
+                return False
+            try:
+                self.send(key)
+            except ApiError:
+                continue
+            return True
+        return False
+
+    def place(self, look: Look) -> DomainState:
+        generation, again = 0, False
+        key = self.keys.key(0)
+        while True:
+            try:
+                return self._accepted(self.send(key), look)
+            except IdempotencyInProgress:
+                raise
+            except IdempotencyConflict:
+                # Bound to a probe, or to a transfer with another auth code: the name keeps it from being bought twice.
+                generation += 1
+                if generation >= _GENERATIONS:
+                    raise
+                key = self.keys.key(generation)
+            except (ApiError, TransportError) as error:
+                if found := look(self.context, self.inputs.name):
+                    return _from_api(found)  # it was not there before: the answer was lost, the order was not
+                if again or not self._may_be_of_the_past(error):
+                    raise self._named(error) from None
+                again = True
+                key = f"iac1-{uuid.uuid4().hex}"
+
+    def _may_be_of_the_past(self, error: ApiError | TransportError) -> bool:
+        """Whether a refusal may be a stored one that no longer holds. Nothing was charged with it, and the name guards the next try."""
+        if isinstance(error, TransportError) or error.status in (401, 403, 429, 504):
+            return False
+        if isinstance(error, InsufficientFunds):
+            balance = catalog.balance(self.context, fresh=True)
+            return error.required is not None and balance is not None and balance.balance >= error.required
+        if isinstance(error, DomainUnavailable):
+            try:
+                return self.context.client.domains.availability(name=self.inputs.name).available
+            except (ApiError, TransportError):
+                return False
+        return isinstance(error, UpstreamRejected) or error.status in (500, 502, 503)
+
+    def _named(self, error: ApiError | TransportError) -> Exception:
+        if isinstance(error, TransportError) or error.status >= 500:
+            return NounError(
+                f"{error} — whether {self.inputs.name} was ordered is not known; it is not among the domains of the account yet. "
+                "Next: run again: the same order is repeated, and never carried out twice"
+            )
+        return error
+
+    def _accepted(self, answer: m.DomainOrderResult | m.DomainTransferResult, look: Look) -> DomainState:
+        charged = as_text(answer.charged)
+        found = None if self.context.client.is_test_key else look(self.context, self.inputs.name)
+        if found is not None:
+            return _from_api(found).model_copy(update={"charged": charged, "currency": answer.currency or found.currency})
+        status = "active" if answer.status == "registered" else "transfer_pending" if "transfer" in answer.status else "pending"
+        if status != "active":
+            self.context.tell(f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later")
+        return DomainState(
+            id=self.inputs.name,
+            name=self.inputs.name,
+            status=status,
+            nameservers=self.inputs.nameservers or [],
+            privacy=self.body.get("privacy"),
+            auto_renew=False,
+            expires_at=as_text(getattr(answer, "expires_at", None)),
+            currency=answer.currency,
+            charged=charged,
+        )
+
+
+def _zone(context: Context, name: str) -> m.Zone | None:
+    zones = catalog.zones(context)
+    labels = name.split(".")
+    return next((zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None)
+
+
+DOMAIN = DomainNoun()

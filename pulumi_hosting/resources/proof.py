@@ -1,0 +1,24 @@
+"""Whether an idempotency key is remembered, asked without any effect.
+
+The key of an order is sent to another operation, for an object that cannot exist. Answer ``idempotency_conflict`` means that the key is
+bound to the order, so repeating the order with it replays the first answer and can buy nothing. (API document, "Idempotency")
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from pulumi_hosting.api.errors import ApiError, IdempotencyConflict, IdempotencyInProgress
+
+NOBODY = 2**53 - 1
+"""An id nothing has: beyond every range the API document gives out, and still exact in every JSON reader."""
+
+
+def is_bound(probe: Callable[[], Any]) -> bool:
+    """Whether ``probe``, which sends the key for :data:`NOBODY`, shows the key to be bound. Any other answer proves nothing."""
+    try:
+        probe()
+    except (IdempotencyConflict, IdempotencyInProgress):
+        return True
+    except ApiError:
+        return False
+    return False

@@ -1,0 +1,161 @@
+"""Reverse DNS of one address of a server, the primary one too (API document, "Servers").
+
+Setting it is setting it: the last write wins, and doing it twice is the same as once. The id is ``<server id>/<address id>``.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.errors import NotFound
+from pulumi_hosting.resources import addresses, base
+from pulumi_hosting.resources.base import REPLACES, Context, IdText, NounError
+
+SIMULATED = "sandbox"
+_PATIENCE = 30.0  # seconds until an address that was just bought, or just came with its server, must be listed
+
+
+def _plain_host(name: str) -> str:
+    if not re.fullmatch(m.HOST_NAME_PATTERN, name):
+        raise ValueError("must be a host name of at least two labels of letters, digits and hyphens")
+    return name.rstrip(".").lower()
+
+
+class PtrInputs(base.Inputs):
+    server_id: Annotated[IdText, Field(description="Id of the server the address belongs to. A change makes another record."), REPLACES]
+    address: Annotated[
+        Annotated[str, AfterValidator(addresses.plain_address)] | None,
+        Field(description="An IPv4 or IPv6 address of the server; its primary one when absent. A change makes another record."),
+        REPLACES,
+    ] = None
+    domain: Annotated[
+        Annotated[str, AfterValidator(_plain_host)],
+        Field(description="Host name the address resolves to; case and a dot at the end do not matter."),
+    ]
+
+
+class PtrState(base.State):
+    id: str = Field(description="<server id>/<address id>.")
+    server_id: str = Field(description="Id of the server.")
+    address: str | None = Field(default=None, description="The address.")
+    domain: str | None = Field(default=None, description="Host name the address resolves to.")
+
+
+def _state(server_id: str, ip: m.Ip, domain: str | None) -> PtrState:
+    return PtrState(id=f"{server_id}/{ip.id}", server_id=server_id, address=addresses.plain_address(ip.address), domain=domain)
+
+
+def _domain(ip: m.Ip) -> str | None:
+    return ip.ptr.rstrip(".").lower() if ip.ptr else None
+
+
+class PtrNoun(base.Noun[PtrInputs, PtrState]):
+    kind: ClassVar[str] = "ptr"
+    title: ClassVar[str] = "PTR record"
+    Inputs = PtrInputs
+    State = PtrState
+    natural_key: ClassVar = ("server_id", "address")
+    replacement_is_free = True
+    scopes: ClassVar = dict.fromkeys(("create", "update", "delete"), ("servers:read", "servers:manage")) | {"read": ("servers:read",)}
+
+    # --- looking
+
+    def find(self, context: Context, inputs: PtrInputs) -> PtrState | None:
+        """By server and address."""
+        found = addresses.of_server(context, inputs.server_id, fresh=True)
+        ip = self._ip(found, inputs.address) if found is not None else None
+        return _state(inputs.server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
+
+    @staticmethod
+    def _ip(found: list[m.Ip], address: str | None) -> m.Ip | None:
+        if address is not None:
+            return addresses.pick(found, address)
+        return next((ip for ip in sorted(found, key=lambda ip: (ip.version == 6, ip.id)) if ip.primary), None)
+
+    def read(self, context: Context, id: str, last: PtrState | None = None) -> PtrState | None:
+        server_id, wanted = addresses.split_id(id, "a PTR record")
+        found = addresses.of_server(context, server_id)
+        ip = addresses.pick(found, wanted) if found is not None else None
+        return _state(server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
+
+    def all(self, context: Context, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
+        """Those of one server, or of all."""
+        return (_state(server, ip, _domain(ip)) for server, ip in addresses.everywhere(context, server_id) if ip.ptr)
+
+    def is_simulated(self, id: str) -> bool:
+        return id.endswith(f"/{SIMULATED}")
+
+    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+        """The server is there, and the address is one of its."""
+        if "server_id" not in wish or not fields & {"server_id", "address"} or context.client.is_test_key:
+            return {}
+        try:
+            server = context.client.servers.get(int(wish["server_id"]))
+        except NotFound:
+            return {"server_id": f"there is no server {wish['server_id']} on this account"}
+        known = {addresses.plain_address(text) for text in server.ips}
+        if known and wish.get("address") is not None and wish["address"] not in known:
+            return {"address": f"server {server.id} has no address {wish['address']}: choose one of {', '.join(sorted(known))}"}
+        return {}
+
+    # --- making and changing
+
+    def create(self, context: Context, inputs: PtrInputs) -> PtrState:
+        deadline = context.clock.monotonic() + min(_PATIENCE, context.wait_timeout)
+        fresh = False
+        while True:
+            found = addresses.of_server(context, inputs.server_id, fresh=fresh)
+            ip = self._ip(found, inputs.address) if found is not None else None
+            if ip is not None:
+                return self._set(context, inputs.server_id, ip, inputs.domain)
+            if context.client.is_test_key:
+                context.tell("the address is only simulated, and so is its reverse DNS")
+                return PtrState(
+                    id=f"{inputs.server_id}/{SIMULATED}", server_id=inputs.server_id, address=inputs.address, domain=inputs.domain
+                )
+            if found is None or context.clock.monotonic() >= deadline:
+                break
+            context.tell(f"server {inputs.server_id}: waiting for {inputs.address or 'its primary address'}")
+            context.clock.sleep(context.poll_interval)
+            fresh = True
+        if found is None:
+            raise NounError(f"server_id: there is no server {inputs.server_id} on this account. Next: correct server_id")
+        known = ", ".join(ip.address for ip in found) or "none"
+        raise NounError(
+            f"address: server {inputs.server_id} has no address {inputs.address or '(primary)'}; it has {known}. Next: correct address"
+        )
+
+    @staticmethod
+    def _set(context: Context, server_id: str, ip: m.Ip, domain: str) -> PtrState:
+        if _domain(ip) != domain:
+            # What is shared keeps the old name: nobody asks for it again in this process, and asking is dear.
+            context.client.servers.ips.set_ptr(int(server_id), ip.id, domain=domain)
+        return _state(server_id, ip, domain)
+
+    def update(self, context: Context, state: PtrState, inputs: PtrInputs, fields: frozenset[str]) -> PtrState:
+        server_id, wanted = addresses.split_id(state.id, "a PTR record")
+        if not wanted.isdigit():
+            return self.create(context, inputs)
+        context.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=inputs.domain)
+        return state.model_copy(update={"domain": inputs.domain})
+
+    # --- removing
+
+    def delete(self, context: Context, state: PtrState) -> None:
+        server_id, wanted = addresses.split_id(state.id, "a PTR record")
+        if not wanted.isdigit():
+            found = addresses.of_server(context, server_id, fresh=True)
+            ip = addresses.pick(found, wanted) if found is not None else None
+            if ip is None:
+                return
+            wanted = str(ip.id)
+        try:
+            context.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
+        except NotFound:
+            return
+
+
+PTR = PtrNoun()

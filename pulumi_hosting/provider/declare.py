@@ -1,38 +1,192 @@
-"""What every class of form one has in common."""
+"""What the classes of both forms have in common, and what each form adds. The classes themselves are generated.
 
-from collections.abc import Mapping
-from typing import Any
+A class has its noun's fields in Python's names; Pulumi's wire has them in camelCase, so that a stack of one form fits the other.
+"""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, ClassVar, Self, get_origin
 
 import pulumi
 from pulumi.dynamic import Resource
 
-from pulumi_hosting.provider.dynamic import _Provider
-from pulumi_hosting.provider.values import IDENTITY, camel, snake
+from pulumi_hosting.provider import dynamic
+from pulumi_hosting.provider.plugin_install import version
+from pulumi_hosting.provider.schema import NAME, token, token_of_form_one
+from pulumi_hosting.provider.shapes import class_name, inputs_of, outputs_of, secrets_of
+from pulumi_hosting.provider.values import IDENTITY, camel
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import Noun
 
+_PROVIDERS = {provider.kind: provider for provider in dynamic._Provider.__subclasses__()}
 
-class _HostingResource(Resource):
-    """Common to all: names in both spellings, the identity, the secret outputs."""
 
-    def __init__(
-        self, provider: _Provider, resource_name: str, inputs: Mapping[str, Any], wait_timeout: Any, opts: pulumi.ResourceOptions | None
-    ) -> None:
-        noun = NOUNS[provider.kind]
-        outputs: dict[str, Any] = {name: None for name in noun.State.model_fields if name != "id"}
-        props = {**outputs, **{name: value for name, value in inputs.items() if value is not None}}
-        props[IDENTITY] = _identity(noun, resource_name, opts)
-        if wait_timeout is not None:
-            props["wait_timeout"] = wait_timeout
-        secret = sorted(noun.State.secret_fields() | noun.Inputs.secret_fields())
-        merged = pulumi.ResourceOptions.merge(pulumi.ResourceOptions(additional_secret_outputs=secret), opts)
-        super().__init__(provider, resource_name, props, merged)
+class _Field(str):
+    """The name of a field. It is translated for the wire; the keys of a user's own map, which are plain text, are not."""
+
+    __slots__ = ()
+
+
+def _is_output(hint: Any) -> bool:
+    origin: Any = get_origin(hint)
+    return origin is pulumi.Output
+
+
+class Declaration:
+    """A declared noun. ``_kind`` names it."""
+
+    _kind: ClassVar[str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # The SDK finds types of outputs, and their names on the wire, on the class itself only, not on those it derives from.
+        outputs = {
+            name: hint
+            for base in reversed(cls.__mro__)
+            if issubclass(base, Declaration)
+            for name, hint in inspect.get_annotations(base).items()
+            if _is_output(hint)
+        }
+        cls.__annotations__ = {**inspect.get_annotations(cls), **outputs}
+        for name in outputs:
+            setattr(cls, name, pulumi.property(camel(name)))
+
+    @classmethod
+    def get(cls, resource_name: str, id: pulumi.Input[str], opts: pulumi.ResourceOptions | None = None) -> Self:
+        """The object with this id, looked up, not declared: it is read in every run, and never changed or deleted.
+
+        :param resource_name: Name in the stack.
+        :param id: Its id on the account.
+        """
+        found = cls.__new__(cls)
+        found._make(resource_name, found._nothing(), _merged(pulumi.ResourceOptions(id=id), opts))
+        return found
+
+    def _declare(self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
+        """Make it of ``args`` or of keywords."""
+        if args is not None and inputs:
+            raise TypeError(f"{type(self).__name__}: give either args or keywords, not both")
+        given = {name: value for name, value in (inputs if args is None else vars(args)).items() if value is not None}
+        if self._noun.default_name:
+            given.setdefault("name", resource_name)
+        self._complain(given)
+        secret = {name: pulumi.Output.secret(given[name]) for name in secrets_of(self._noun) if name in given}
+        props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
+        self._make(resource_name, props, _merged(pulumi.ResourceOptions(), opts))
+
+    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+        raise NotImplementedError  # each form has its own
+
+    @property
+    def _noun(self) -> Noun[Any, Any]:
+        return NOUNS[self._kind]
+
+    def _nothing(self) -> dict[str, Any]:
+        # What is not among the properties, though absent, would not be an attribute afterwards.
+        return {_Field(field.name): None for field in outputs_of(self._noun)}
+
+    def _complain(self, given: Mapping[str, Any]) -> None:
+        inputs = inputs_of(self._noun)
+        if unknown := given.keys() - {field.name for field in inputs}:
+            raise TypeError(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(field.name for field in inputs)}")
+        if missing := [field.name for field in inputs if field.required and field.name not in given]:
+            raise TypeError(f"{type(self).__name__} needs {_named(missing)}")
 
     def translate_input_property(self, prop: str) -> str:
-        return camel(prop)
+        return camel(prop) if isinstance(prop, _Field) else prop
 
     def translate_output_property(self, prop: str) -> str:
-        return snake(prop)
+        return _outputs_on_the_wire(self._noun).get(prop, prop)
+
+
+class Dynamic(Declaration, Resource):
+    """Form one: a dynamic resource, served by this package in the program's own Python."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(module=NAME, name=class_name(NOUNS[cls._kind]), **options)
+
+    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+        ours = pulumi.ResourceOptions(additional_secret_outputs=_secret_outputs(self._noun))
+        if opts.id is None:
+            props[IDENTITY] = _identity(self._noun, resource_name, opts)
+        Resource.__init__(self, _PROVIDERS[self._kind](), resource_name, props, _merged(ours, opts))
+
+
+class Native(Declaration, pulumi.CustomResource):
+    """Form two: a resource of the plugin ``pulumi-resource-hosting``. It takes over what form one declared."""
+
+    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+        ours = pulumi.ResourceOptions(
+            version=version(),
+            additional_secret_outputs=_secret_outputs(self._noun),
+            aliases=[pulumi.Alias(type_=token_of_form_one(self._noun))],
+        )
+        pulumi.CustomResource.__init__(self, token(class_name(self._noun)), resource_name, props, _merged(ours, opts))
+
+
+class Provider(pulumi.ProviderResource):
+    """An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration says which is meant.
+
+    :param resource_name: Name in the stack.
+    :param api_key: API key, ``vk_live_…`` or ``vk_test_…``. Always a secret.
+    :param base_url: Address of the API, https, ending in ``/v1``.
+    :param mode: ``live`` or ``test``: change nothing with an API key of the other mode.
+    :param max_charge: Order nothing that would make the charges of one run exceed this sum, in the account's currency.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        api_key: pulumi.Input[str] | None = None,
+        base_url: pulumi.Input[str] | None = None,
+        mode: pulumi.Input[str] | None = None,
+        max_charge: pulumi.Input[str | int | float] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        props: dict[str, Any] = {
+            "apiKey": None if api_key is None else pulumi.Output.secret(api_key),
+            "baseUrl": base_url,
+            "mode": mode,
+            "maxCharge": None if max_charge is None else pulumi.Output.from_input(max_charge).apply(str),
+        }
+        super().__init__(NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts))
+
+
+# --- parts -------------------------------------------------------------------------------------------------------------------
+
+
+def _merged(ours: pulumi.ResourceOptions, theirs: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
+    """A copy with both, theirs first, the fields in them named as on the wire."""
+    merged = pulumi.ResourceOptions.merge(ours, theirs)
+    for option in ("ignore_changes", "replace_on_changes", "additional_secret_outputs", "hide_diffs"):
+        if paths := getattr(merged, option):
+            setattr(merged, option, [_path(path) for path in paths])
+    return merged
+
+
+def _path(path: str) -> str:
+    """``custom_fields.data_center`` → ``customFields.data_center``."""
+    field, rest = path, ""
+    for place, character in enumerate(path):
+        if character in ".[":
+            field, rest = path[:place], path[place:]
+            break
+    return camel(field) + rest
+
+
+def _secret_outputs(noun: Noun[Any, Any]) -> list[str]:
+    return sorted(secrets_of(noun))
+
+
+@cache
+def _outputs_on_the_wire(noun: Noun[Any, Any]) -> Mapping[str, str]:
+    return {field.wire: field.name for field in outputs_of(noun)}
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _identity(noun: Noun[Any, Any], resource_name: str, opts: pulumi.ResourceOptions | None) -> str:

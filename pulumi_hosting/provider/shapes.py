@@ -253,7 +253,7 @@ def class_name(noun: Noun[Any, Any]) -> str:
 def inputs_of(noun: Noun[Any, Any]) -> tuple[Field, ...]:
     """What a declaration may say."""
     own = (
-        replace(field, required=False, description=f"{field.description} Default: the resource's name.")
+        replace(field, required=False, description=f"{field.description} (Default: the resource's name.)")
         if noun.default_name and field.name == "name"
         else field
         for field in fields(noun.Inputs)

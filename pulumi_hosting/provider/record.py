@@ -1,0 +1,13 @@
+"""The base of everything a lookup finds: fields that can be read, compared and printed, and not changed."""
+
+from typing import Any
+
+
+class Record:
+    """An answer with typed fields. Text, numbers, lists, maps and further records."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in self.__dict__.items())})"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__} cannot be changed")

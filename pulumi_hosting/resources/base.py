@@ -55,6 +55,7 @@ class Trait:
     - ``rebuilds``: what a change does is for the user to say (``on_change``).
     - ``trigger``: no property of the object: any other value than before asks for an action, the first one too.
     - ``policy``: how to act, nothing to compare.
+    - ``normal``: two texts are the same where this makes them equal.
     """
 
     replaces: bool = False
@@ -64,6 +65,7 @@ class Trait:
     rebuilds: bool = False
     trigger: bool = False
     policy: bool = False
+    normal: Callable[[str], str] | None = None
 
 
 REPLACES = Trait(replaces=True)

@@ -179,6 +179,8 @@ def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any],
 def _same(trait: Trait, before: Any, after: Any) -> bool:
     if trait.unordered and isinstance(before, list) and isinstance(after, list):
         return sorted(map(str, before)) == sorted(map(str, after))
+    if trait.normal is not None and isinstance(before, str) and isinstance(after, str):
+        return trait.normal(before) == trait.normal(after)
     return bool(before == after) or (before in (None, "", []) and after in (None, "", []))
 
 

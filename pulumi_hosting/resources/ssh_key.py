@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, as_text
+from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, Trait, as_text
 
 
 def _normal_form(text: str) -> str:
@@ -49,8 +49,11 @@ class SshKeyInputs(base.Inputs):
     public_key: Annotated[
         str,
         AfterValidator(_normal_form),
-        Field(max_length=16384, description="One OpenSSH public key line, `type base64 comment`. A change makes a new key."),
-        REPLACES,
+        Field(
+            max_length=16384,
+            description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. A change makes a new key.",
+        ),
+        Trait(replaces=True, normal=material),
     ]
 
 

@@ -49,7 +49,12 @@ def _trimmed(text: str) -> str:
 
 
 class WebhookSubscriptionInputs(base.Inputs):
-    url: Annotated[m.WebhookUrl, AfterValidator(_checked_url), Field(description="https:// URL of a public host that deliveries go to.")]
+    url: Annotated[
+        m.WebhookUrl,
+        AfterValidator(_checked_url),
+        Field(description="https:// URL of a public host that deliveries go to."),
+        Trait(normal=_plain_url),
+    ]
     events: Annotated[
         m.Events,
         AfterValidator(_set),

@@ -1,0 +1,165 @@
+"""Killed at every exchange of a creation, before and after it was processed: the next run ends with one object and one charge."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.resources.base import NounError
+from tests.resources.conftest import GOOD, Dying, House, Killed
+
+WISHES: dict[str, tuple[str, dict[str, Any]]] = {
+    "domain": ("domain", {"name": "example-1.com", "auto_renew": True}),
+    "transfer": ("domain", {"name": "example-2.com", "auth_code": "EPP-1234567"}),
+    "server_ip": ("server_ip", {"server_id": "{server}"}),
+    "webhook": ("webhook_subscription", {"url": "https://hooks.example.com/x", "events": ["*"], "active": False}),
+    "ssh_key": (
+        "ssh_key",
+        {"name": "me", "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"},
+    ),
+}
+TABLES = {"domain": "domains", "server_ip": "addresses", "webhook_subscription": "subscriptions", "ssh_key": "ssh_keys"}
+
+
+def wish_of(house: House, name: str) -> tuple[Any, Any]:
+    kind, inputs = WISHES[name]
+    server = house.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id if kind == "server_ip" else ""
+    found = engine.check(NOUNS[kind], {key: server if value == "{server}" else value for key, value in inputs.items()})
+    assert not found.failures
+    return NOUNS[kind], found.inputs
+
+
+def made(house: House, noun: Any) -> list[Any]:
+    rows = house.control("GET", "/objects")[TABLES[noun.kind]]
+    return [row for row in rows if row.get("bought")] if noun.kind == "server_ip" else list(rows)
+
+
+def spent(house: House) -> Decimal:
+    rows = house.control.ledger()
+    return sum((Decimal(str(row["amount"])) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
+
+
+def run(house: House, noun: Any, inputs: Any, **more: Any) -> Any:
+    return engine.create(house.context(identity=f"pulumi:t/dev/{noun.kind}/it", **more), noun, inputs)
+
+
+def reference(house: House, name: str) -> tuple[int, Decimal]:
+    """Exchanges and cost of an undisturbed creation; the account is fresh again afterwards."""
+    noun, inputs = wish_of(house, name)
+    transport = Dying()
+    before = spent(house)
+    run(house, noun, inputs, transport=transport)
+    cost = spent(house) - before
+    house.control("POST", "/reset", {})
+    return len(transport.sent), cost
+
+
+@pytest.mark.parametrize("dialect", ["spec", "live"])
+@pytest.mark.parametrize("name", WISHES)
+def test_killed_anywhere_it_is_made_once(house: House, name: str, dialect: str) -> None:
+    house.control("PATCH", "/service", {"dialect": dialect})
+    exchanges, cost = reference(house, name)
+    assert exchanges > 1
+    for at in range(exchanges):
+        for after in (False, True):
+            house.control("PATCH", "/service", {"dialect": dialect})
+            noun, inputs = wish_of(house, name)
+            before = spent(house)
+            with pytest.raises(Killed):
+                run(house, noun, inputs, transport=Dying(at, after))
+            run(house, noun, inputs)
+            assert len(made(house, noun)) == 1, (at, after)
+            assert spent(house) - before == cost, (at, after)
+            house.control("POST", "/reset", {})
+
+
+@pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 5}, {"status": 502, "code": "upstream_error"}])
+@pytest.mark.parametrize("name", WISHES)
+def test_a_lost_answer_costs_nothing_twice(house: House, name: str, action: dict[str, Any]) -> None:
+    _, cost = reference(house, name)
+    noun, inputs = wish_of(house, name)
+    before = spent(house)
+    house.arm(action, path="^/(domains|domains/transfers|servers/[0-9]+/ips|webhooks|ssh-keys)$", times=1)
+    try:
+        run(house, noun, inputs)
+    except Exception:  # noqa: BLE001  # the next run decides
+        run(house, noun, inputs)
+    assert len(made(house, noun)) == 1
+    assert spent(house) - before == cost
+
+
+def test_two_addresses_of_one_server_are_two_purchases(house: House) -> None:
+    noun, inputs = wish_of(house, "server_ip")
+    context = house.context(identity="pulumi:t/dev/server_ip/a")
+    first = engine.create(context, noun, inputs)
+    other = house.context(identity="pulumi:t/dev/server_ip/b")
+    other.claims.add("pulumi:t/dev/server_ip/a", first.id)
+    second = engine.create(other, noun, inputs)
+    assert first.id != second.id
+    assert len(made(house, noun)) == 2
+
+
+def test_both_killed_before_they_were_saved_both_are_found(house: House) -> None:
+    noun, inputs = wish_of(house, "server_ip")
+    ids = {}
+    context = house.context(identity="pulumi:t/dev/server_ip/a")
+    ids["a"] = engine.create(context, noun, inputs).id
+    other = house.context(identity="pulumi:t/dev/server_ip/b")
+    other.claims.add("pulumi:t/dev/server_ip/a", ids["a"])
+    ids["b"] = engine.create(other, noun, inputs).id
+    for name in ("b", "a"):
+        assert engine.create(house.context(identity=f"pulumi:t/dev/server_ip/{name}"), noun, inputs).id == ids[name]
+    assert len(made(house, noun)) == 2
+
+
+def test_an_address_nobody_explains_stops_the_purchase(house: House) -> None:
+    noun, inputs = wish_of(house, "server_ip")
+    engine.create(house.context(identity="pulumi:other/dev/server_ip/x"), noun, inputs)
+    with pytest.raises(NounError, match=r"nothing here explains: .*set adopt_id to the one that is meant"):
+        run(house, noun, inputs)
+    assert len(made(house, noun)) == 1
+    another = engine.check(noun, {**inputs.given(), "order_attempt": 1}).inputs
+    run(house, noun, another)
+    assert len(made(house, noun)) == 2
+
+
+def test_a_domain_somebody_else_registered_is_adopted_on_request_only(house: House) -> None:
+    noun, inputs = wish_of(house, "domain")
+    theirs = engine.create(house.context(identity="pulumi:other/dev/domain/x"), noun, inputs)
+    paid = spent(house)
+    with pytest.raises(NounError, match=f"set adopt_id to {theirs.id}"):
+        run(house, noun, inputs)
+    taken = run(house, noun, engine.check(noun, {**inputs.given(), "adopt_id": theirs.id}).inputs)
+    assert taken.id == theirs.id
+    assert spent(house) == paid
+
+
+def test_a_registration_under_way_is_a_state(house: House) -> None:
+    noun, inputs = wish_of(house, "domain")
+    house.arm({"registrar": "pending"}, path="^/domains$")
+    state = run(house, noun, inputs)
+    assert state.status == "pending"
+    house.control("POST", "/clock", {"advance": 3 * 86400})
+    state = engine.read(house.context(), noun, state)
+    assert state.status == "active"
+    found = engine.diff(noun, state.values(), inputs.given())
+    assert found.fields == {"auto_renew"}
+    state = engine.update(house.context(), noun, state, inputs, found.fields)
+    assert state.auto_renew is True
+
+
+def test_an_address_that_takes_its_time_is_waited_for_by_the_next_run(house: House) -> None:
+    noun, inputs = wish_of(house, "server_ip")
+    before = spent(house)
+    saved: list[Any] = []
+    house.control("PATCH", "/service", {"readings": {}})
+    context = house.context(identity="pulumi:t/dev/server_ip/it", wait_timeout=0.0)
+    try:
+        engine.create(context, noun, inputs, saved.append)
+    except NounError:
+        assert saved[0].id.startswith("pending:")
+        state = engine.resume(house.context(identity="pulumi:t/dev/server_ip/it"), noun, saved[0], inputs)
+        assert "/" in state.id
+    assert len(made(house, noun)) == 1
+    assert spent(house) > before

@@ -29,16 +29,24 @@ class Link:
 
     def watch(self, gone: Callable[[], None]) -> None:
         """Call ``gone`` when an engine that was there is there no more: killed, it has ended no plugin."""
-        met = threading.Event()
+        channel, met = self._channel, threading.Event()
+        if channel is None:
+            return
+
+        def nothing(state: grpc.ChannelConnectivity) -> None:
+            pass
 
         def changed(state: grpc.ChannelConnectivity) -> None:
             if state is grpc.ChannelConnectivity.READY:
                 met.set()
-            elif state in (grpc.ChannelConnectivity.TRANSIENT_FAILURE, grpc.ChannelConnectivity.SHUTDOWN) and met.is_set():
+            elif state is grpc.ChannelConnectivity.IDLE:
+                # Nothing was said for long, or the other end is gone: only connecting again tells which.
+                channel.subscribe(nothing, try_to_connect=True)
+                channel.unsubscribe(nothing)
+            elif state is not grpc.ChannelConnectivity.CONNECTING and met.is_set():
                 gone()
 
-        if self._channel is not None:
-            self._channel.subscribe(changed, try_to_connect=True)
+        channel.subscribe(changed, try_to_connect=True)
 
     def tell(self, urn: str, line: str) -> None:
         """Information under the resource. What repeats itself is shown to those who watch, and kept once."""

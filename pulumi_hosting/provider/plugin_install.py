@@ -52,10 +52,10 @@ def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) 
     target = place(environ)
     try:
         with tempfile.TemporaryDirectory(prefix="hosting-plugin-") as folder:
-            _write_launcher(Path(folder))
+            write_launcher(Path(folder))
             if cli is None:
                 target.mkdir(parents=True, exist_ok=True)
-                _write_launcher(target)
+                write_launcher(target)
             else:
                 _ask(cli, folder, environ)
     except OSError as error:
@@ -74,7 +74,7 @@ def uninstall(environ: Mapping[str, str] = os.environ) -> Path | None:
     return target
 
 
-def _write_launcher(directory: Path) -> None:
+def write_launcher(directory: Path) -> None:
     # -P: the engine starts plugins in the program's directory, and nothing there may stand in for a module of ours.
     command = f"exec {shlex.quote(sys.executable)} -P -m pulumi_hosting.provider.plugin"
     launcher = directory / EXECUTABLE

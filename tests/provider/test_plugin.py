@@ -46,10 +46,11 @@ class Refused(Exception):
     """An error of the plugin; ``partial``: what it says exists nevertheless."""
 
     def __init__(self, error: grpc.RpcError) -> None:
-        self.message = error.details()
+        self.message = error.details() or ""
         self.code = error.code()
         self.partial: Any = None
-        for key, value in error.trailing_metadata() or ():
+        metadata: Any = error.trailing_metadata() or ()
+        for key, value in metadata:
             if key == "grpc-status-details-bin":
                 (detail,) = status_pb2.Status.FromString(value).details
                 self.partial = provider_pb2.ErrorResourceInitFailed()

@@ -107,7 +107,7 @@ def get_health(*, opts: pulumi.InvokeOptions | None = None) -> HealthInfo:
 
 
 def get_health_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[HealthInfo]:
-    """As :func:``get_health``, as soon as its arguments are known."""
+    """As :func:`get_health`, as soon as its arguments are known."""
     return invoke_output("getHealth", HealthInfo, opts)
 
 
@@ -117,7 +117,7 @@ def get_openapi(*, opts: pulumi.InvokeOptions | None = None) -> dict[str, Any]:
 
 
 def get_openapi_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[dict[str, Any]]:
-    """As :func:``get_openapi``, as soon as its arguments are known."""
+    """As :func:`get_openapi`, as soon as its arguments are known."""
     return invoke_output("getOpenapi", dict[str, Any], opts)
 
 
@@ -127,7 +127,7 @@ def get_me(*, opts: pulumi.InvokeOptions | None = None) -> MeInfo:
 
 
 def get_me_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[MeInfo]:
-    """As :func:``get_me``, as soon as its arguments are known."""
+    """As :func:`get_me`, as soon as its arguments are known."""
     return invoke_output("getMe", MeInfo, opts)
 
 
@@ -137,7 +137,7 @@ def get_account(*, opts: pulumi.InvokeOptions | None = None) -> AccountInfo:
 
 
 def get_account_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[AccountInfo]:
-    """As :func:``get_account``, as soon as its arguments are known."""
+    """As :func:`get_account`, as soon as its arguments are known."""
     return invoke_output("getAccount", AccountInfo, opts)
 
 
@@ -147,7 +147,7 @@ def get_balance(*, opts: pulumi.InvokeOptions | None = None) -> BalanceInfo:
 
 
 def get_balance_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[BalanceInfo]:
-    """As :func:``get_balance``, as soon as its arguments are known."""
+    """As :func:`get_balance`, as soon as its arguments are known."""
     return invoke_output("getBalance", BalanceInfo, opts)
 
 
@@ -170,7 +170,7 @@ def get_transactions_output(
     until: pulumi.Input[str] | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[list[TransactionInfo]]:
-    """As :func:``get_transactions``, as soon as its arguments are known."""
+    """As :func:`get_transactions`, as soon as its arguments are known."""
     return invoke_output("getTransactions", list[TransactionInfo], opts, direction=direction, since=since, until=until)
 
 
@@ -180,7 +180,7 @@ def get_topup_info(*, opts: pulumi.InvokeOptions | None = None) -> TopupInfo:
 
 
 def get_topup_info_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[TopupInfo]:
-    """As :func:``get_topup_info``, as soon as its arguments are known."""
+    """As :func:`get_topup_info`, as soon as its arguments are known."""
     return invoke_output("getTopupInfo", TopupInfo, opts)
 
 
@@ -198,7 +198,7 @@ def get_invoices(*, status: str | None = None, type: str | None = None, opts: pu
 def get_invoices_output(
     *, status: pulumi.Input[str] | None = None, type: pulumi.Input[str] | None = None, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[list[InvoiceInfo]]:
-    """As :func:``get_invoices``, as soon as its arguments are known."""
+    """As :func:`get_invoices`, as soon as its arguments are known."""
     return invoke_output("getInvoices", list[InvoiceInfo], opts, status=status, type=type)
 
 
@@ -211,7 +211,7 @@ def get_invoice(invoice_id: str | int, *, opts: pulumi.InvokeOptions | None = No
 
 
 def get_invoice_output(invoice_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[InvoiceInfo]:
-    """As :func:``get_invoice``, as soon as its arguments are known."""
+    """As :func:`get_invoice`, as soon as its arguments are known."""
     return invoke_output("getInvoice", InvoiceInfo, opts, invoice_id=invoice_id)
 
 
@@ -224,7 +224,7 @@ def get_invoice_pdf(invoice_id: str | int, *, opts: pulumi.InvokeOptions | None 
 
 
 def get_invoice_pdf_output(invoice_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[str]:
-    """As :func:``get_invoice_pdf``, as soon as its arguments are known."""
+    """As :func:`get_invoice_pdf`, as soon as its arguments are known."""
     return invoke_output("getInvoicePdf", str, opts, invoice_id=invoice_id)
 
 
@@ -236,7 +236,7 @@ def get_tariffs(*, location_id: int | None = None, opts: pulumi.InvokeOptions | 
 def get_tariffs_output(
     *, location_id: pulumi.Input[int] | None = None, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[list[TariffInfo]]:
-    """As :func:``get_tariffs``, as soon as its arguments are known."""
+    """As :func:`get_tariffs`, as soon as its arguments are known."""
     return invoke_output("getTariffs", list[TariffInfo], opts, location_id=location_id)
 
 
@@ -249,7 +249,7 @@ def get_tariff(tariff_id: int, *, opts: pulumi.InvokeOptions | None = None) -> T
 
 
 def get_tariff_output(tariff_id: pulumi.Input[int], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[TariffInfo]:
-    """As :func:``get_tariff``, as soon as its arguments are known."""
+    """As :func:`get_tariff`, as soon as its arguments are known."""
     return invoke_output("getTariff", TariffInfo, opts, tariff_id=tariff_id)
 
 
@@ -261,7 +261,7 @@ def get_os_images(*, tariff_id: int | None = None, opts: pulumi.InvokeOptions | 
 def get_os_images_output(
     *, tariff_id: pulumi.Input[int] | None = None, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[list[OsImageInfo]]:
-    """As :func:``get_os_images``, as soon as its arguments are known."""
+    """As :func:`get_os_images`, as soon as its arguments are known."""
     return invoke_output("getOsImages", list[OsImageInfo], opts, tariff_id=tariff_id)
 
 
@@ -271,7 +271,7 @@ def get_locations(*, opts: pulumi.InvokeOptions | None = None) -> list[LocationI
 
 
 def get_locations_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[list[LocationInfo]]:
-    """As :func:``get_locations``, as soon as its arguments are known."""
+    """As :func:`get_locations`, as soon as its arguments are known."""
     return invoke_output("getLocations", list[LocationInfo], opts)
 
 
@@ -281,7 +281,7 @@ def get_zones(*, opts: pulumi.InvokeOptions | None = None) -> list[ZoneInfo]:
 
 
 def get_zones_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[list[ZoneInfo]]:
-    """As :func:``get_zones``, as soon as its arguments are known."""
+    """As :func:`get_zones`, as soon as its arguments are known."""
     return invoke_output("getZones", list[ZoneInfo], opts)
 
 
@@ -313,7 +313,7 @@ def get_quote_output(
     promo_code: pulumi.Input[str] | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[QuoteInfo]:
-    """As :func:``get_quote``, as soon as its arguments are known."""
+    """As :func:`get_quote`, as soon as its arguments are known."""
     return invoke_output(
         "getQuote", QuoteInfo, opts, tariff_id=tariff_id, months=months, hours=hours, billing_cycle=billing_cycle, promo_code=promo_code
     )
@@ -330,7 +330,7 @@ def get_servers(*, status: str | None = None, ip: str | None = None, opts: pulum
 def get_servers_output(
     *, status: pulumi.Input[str] | None = None, ip: pulumi.Input[str] | None = None, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[list[ServerInfo]]:
-    """As :func:``get_servers``, as soon as its arguments are known."""
+    """As :func:`get_servers`, as soon as its arguments are known."""
     return invoke_output("getServers", list[ServerInfo], opts, status=status, ip=ip)
 
 
@@ -339,7 +339,7 @@ def get_server(server_id: str | int, *, include: str | None = None, opts: pulumi
     /servers/{server_id}``)
 
     :param server_id: Id of the server.
-    :param include: One of ``live``.
+    :param include: Only ``live``.
     """
     return invoke("getServer", ServerDetailInfo, opts, server_id=server_id, include=include)
 
@@ -347,7 +347,7 @@ def get_server(server_id: str | int, *, include: str | None = None, opts: pulumi
 def get_server_output(
     server_id: pulumi.Input[str | int], *, include: pulumi.Input[str] | None = None, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[ServerDetailInfo]:
-    """As :func:``get_server``, as soon as its arguments are known."""
+    """As :func:`get_server`, as soon as its arguments are known."""
     return invoke_output("getServer", ServerDetailInfo, opts, server_id=server_id, include=include)
 
 
@@ -363,7 +363,7 @@ def get_server_status(server_id: str | int, *, opts: pulumi.InvokeOptions | None
 def get_server_status_output(
     server_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[ServerLiveStatusInfo]:
-    """As :func:``get_server_status``, as soon as its arguments are known."""
+    """As :func:`get_server_status`, as soon as its arguments are known."""
     return invoke_output("getServerStatus", ServerLiveStatusInfo, opts, server_id=server_id)
 
 
@@ -378,7 +378,7 @@ def get_server_refund_quote(server_id: str | int, *, opts: pulumi.InvokeOptions 
 def get_server_refund_quote_output(
     server_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[RefundQuoteInfo]:
-    """As :func:``get_server_refund_quote``, as soon as its arguments are known."""
+    """As :func:`get_server_refund_quote`, as soon as its arguments are known."""
     return invoke_output("getServerRefundQuote", RefundQuoteInfo, opts, server_id=server_id)
 
 
@@ -391,7 +391,7 @@ def get_server_ips(server_id: str | int, *, opts: pulumi.InvokeOptions | None = 
 
 
 def get_server_ips_output(server_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[list[IpInfo]]:
-    """As :func:``get_server_ips``, as soon as its arguments are known."""
+    """As :func:`get_server_ips`, as soon as its arguments are known."""
     return invoke_output("getServerIps", list[IpInfo], opts, server_id=server_id)
 
 
@@ -406,14 +406,14 @@ def get_server_ip_quote(server_id: str | int, *, opts: pulumi.InvokeOptions | No
 def get_server_ip_quote_output(
     server_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[IpQuoteInfo]:
-    """As :func:``get_server_ip_quote``, as soon as its arguments are known."""
+    """As :func:`get_server_ip_quote`, as soon as its arguments are known."""
     return invoke_output("getServerIpQuote", IpQuoteInfo, opts, server_id=server_id)
 
 
 def get_orders(*, status: str | None = None, opts: pulumi.InvokeOptions | None = None) -> list[OrderInfo]:
     """Server orders that are still being created. Scope ``servers:read``. (API document, ``GET /orders``)
 
-    :param status: One of ``provisioning``.
+    :param status: Only ``provisioning``.
     """
     return invoke("getOrders", list[OrderInfo], opts, status=status)
 
@@ -421,7 +421,7 @@ def get_orders(*, status: str | None = None, opts: pulumi.InvokeOptions | None =
 def get_orders_output(
     *, status: pulumi.Input[str] | None = None, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[list[OrderInfo]]:
-    """As :func:``get_orders``, as soon as its arguments are known."""
+    """As :func:`get_orders`, as soon as its arguments are known."""
     return invoke_output("getOrders", list[OrderInfo], opts, status=status)
 
 
@@ -434,7 +434,7 @@ def get_order(invoice_id: str | int, *, opts: pulumi.InvokeOptions | None = None
 
 
 def get_order_output(invoice_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[OrderInfo]:
-    """As :func:``get_order``, as soon as its arguments are known."""
+    """As :func:`get_order`, as soon as its arguments are known."""
     return invoke_output("getOrder", OrderInfo, opts, invoice_id=invoice_id)
 
 
@@ -444,7 +444,7 @@ def get_ssh_keys(*, opts: pulumi.InvokeOptions | None = None) -> list[SshKeyInfo
 
 
 def get_ssh_keys_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[list[SshKeyInfo]]:
-    """As :func:``get_ssh_keys``, as soon as its arguments are known."""
+    """As :func:`get_ssh_keys`, as soon as its arguments are known."""
     return invoke_output("getSshKeys", list[SshKeyInfo], opts)
 
 
@@ -456,7 +456,7 @@ def get_domain_availability(name: str, *, opts: pulumi.InvokeOptions | None = No
 
 
 def get_domain_availability_output(name: pulumi.Input[str], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[AvailabilityInfo]:
-    """As :func:``get_domain_availability``, as soon as its arguments are known."""
+    """As :func:`get_domain_availability`, as soon as its arguments are known."""
     return invoke_output("getDomainAvailability", AvailabilityInfo, opts, name=name)
 
 
@@ -471,7 +471,7 @@ def get_domains(*, status: str | None = None, opts: pulumi.InvokeOptions | None 
 def get_domains_output(
     *, status: pulumi.Input[str] | None = None, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[list[DomainInfo]]:
-    """As :func:``get_domains``, as soon as its arguments are known."""
+    """As :func:`get_domains`, as soon as its arguments are known."""
     return invoke_output("getDomains", list[DomainInfo], opts, status=status)
 
 
@@ -484,7 +484,7 @@ def get_domain(domain_id: str | int, *, opts: pulumi.InvokeOptions | None = None
 
 
 def get_domain_output(domain_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[DomainInfo]:
-    """As :func:``get_domain``, as soon as its arguments are known."""
+    """As :func:`get_domain`, as soon as its arguments are known."""
     return invoke_output("getDomain", DomainInfo, opts, domain_id=domain_id)
 
 
@@ -494,7 +494,7 @@ def get_api_keys(*, opts: pulumi.InvokeOptions | None = None) -> list[ApiKeyInfo
 
 
 def get_api_keys_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[list[ApiKeyInfo]]:
-    """As :func:``get_api_keys``, as soon as its arguments are known."""
+    """As :func:`get_api_keys`, as soon as its arguments are known."""
     return invoke_output("getApiKeys", list[ApiKeyInfo], opts)
 
 
@@ -507,7 +507,7 @@ def get_api_key(key_id: str | int, *, opts: pulumi.InvokeOptions | None = None) 
 
 
 def get_api_key_output(key_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[ApiKeyInfo]:
-    """As :func:``get_api_key``, as soon as its arguments are known."""
+    """As :func:`get_api_key`, as soon as its arguments are known."""
     return invoke_output("getApiKey", ApiKeyInfo, opts, key_id=key_id)
 
 
@@ -517,7 +517,7 @@ def get_webhook_events(*, opts: pulumi.InvokeOptions | None = None) -> list[Even
 
 
 def get_webhook_events_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[list[EventDescriptorInfo]]:
-    """As :func:``get_webhook_events``, as soon as its arguments are known."""
+    """As :func:`get_webhook_events`, as soon as its arguments are known."""
     return invoke_output("getWebhookEvents", list[EventDescriptorInfo], opts)
 
 
@@ -527,7 +527,7 @@ def get_webhooks(*, opts: pulumi.InvokeOptions | None = None) -> list[Subscripti
 
 
 def get_webhooks_output(*, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[list[SubscriptionInfo]]:
-    """As :func:``get_webhooks``, as soon as its arguments are known."""
+    """As :func:`get_webhooks`, as soon as its arguments are known."""
     return invoke_output("getWebhooks", list[SubscriptionInfo], opts)
 
 
@@ -540,7 +540,7 @@ def get_webhook(webhook_id: str | int, *, opts: pulumi.InvokeOptions | None = No
 
 
 def get_webhook_output(webhook_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[SubscriptionInfo]:
-    """As :func:``get_webhook``, as soon as its arguments are known."""
+    """As :func:`get_webhook`, as soon as its arguments are known."""
     return invoke_output("getWebhook", SubscriptionInfo, opts, webhook_id=webhook_id)
 
 
@@ -566,7 +566,7 @@ def get_webhook_deliveries_output(
     event_type: pulumi.Input[str] | None = None,
     opts: pulumi.InvokeOptions | None = None,
 ) -> pulumi.Output[list[DeliveryInfo]]:
-    """As :func:``get_webhook_deliveries``, as soon as its arguments are known."""
+    """As :func:`get_webhook_deliveries`, as soon as its arguments are known."""
     return invoke_output("getWebhookDeliveries", list[DeliveryInfo], opts, webhook_id=webhook_id, status=status, event_type=event_type)
 
 
@@ -582,5 +582,5 @@ def get_webhook_delivery(delivery_id: str | int, *, opts: pulumi.InvokeOptions |
 def get_webhook_delivery_output(
     delivery_id: pulumi.Input[str | int], *, opts: pulumi.InvokeOptions | None = None
 ) -> pulumi.Output[DeliveryInfo]:
-    """As :func:``get_webhook_delivery``, as soon as its arguments are known."""
+    """As :func:`get_webhook_delivery`, as soon as its arguments are known."""
     return invoke_output("getWebhookDelivery", DeliveryInfo, opts, delivery_id=delivery_id)

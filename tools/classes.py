@@ -131,7 +131,7 @@ def results() -> Iterator[str]:
     for model in nested(types):
         yield "@pulumi.output_type"
         yield f"class {type_name(model)}(Record):"
-        yield from _docstring(_prose(model) or f"{type_name(model)}.", 4)
+        yield from _docstring(_prose(model) or f"As the API's ``{model.__name__}``.", 4)
         for item in fields(model):
             wire = "" if item.wire == item.name else f' = pulumi.property("{item.wire}")'
             yield f"    {item.name}: {_output(item)}{wire}"
@@ -264,7 +264,8 @@ def _import(module: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _ticks(markdown: str) -> str:
-    return re.sub(r"(?<!`)`(?!`)", "``", markdown)
+    """Markdown's quotes as a docstring has them; a role keeps its own."""
+    return re.sub(r"(:\w+:`[^`]+`)|(?<!`)`(?!`)", lambda found: found[1] or "``", markdown)
 
 
 def _docstring(text: str, indent: int = 0) -> Iterator[str]:

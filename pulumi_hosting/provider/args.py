@@ -9,9 +9,9 @@ import pulumi
 
 @dataclass(kw_only=True)
 class ServerArgs:
-    """What a :class:``Server`` is declared with. A change replaces it: tariff_id, billing_cycle. What a change does is for rebuild to
-    say: os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power. Matters when creating only: months, hours,
-    promo_code, custom_fields, adopt_id, order_attempt. Says how to act: rebuild.
+    """What a :class:`Server` is declared with. A change replaces it: tariff_id, billing_cycle. What a change does is for rebuild to say:
+    os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power. Matters when creating only: months, hours, promo_code,
+    custom_fields, adopt_id, order_attempt. Says how to act: rebuild.
     """
 
     tariff_id: pulumi.Input[int]
@@ -56,7 +56,7 @@ class ServerArgs:
 
 @dataclass(kw_only=True)
 class DomainArgs:
-    """What a :class:``Domain`` is declared with. A change replaces it: name. Matters when creating only: years, promo_code, auth_code,
+    """What a :class:`Domain` is declared with. A change replaces it: name. Matters when creating only: years, promo_code, auth_code,
     adopt_id. Changes in place: nameservers, privacy, auto_renew.
     """
 
@@ -82,7 +82,7 @@ class DomainArgs:
 
 @dataclass(kw_only=True)
 class SshKeyArgs:
-    """What a :class:``SshKey`` is declared with. A change replaces it: name, public_key."""
+    """What a :class:`SshKey` is declared with. A change replaces it: name, public_key."""
 
     public_key: pulumi.Input[str]
     """One OpenSSH public key line, ``type base64 comment``; the comment is no part of it. A change makes a new key."""
@@ -94,7 +94,7 @@ class SshKeyArgs:
 
 @dataclass(kw_only=True)
 class ServerIpArgs:
-    """What a :class:``ServerIp`` is declared with. A change replaces it: server_id. Matters when creating only: adopt_id, order_attempt."""
+    """What a :class:`ServerIp` is declared with. A change replaces it: server_id. Matters when creating only: adopt_id, order_attempt."""
 
     server_id: pulumi.Input[str]
     """Id of the server that gets one more IPv4 address. A change buys another, for that server."""
@@ -108,7 +108,7 @@ class ServerIpArgs:
 
 @dataclass(kw_only=True)
 class PtrArgs:
-    """What a :class:``Ptr`` is declared with. A change replaces it: server_id, address. Changes in place: domain."""
+    """What a :class:`Ptr` is declared with. A change replaces it: server_id, address. Changes in place: domain."""
 
     server_id: pulumi.Input[str]
     """Id of the server the address belongs to. A change makes another record."""
@@ -122,7 +122,7 @@ class PtrArgs:
 
 @dataclass(kw_only=True)
 class WebhookSubscriptionArgs:
-    """What a :class:``WebhookSubscription`` is declared with. Changes in place: url, events, description, active. A change asks for an
+    """What a :class:`WebhookSubscription` is declared with. Changes in place: url, events, description, active. A change asks for an
     action: rotation. Matters when creating only: adopt_id.
     """
 

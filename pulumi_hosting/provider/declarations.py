@@ -114,7 +114,7 @@ class ServerDeclaration(Declaration):
     def __init__(
         self, resource_name: str, args: ServerArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
     ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:``ServerArgs``."""
+        """Declare it by ``args``, or by keywords that are named as the fields of :class:`ServerArgs`."""
         self._declare(resource_name, args, inputs, opts)
 
 
@@ -179,7 +179,7 @@ class DomainDeclaration(Declaration):
     def __init__(
         self, resource_name: str, args: DomainArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
     ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:``DomainArgs``."""
+        """Declare it by ``args``, or by keywords that are named as the fields of :class:`DomainArgs`."""
         self._declare(resource_name, args, inputs, opts)
 
 
@@ -214,7 +214,7 @@ class SshKeyDeclaration(Declaration):
     def __init__(
         self, resource_name: str, args: SshKeyArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
     ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:``SshKeyArgs``."""
+        """Declare it by ``args``, or by keywords that are named as the fields of :class:`SshKeyArgs`."""
         self._declare(resource_name, args, inputs, opts)
 
 
@@ -262,7 +262,7 @@ class ServerIpDeclaration(Declaration):
     def __init__(
         self, resource_name: str, args: ServerIpArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
     ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:``ServerIpArgs``."""
+        """Declare it by ``args``, or by keywords that are named as the fields of :class:`ServerIpArgs`."""
         self._declare(resource_name, args, inputs, opts)
 
 
@@ -294,7 +294,7 @@ class PtrDeclaration(Declaration):
     def __init__(
         self, resource_name: str, args: PtrArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
     ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:``PtrArgs``."""
+        """Declare it by ``args``, or by keywords that are named as the fields of :class:`PtrArgs`."""
         self._declare(resource_name, args, inputs, opts)
 
 
@@ -341,5 +341,5 @@ class WebhookSubscriptionDeclaration(Declaration):
     def __init__(
         self, resource_name: str, args: WebhookSubscriptionArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
     ) -> None:
-        """Declare it by ``args``, or by keywords that are named as the fields of :class:``WebhookSubscriptionArgs``."""
+        """Declare it by ``args``, or by keywords that are named as the fields of :class:`WebhookSubscriptionArgs`."""
         self._declare(resource_name, args, inputs, opts)

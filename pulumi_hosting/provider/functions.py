@@ -44,7 +44,7 @@ def get_health() -> HealthInfo:
 
 
 def get_health_output() -> pulumi.Output[HealthInfo]:
-    """As :func:``get_health``, as soon as its arguments are known."""
+    """As :func:`get_health`, as soon as its arguments are known."""
     return ask_output("getHealth", HealthInfo)
 
 
@@ -54,7 +54,7 @@ def get_openapi() -> dict[str, Any]:
 
 
 def get_openapi_output() -> pulumi.Output[dict[str, Any]]:
-    """As :func:``get_openapi``, as soon as its arguments are known."""
+    """As :func:`get_openapi`, as soon as its arguments are known."""
     return ask_output("getOpenapi", dict[str, Any])
 
 
@@ -64,7 +64,7 @@ def get_me() -> MeInfo:
 
 
 def get_me_output() -> pulumi.Output[MeInfo]:
-    """As :func:``get_me``, as soon as its arguments are known."""
+    """As :func:`get_me`, as soon as its arguments are known."""
     return ask_output("getMe", MeInfo)
 
 
@@ -74,7 +74,7 @@ def get_account() -> AccountInfo:
 
 
 def get_account_output() -> pulumi.Output[AccountInfo]:
-    """As :func:``get_account``, as soon as its arguments are known."""
+    """As :func:`get_account`, as soon as its arguments are known."""
     return ask_output("getAccount", AccountInfo)
 
 
@@ -84,7 +84,7 @@ def get_balance() -> BalanceInfo:
 
 
 def get_balance_output() -> pulumi.Output[BalanceInfo]:
-    """As :func:``get_balance``, as soon as its arguments are known."""
+    """As :func:`get_balance`, as soon as its arguments are known."""
     return ask_output("getBalance", BalanceInfo)
 
 
@@ -101,7 +101,7 @@ def get_transactions(*, direction: str | None = None, since: str | None = None, 
 def get_transactions_output(
     *, direction: pulumi.Input[str] | None = None, since: pulumi.Input[str] | None = None, until: pulumi.Input[str] | None = None
 ) -> pulumi.Output[list[TransactionInfo]]:
-    """As :func:``get_transactions``, as soon as its arguments are known."""
+    """As :func:`get_transactions`, as soon as its arguments are known."""
     return ask_output("getTransactions", list[TransactionInfo], direction=direction, since=since, until=until)
 
 
@@ -111,7 +111,7 @@ def get_topup_info() -> TopupInfo:
 
 
 def get_topup_info_output() -> pulumi.Output[TopupInfo]:
-    """As :func:``get_topup_info``, as soon as its arguments are known."""
+    """As :func:`get_topup_info`, as soon as its arguments are known."""
     return ask_output("getTopupInfo", TopupInfo)
 
 
@@ -129,7 +129,7 @@ def get_invoices(*, status: str | None = None, type: str | None = None) -> list[
 def get_invoices_output(
     *, status: pulumi.Input[str] | None = None, type: pulumi.Input[str] | None = None
 ) -> pulumi.Output[list[InvoiceInfo]]:
-    """As :func:``get_invoices``, as soon as its arguments are known."""
+    """As :func:`get_invoices`, as soon as its arguments are known."""
     return ask_output("getInvoices", list[InvoiceInfo], status=status, type=type)
 
 
@@ -142,7 +142,7 @@ def get_invoice(invoice_id: str | int) -> InvoiceInfo:
 
 
 def get_invoice_output(invoice_id: pulumi.Input[str | int]) -> pulumi.Output[InvoiceInfo]:
-    """As :func:``get_invoice``, as soon as its arguments are known."""
+    """As :func:`get_invoice`, as soon as its arguments are known."""
     return ask_output("getInvoice", InvoiceInfo, invoice_id=invoice_id)
 
 
@@ -155,7 +155,7 @@ def get_invoice_pdf(invoice_id: str | int) -> str:
 
 
 def get_invoice_pdf_output(invoice_id: pulumi.Input[str | int]) -> pulumi.Output[str]:
-    """As :func:``get_invoice_pdf``, as soon as its arguments are known."""
+    """As :func:`get_invoice_pdf`, as soon as its arguments are known."""
     return ask_output("getInvoicePdf", str, invoice_id=invoice_id)
 
 
@@ -165,7 +165,7 @@ def get_tariffs(*, location_id: int | None = None) -> list[TariffInfo]:
 
 
 def get_tariffs_output(*, location_id: pulumi.Input[int] | None = None) -> pulumi.Output[list[TariffInfo]]:
-    """As :func:``get_tariffs``, as soon as its arguments are known."""
+    """As :func:`get_tariffs`, as soon as its arguments are known."""
     return ask_output("getTariffs", list[TariffInfo], location_id=location_id)
 
 
@@ -178,7 +178,7 @@ def get_tariff(tariff_id: int) -> TariffInfo:
 
 
 def get_tariff_output(tariff_id: pulumi.Input[int]) -> pulumi.Output[TariffInfo]:
-    """As :func:``get_tariff``, as soon as its arguments are known."""
+    """As :func:`get_tariff`, as soon as its arguments are known."""
     return ask_output("getTariff", TariffInfo, tariff_id=tariff_id)
 
 
@@ -188,7 +188,7 @@ def get_os_images(*, tariff_id: int | None = None) -> list[OsImageInfo]:
 
 
 def get_os_images_output(*, tariff_id: pulumi.Input[int] | None = None) -> pulumi.Output[list[OsImageInfo]]:
-    """As :func:``get_os_images``, as soon as its arguments are known."""
+    """As :func:`get_os_images`, as soon as its arguments are known."""
     return ask_output("getOsImages", list[OsImageInfo], tariff_id=tariff_id)
 
 
@@ -198,7 +198,7 @@ def get_locations() -> list[LocationInfo]:
 
 
 def get_locations_output() -> pulumi.Output[list[LocationInfo]]:
-    """As :func:``get_locations``, as soon as its arguments are known."""
+    """As :func:`get_locations`, as soon as its arguments are known."""
     return ask_output("getLocations", list[LocationInfo])
 
 
@@ -208,7 +208,7 @@ def get_zones() -> list[ZoneInfo]:
 
 
 def get_zones_output() -> pulumi.Output[list[ZoneInfo]]:
-    """As :func:``get_zones``, as soon as its arguments are known."""
+    """As :func:`get_zones`, as soon as its arguments are known."""
     return ask_output("getZones", list[ZoneInfo])
 
 
@@ -231,7 +231,7 @@ def get_quote_output(
     billing_cycle: pulumi.Input[str] | None = None,
     promo_code: pulumi.Input[str] | None = None,
 ) -> pulumi.Output[QuoteInfo]:
-    """As :func:``get_quote``, as soon as its arguments are known."""
+    """As :func:`get_quote`, as soon as its arguments are known."""
     return ask_output(
         "getQuote", QuoteInfo, tariff_id=tariff_id, months=months, hours=hours, billing_cycle=billing_cycle, promo_code=promo_code
     )
@@ -246,7 +246,7 @@ def get_servers(*, status: str | None = None, ip: str | None = None) -> list[Ser
 
 
 def get_servers_output(*, status: pulumi.Input[str] | None = None, ip: pulumi.Input[str] | None = None) -> pulumi.Output[list[ServerInfo]]:
-    """As :func:``get_servers``, as soon as its arguments are known."""
+    """As :func:`get_servers`, as soon as its arguments are known."""
     return ask_output("getServers", list[ServerInfo], status=status, ip=ip)
 
 
@@ -255,13 +255,13 @@ def get_server(server_id: str | int, *, include: str | None = None) -> ServerDet
     /servers/{server_id}``)
 
     :param server_id: Id of the server.
-    :param include: One of ``live``.
+    :param include: Only ``live``.
     """
     return ask("getServer", ServerDetailInfo, server_id=server_id, include=include)
 
 
 def get_server_output(server_id: pulumi.Input[str | int], *, include: pulumi.Input[str] | None = None) -> pulumi.Output[ServerDetailInfo]:
-    """As :func:``get_server``, as soon as its arguments are known."""
+    """As :func:`get_server`, as soon as its arguments are known."""
     return ask_output("getServer", ServerDetailInfo, server_id=server_id, include=include)
 
 
@@ -275,7 +275,7 @@ def get_server_status(server_id: str | int) -> ServerLiveStatusInfo:
 
 
 def get_server_status_output(server_id: pulumi.Input[str | int]) -> pulumi.Output[ServerLiveStatusInfo]:
-    """As :func:``get_server_status``, as soon as its arguments are known."""
+    """As :func:`get_server_status`, as soon as its arguments are known."""
     return ask_output("getServerStatus", ServerLiveStatusInfo, server_id=server_id)
 
 
@@ -288,7 +288,7 @@ def get_server_refund_quote(server_id: str | int) -> RefundQuoteInfo:
 
 
 def get_server_refund_quote_output(server_id: pulumi.Input[str | int]) -> pulumi.Output[RefundQuoteInfo]:
-    """As :func:``get_server_refund_quote``, as soon as its arguments are known."""
+    """As :func:`get_server_refund_quote`, as soon as its arguments are known."""
     return ask_output("getServerRefundQuote", RefundQuoteInfo, server_id=server_id)
 
 
@@ -301,7 +301,7 @@ def get_server_ips(server_id: str | int) -> list[IpInfo]:
 
 
 def get_server_ips_output(server_id: pulumi.Input[str | int]) -> pulumi.Output[list[IpInfo]]:
-    """As :func:``get_server_ips``, as soon as its arguments are known."""
+    """As :func:`get_server_ips`, as soon as its arguments are known."""
     return ask_output("getServerIps", list[IpInfo], server_id=server_id)
 
 
@@ -314,20 +314,20 @@ def get_server_ip_quote(server_id: str | int) -> IpQuoteInfo:
 
 
 def get_server_ip_quote_output(server_id: pulumi.Input[str | int]) -> pulumi.Output[IpQuoteInfo]:
-    """As :func:``get_server_ip_quote``, as soon as its arguments are known."""
+    """As :func:`get_server_ip_quote`, as soon as its arguments are known."""
     return ask_output("getServerIpQuote", IpQuoteInfo, server_id=server_id)
 
 
 def get_orders(*, status: str | None = None) -> list[OrderInfo]:
     """Server orders that are still being created. Scope ``servers:read``. (API document, ``GET /orders``)
 
-    :param status: One of ``provisioning``.
+    :param status: Only ``provisioning``.
     """
     return ask("getOrders", list[OrderInfo], status=status)
 
 
 def get_orders_output(*, status: pulumi.Input[str] | None = None) -> pulumi.Output[list[OrderInfo]]:
-    """As :func:``get_orders``, as soon as its arguments are known."""
+    """As :func:`get_orders`, as soon as its arguments are known."""
     return ask_output("getOrders", list[OrderInfo], status=status)
 
 
@@ -340,7 +340,7 @@ def get_order(invoice_id: str | int) -> OrderInfo:
 
 
 def get_order_output(invoice_id: pulumi.Input[str | int]) -> pulumi.Output[OrderInfo]:
-    """As :func:``get_order``, as soon as its arguments are known."""
+    """As :func:`get_order`, as soon as its arguments are known."""
     return ask_output("getOrder", OrderInfo, invoice_id=invoice_id)
 
 
@@ -350,7 +350,7 @@ def get_ssh_keys() -> list[SshKeyInfo]:
 
 
 def get_ssh_keys_output() -> pulumi.Output[list[SshKeyInfo]]:
-    """As :func:``get_ssh_keys``, as soon as its arguments are known."""
+    """As :func:`get_ssh_keys`, as soon as its arguments are known."""
     return ask_output("getSshKeys", list[SshKeyInfo])
 
 
@@ -362,7 +362,7 @@ def get_domain_availability(name: str) -> AvailabilityInfo:
 
 
 def get_domain_availability_output(name: pulumi.Input[str]) -> pulumi.Output[AvailabilityInfo]:
-    """As :func:``get_domain_availability``, as soon as its arguments are known."""
+    """As :func:`get_domain_availability`, as soon as its arguments are known."""
     return ask_output("getDomainAvailability", AvailabilityInfo, name=name)
 
 
@@ -375,7 +375,7 @@ def get_domains(*, status: str | None = None) -> list[DomainInfo]:
 
 
 def get_domains_output(*, status: pulumi.Input[str] | None = None) -> pulumi.Output[list[DomainInfo]]:
-    """As :func:``get_domains``, as soon as its arguments are known."""
+    """As :func:`get_domains`, as soon as its arguments are known."""
     return ask_output("getDomains", list[DomainInfo], status=status)
 
 
@@ -388,7 +388,7 @@ def get_domain(domain_id: str | int) -> DomainInfo:
 
 
 def get_domain_output(domain_id: pulumi.Input[str | int]) -> pulumi.Output[DomainInfo]:
-    """As :func:``get_domain``, as soon as its arguments are known."""
+    """As :func:`get_domain`, as soon as its arguments are known."""
     return ask_output("getDomain", DomainInfo, domain_id=domain_id)
 
 
@@ -398,7 +398,7 @@ def get_api_keys() -> list[ApiKeyInfo]:
 
 
 def get_api_keys_output() -> pulumi.Output[list[ApiKeyInfo]]:
-    """As :func:``get_api_keys``, as soon as its arguments are known."""
+    """As :func:`get_api_keys`, as soon as its arguments are known."""
     return ask_output("getApiKeys", list[ApiKeyInfo])
 
 
@@ -411,7 +411,7 @@ def get_api_key(key_id: str | int) -> ApiKeyInfo:
 
 
 def get_api_key_output(key_id: pulumi.Input[str | int]) -> pulumi.Output[ApiKeyInfo]:
-    """As :func:``get_api_key``, as soon as its arguments are known."""
+    """As :func:`get_api_key`, as soon as its arguments are known."""
     return ask_output("getApiKey", ApiKeyInfo, key_id=key_id)
 
 
@@ -421,7 +421,7 @@ def get_webhook_events() -> list[EventDescriptorInfo]:
 
 
 def get_webhook_events_output() -> pulumi.Output[list[EventDescriptorInfo]]:
-    """As :func:``get_webhook_events``, as soon as its arguments are known."""
+    """As :func:`get_webhook_events`, as soon as its arguments are known."""
     return ask_output("getWebhookEvents", list[EventDescriptorInfo])
 
 
@@ -431,7 +431,7 @@ def get_webhooks() -> list[SubscriptionInfo]:
 
 
 def get_webhooks_output() -> pulumi.Output[list[SubscriptionInfo]]:
-    """As :func:``get_webhooks``, as soon as its arguments are known."""
+    """As :func:`get_webhooks`, as soon as its arguments are known."""
     return ask_output("getWebhooks", list[SubscriptionInfo])
 
 
@@ -444,7 +444,7 @@ def get_webhook(webhook_id: str | int) -> SubscriptionInfo:
 
 
 def get_webhook_output(webhook_id: pulumi.Input[str | int]) -> pulumi.Output[SubscriptionInfo]:
-    """As :func:``get_webhook``, as soon as its arguments are known."""
+    """As :func:`get_webhook`, as soon as its arguments are known."""
     return ask_output("getWebhook", SubscriptionInfo, webhook_id=webhook_id)
 
 
@@ -464,7 +464,7 @@ def get_webhook_deliveries(webhook_id: str | int, *, status: str | None = None, 
 def get_webhook_deliveries_output(
     webhook_id: pulumi.Input[str | int], *, status: pulumi.Input[str] | None = None, event_type: pulumi.Input[str] | None = None
 ) -> pulumi.Output[list[DeliveryInfo]]:
-    """As :func:``get_webhook_deliveries``, as soon as its arguments are known."""
+    """As :func:`get_webhook_deliveries`, as soon as its arguments are known."""
     return ask_output("getWebhookDeliveries", list[DeliveryInfo], webhook_id=webhook_id, status=status, event_type=event_type)
 
 
@@ -478,5 +478,5 @@ def get_webhook_delivery(delivery_id: str | int) -> DeliveryInfo:
 
 
 def get_webhook_delivery_output(delivery_id: pulumi.Input[str | int]) -> pulumi.Output[DeliveryInfo]:
-    """As :func:``get_webhook_delivery``, as soon as its arguments are known."""
+    """As :func:`get_webhook_delivery`, as soon as its arguments are known."""
     return ask_output("getWebhookDelivery", DeliveryInfo, delivery_id=delivery_id)

@@ -22,6 +22,7 @@ from pulumi_hosting.provider.shapes import (
     Field,
     Type,
     fields,
+    id_of,
     number_from_wire,
     object_to_wire,
     to_wire,
@@ -94,14 +95,10 @@ def _lookup(operation: Operation) -> Lookup:
 
 def _arguments(operation: Operation) -> tuple[Field, ...]:
     catalog = operation.path.startswith("/catalog/")
-    path = tuple(Field(name, WHOLE if catalog else ID, True, False, _id_of(name)) for name in operation.path_parameters)
+    path = tuple(Field(name, WHOLE if catalog else ID, True, False, id_of(name)) for name in operation.path_parameters)
     query: type[BaseModel] | None = operation.query
     asked = fields(query) if query is not None else ()
     return path + tuple(field for field in asked if field.name not in _WALKING)
-
-
-def _id_of(name: str) -> str:
-    return f"Id of the {name.removesuffix('_id').replace('_', ' ').replace('ip', 'address')}."
 
 
 LOOKUPS: Mapping[str, Lookup] = {lookup.wire: lookup for lookup in map(_lookup, (row for row in OPERATIONS if not row.is_write))}

@@ -54,7 +54,7 @@ class MeInfo(Record):
 
     key: ApiKeyInfo
     account_id: str = pulumi.property("accountId")
-    """Id."""
+    """Id of the account."""
     livemode: bool
     scopes: list[str]
     available_scopes: list[str] = pulumi.property("availableScopes")
@@ -74,7 +74,7 @@ class GroupInfo(Record):
 
 @pulumi.output_type
 class AccountInfo(Record):
-    """AccountInfo."""
+    """As the API's ``Account``."""
 
     id: str
     """Id."""
@@ -123,7 +123,7 @@ class TransactionInfo(Record):
     gateway: str | None
     description: str
     invoice_id: str | None = pulumi.property("invoiceId")
-    """Id."""
+    """Id of the invoice."""
     created_at: str = pulumi.property("createdAt")
     """Time (RFC 3339, UTC)."""
 
@@ -144,15 +144,15 @@ class TopupInfo(Record):
 
 @pulumi.output_type
 class InvoiceItemInfo(Record):
-    """InvoiceItemInfo."""
+    """As the API's ``InvoiceItem``."""
 
     description: str
     amount: str
     """Amount of money, a decimal text."""
     server_id: str | None = pulumi.property("serverId")
-    """Id."""
+    """Id of the server."""
     domain_id: str | None = pulumi.property("domainId")
-    """Id."""
+    """Id of the domain."""
 
 
 @pulumi.output_type
@@ -186,7 +186,7 @@ class InvoiceInfo(Record):
 
 @pulumi.output_type
 class LocationInfo(Record):
-    """LocationInfo."""
+    """As the API's ``Location``."""
 
     id: int | None
     code: str
@@ -209,7 +209,7 @@ class CatalogResourcesInfo(Record):
 
 @pulumi.output_type
 class PeriodPriceInfo(Record):
-    """PeriodPriceInfo."""
+    """As the API's ``PeriodPrice``."""
 
     months: int
     discount_percent: float = pulumi.property("discountPercent")
@@ -258,7 +258,7 @@ class OsImageInfo(Record):
 
 @pulumi.output_type
 class ZoneInfo(Record):
-    """A domain ending and its prices per year. ``tld`` may carry a leading dot: compare :attr:``ending``."""
+    """A domain ending and its prices per year. ``tld`` may carry a leading dot: compare :attr:`ending`."""
 
     tld: str
     price_register: str = pulumi.property("priceRegister")
@@ -276,7 +276,7 @@ class ZoneInfo(Record):
 
 @pulumi.output_type
 class DiscountInfo(Record):
-    """DiscountInfo."""
+    """As the API's ``Discount``."""
 
     type: str
     """For example ``group``, ``loyalty``, ``volume``, ``period`` or ``promo``."""
@@ -287,7 +287,7 @@ class DiscountInfo(Record):
 
 @pulumi.output_type
 class PromoInfo(Record):
-    """PromoInfo."""
+    """As the API's ``Promo``."""
 
     code: str
     valid: bool
@@ -395,10 +395,10 @@ class ServerInfo(Record):
 
 @pulumi.output_type
 class RefundItemInfo(Record):
-    """RefundItemInfo."""
+    """As the API's ``RefundItem``."""
 
     invoice_id: str | None = pulumi.property("invoiceId")
-    """Id."""
+    """Id of the invoice."""
     amount: str | None
     """Amount of money, a decimal text."""
     refund: str | None
@@ -417,7 +417,7 @@ class RefundQuoteInfo(Record):
     """What a deletion would credit now. ``excluded_reason`` says why nothing is refunded."""
 
     server_id: str | None = pulumi.property("serverId")
-    """Id."""
+    """Id of the server."""
     amount: str
     """Amount of money, a decimal text."""
     currency: str | None
@@ -439,7 +439,7 @@ class RefundQuoteInfo(Record):
 
 @pulumi.output_type
 class MemoryInfo(Record):
-    """MemoryInfo."""
+    """As the API's ``Memory``."""
 
     used_mb: float | None = pulumi.property("usedMb")
     total_mb: float | None = pulumi.property("totalMb")
@@ -447,7 +447,7 @@ class MemoryInfo(Record):
 
 @pulumi.output_type
 class DiskInfo(Record):
-    """DiskInfo."""
+    """As the API's ``Disk``."""
 
     used_gb: float | None = pulumi.property("usedGb")
     total_gb: float | None = pulumi.property("totalGb")
@@ -458,7 +458,7 @@ class ServerLiveStatusInfo(Record):
     """Live data of the panel. ``cpu_percent`` 0..100, ``uptime_seconds`` in seconds."""
 
     server_id: str | None = pulumi.property("serverId")
-    """Id."""
+    """Id of the server."""
     power: str
     """For example ``running``, ``stopped`` or ``unknown``."""
     cpu_percent: float | None = pulumi.property("cpuPercent")
@@ -517,7 +517,7 @@ class IpQuoteInfo(Record):
     """What one more address costs now (``prorated_now``) and per month, and how many are bought and allowed."""
 
     server_id: str | None = pulumi.property("serverId")
-    """Id."""
+    """Id of the server."""
     price_monthly: str = pulumi.property("priceMonthly")
     """Amount of money, a decimal text."""
     prorated_now: str = pulumi.property("proratedNow")
@@ -539,11 +539,11 @@ class OrderInfo(Record):
     """
 
     invoice_id: str = pulumi.property("invoiceId")
-    """Id."""
+    """Id of the invoice."""
     status: str
     """For example ``provisioning``, ``invoice_created``, ``processing``, ``active`` or ``cancelled``."""
     server_id: str | None = pulumi.property("serverId")
-    """Id."""
+    """Id of the server."""
     server_name: str | None = pulumi.property("serverName")
     tariff_id: int | None = pulumi.property("tariffId")
     tariff_name: str | None = pulumi.property("tariffName")
@@ -617,7 +617,7 @@ class DomainInfo(Record):
 
 @pulumi.output_type
 class EventDescriptorInfo(Record):
-    """EventDescriptorInfo."""
+    """As the API's ``EventDescriptor``."""
 
     type: str
     """For example ``server.created``, ``server.suspended``, ``server.unsuspended``, ``server.terminated``, ``server.reinstalled``,
@@ -662,7 +662,7 @@ class EventInfo(Record):
     """Time (RFC 3339, UTC)."""
     livemode: bool
     account_id: str | None = pulumi.property("accountId")
-    """Id."""
+    """Id of the account."""
     api_version: str | None = pulumi.property("apiVersion")
     data: dict[str, Any]
     resource: str | None
@@ -675,7 +675,7 @@ class DeliveryInfo(Record):
     id: str
     """Id."""
     subscription_id: str | None = pulumi.property("subscriptionId")
-    """Id."""
+    """Id of the subscription."""
     event_id: str | None = pulumi.property("eventId")
     event_type: str = pulumi.property("eventType")
     """For example ``server.created``, ``server.suspended``, ``server.unsuspended``, ``server.terminated``, ``server.reinstalled``,

@@ -105,7 +105,7 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     annotation, optional = _without_none(info.annotation)
     found = type_of(annotation, name, model)
     required = info.is_required() if issubclass(model, Inputs | m.Request) else not optional
-    return Field(name, found, required, _is_secret(info.annotation), info.description or _meaning(annotation, found, info))
+    return Field(name, found, required, _is_secret(info.annotation), info.description or _meaning(annotation, name, found, info))
 
 
 def type_of(annotation: Any, name: str = "", owner: type[BaseModel] | None = None) -> Type:
@@ -157,10 +157,11 @@ def _is_secret(annotation: Any) -> bool:
     return annotation is Secret or any(_is_secret(part) for part in get_args(annotation))
 
 
-def _meaning(annotation: Any, type: Type, info: FieldInfo) -> str:
+def _meaning(annotation: Any, name: str, type: Type, info: FieldInfo) -> str:
     """What can be said of a field from its type alone: units and allowed values."""
     if get_origin(annotation) is Literal:
-        return f"One of {_list(get_args(annotation))}."
+        values = get_args(annotation)
+        return f"One of {_list(values)}." if len(values) > 1 else f"Only {_list(values)}."
     if values := _examples(Annotated[info.annotation, info]):
         return f"For example {_list(values)}."
     if annotation is Decimal:
@@ -168,8 +169,14 @@ def _meaning(annotation: Any, type: Type, info: FieldInfo) -> str:
     if annotation in (datetime, AwareDatetime):
         return "Time (RFC 3339, UTC)."
     if type.is_id:
-        return "Id."
+        return id_of(name)
     return ""
+
+
+def id_of(name: str) -> str:
+    """What an id is the id of, by its name."""
+    subject = name.removesuffix("id").rstrip("_").replace("_", " ")
+    return f"Id of the {'address' if subject == 'ip' else subject}." if subject else "Id."
 
 
 def _examples(annotation: Any) -> list[Any]:

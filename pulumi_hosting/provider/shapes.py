@@ -160,8 +160,8 @@ def _is_secret(annotation: Any) -> bool:
 def _meaning(annotation: Any, name: str, type: Type, info: FieldInfo) -> str:
     """What can be said of a field from its type alone: units and allowed values."""
     if get_origin(annotation) is Literal:
-        values = get_args(annotation)
-        return f"One of {_list(values)}." if len(values) > 1 else f"Only {_list(values)}."
+        allowed = get_args(annotation)
+        return f"One of {_list(allowed)}." if len(allowed) > 1 else f"Only {_list(allowed)}."
     if values := _examples(Annotated[info.annotation, info]):
         return f"For example {_list(values)}."
     if annotation is Decimal:

@@ -1,0 +1,178 @@
+"""Every read of the API as a lookup, asked over real HTTP in both dialects, and fitting the schema it is described by."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.errors import InvalidInput, NotFound
+from pulumi_hosting.api.operations import BY_ID, OPERATIONS
+from pulumi_hosting.provider import lookups
+from pulumi_hosting.provider.lookups import LOOKUPS
+from pulumi_hosting.provider.schema import package_spec, token
+from tests.contract.stage import Stage
+
+Args = Mapping[str, Any]
+
+# Whose ids a path needs. Lookups without needed arguments are asked without any.
+NEEDED: dict[str, Callable[[Stage], Args]] = {
+    "getInvoice": lambda s: {"invoiceId": str(s.invoice_id())},
+    "getInvoicePdf": lambda s: {"invoiceId": s.invoice_id()},
+    "getTariff": lambda s: {"tariffId": float(s.tariff().id)},
+    "getQuote": lambda s: {"tariffId": float(s.tariff().id), "months": 12.0, "promoCode": "SAVE20"},
+    "getServer": lambda s: {"serverId": float(s.server().id), "include": "live"},
+    "getServerStatus": lambda s: {"serverId": str(s.server().id)},
+    "getServerRefundQuote": lambda s: {"serverId": str(s.server().id)},
+    "getServerIps": lambda s: {"serverId": str(s.server().id)},
+    "getServerIpQuote": lambda s: {"serverId": str(s.server().id)},
+    "getOrder": lambda s: {"invoiceId": str(s.order().invoice_id)},
+    "getDomainAvailability": lambda s: {"name": "free-name.com"},
+    "getDomain": lambda s: {"domainId": str(s.domain_id())},
+    "getApiKey": lambda s: {"keyId": str(s.live.me().key.id)},
+    "getWebhook": lambda s: {"webhookId": str(s.webhook().id)},
+    "getWebhookDeliveries": lambda s: {"webhookId": str(s.live.webhooks.deliveries.get(s.delivery_id()).subscription_id)},
+    "getWebhookDelivery": lambda s: {"deliveryId": str(s.delivery_id())},
+}
+
+# What must be on the account for a list not to be empty.
+FILLED: dict[str, Callable[[Stage], object]] = {
+    "getTransactions": Stage.server,
+    "getInvoices": Stage.invoice_id,
+    "getServers": Stage.server,
+    "getOrders": Stage.order,
+    "getSshKeys": Stage.ssh_key,
+    "getDomains": Stage.domain,
+    "getWebhooks": Stage.webhook,
+}
+
+SPEC = package_spec("1.2.3")
+
+
+def complaints(value: Any, spec: Mapping[str, Any], where: str) -> list[str]:
+    """Where a value is not what its Pulumi type says."""
+    if "$ref" in spec:
+        if spec["$ref"] == "pulumi.json#/Any":
+            return []
+        return object_complaints(value, SPEC["types"][spec["$ref"].removeprefix("#/types/")], where)
+    if spec["type"] == "array":
+        if not isinstance(value, list):
+            return [f"{where}: {value!r} is no list"]
+        return [line for index, item in enumerate(value) for line in complaints(item, spec["items"], f"{where}[{index}]")]
+    if spec["type"] == "object":
+        if not isinstance(value, dict):
+            return [f"{where}: {value!r} is no map"]
+        return [line for key, item in value.items() for line in complaints(item, spec["additionalProperties"], f"{where}.{key}")]
+    kinds = {"string": str, "boolean": bool, "integer": int, "number": int | float}
+    fits = isinstance(value, kinds[spec["type"]]) and (spec["type"] == "boolean" or not isinstance(value, bool))
+    return [] if fits else [f"{where}: {value!r} is no {spec['type']}"]
+
+
+def object_complaints(value: Any, spec: Mapping[str, Any], where: str) -> list[str]:
+    if not isinstance(value, dict):
+        return [f"{where}: {value!r} is no object"]
+    found = [f"{where}.{name}: is needed" for name in spec.get("required", ()) if name not in value]
+    found += [f"{where}.{name}: is not in the schema" for name in value.keys() - spec["properties"].keys()]
+    described = ((name, item) for name, item in value.items() if name in spec["properties"])
+    return found + [line for name, item in described for line in complaints(item, spec["properties"][name], f"{where}.{name}")]
+
+
+def test_every_read_is_a_lookup_and_no_write_is() -> None:
+    assert {lookup.operation.id for lookup in LOOKUPS.values()} == {row.id for row in OPERATIONS if row.method == "GET"}
+    assert [token(name) for name in lookups.names()] == list(SPEC["functions"])
+
+
+@pytest.mark.parametrize(
+    ("operation", "name"),
+    [
+        ("get_balance", "getBalance"),
+        ("list_servers", "getServers"),
+        ("check_domain_availability", "getDomainAvailability"),
+        ("list_server_ips", "getServerIps"),
+        ("get_server_status", "getServerStatus"),
+        ("list_webhook_deliveries", "getWebhookDeliveries"),
+        ("get_webhook_delivery", "getWebhookDelivery"),
+    ],
+)
+def test_names_follow_from_the_operation(operation: str, name: str) -> None:
+    assert LOOKUPS[name].operation is BY_ID[operation]
+
+
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_a_lookup_asks_its_operation_and_answers_as_the_schema_says(stage: Stage, name: str) -> None:
+    args = NEEDED.get(name, lambda _: {})(stage)
+    FILLED.get(name, lambda _: None)(stage)
+    before = len(stage.requests())
+    found = lookups.call(stage.live, name, args)
+    operation = LOOKUPS[name].operation
+    asked = stage.requests()[before:]
+    path = re.compile(re.sub(r"{\w+}", r"[0-9]+", operation.path))
+    assert asked
+    assert all(row["method"] == "GET" and path.fullmatch(row["path"]) for row in asked), asked
+    assert object_complaints(found, SPEC["functions"][token(name)]["outputs"], name) == []
+    if operation.paging != "none":
+        (items,) = found.values()
+        assert items, "an empty list shows nothing"
+
+
+def test_every_needed_argument_has_a_test() -> None:
+    assert {name for name, lookup in LOOKUPS.items() if any(field.required for field in lookup.arguments)} == set(NEEDED)
+
+
+def test_a_list_is_walked_whole(stage: Stage) -> None:
+    stage.control("PATCH", "/account", {"balance": "100000.00"})
+    tariff = stage.tariff()
+    for number in range(101):
+        stage.live.servers.create(tariff_id=tariff.id, os="debian-12", name=f"web-{number}", months=1)
+    before = len(stage.requests())
+    found = lookups.call(stage.live, "getServers", {"status": "active"})
+    assert len(found["servers"]) == 101
+    assert len(stage.requests()) - before == 2
+
+
+def test_a_whole_token_is_a_name_too(stage: Stage) -> None:
+    assert lookups.call(stage.live, "hosting:index:getMe", {})["livemode"] is True
+
+
+WRONG: list[tuple[str, Args, str, str]] = [
+    ("getServers", {"state": "active"}, "state", "is no argument of getServers; there are status, ip"),
+    ("getServers", {"cursor": "x"}, "cursor", "is no argument of getServers"),
+    ("getServers", {"limit": 5}, "limit", "is no argument of getServers"),
+    ("getBalance", {"serverId": "1"}, "serverId", "is no argument of getBalance; there are none"),
+    ("getServer", {}, "serverId", "is needed"),
+    ("getServer", {"serverId": "web"}, "serverId", "must be a whole number"),
+    ("getServer", {"serverId": "../balance"}, "serverId", "must be a whole number"),
+    ("getServer", {"serverId": "1", "include": "dead"}, "include", "live"),
+    ("getTariff", {"tariffId": 1.5}, "tariffId", "must be a whole number"),
+    ("getQuote", {"tariffId": 1, "months": 2}, "months", "1, 3, 6 or 12"),
+    ("getQuote", {"months": 3}, "tariffId", "is needed"),
+    ("getOsImages", {"tariffId": "x"}, "tariffId", "integer"),
+    ("getTransactions", {"since": "yesterday"}, "since", "RFC 3339"),
+    ("getNothing", {}, "name", "no lookup"),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "field", "reason"), WRONG)
+@pytest.mark.parametrize("dialect", ["spec"])
+def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(stage: Stage, name: str, args: Args, field: str, reason: str) -> None:
+    before = len(stage.requests())
+    with pytest.raises(InvalidInput) as refused:
+        lookups.call(stage.live, name, args)
+    assert list(refused.value.fields) == [field]
+    assert reason in refused.value.fields[field]
+    assert "\n" not in str(refused.value)
+    assert len(stage.requests()) == before
+
+
+def test_a_refused_value_is_not_repeated(stage: Stage) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        lookups.call(stage.live, "getServers", {"status": "cAnary-41"})
+    assert "cAnary" not in f"{refused.value} {refused.value.__cause__} {refused.value.__context__}"
+
+
+def test_what_the_service_refuses_is_one_line_with_code_and_request(stage: Stage) -> None:
+    with pytest.raises(NotFound) as refused:
+        lookups.call(stage.live, "getServer", {"serverId": "4242"})
+    assert "\n" not in str(refused.value)
+    assert refused.value.request_id is not None
+    assert refused.value.request_id in str(refused.value)

@@ -1,0 +1,148 @@
+"""The package schema: valid by Pulumi's own metamodel, and whole."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import pytest
+
+from pulumi_hosting.provider.lookups import LOOKUPS
+from pulumi_hosting.provider.schema import package_spec, token
+from pulumi_hosting.provider.session import SETTINGS
+from pulumi_hosting.provider.shapes import class_name, secrets_of
+from pulumi_hosting.provider.values import camel
+from pulumi_hosting.resources import NOUNS
+
+SPEC = package_spec("1.2.3")
+RESOURCES = {noun.kind: SPEC["resources"][token(class_name(noun))] for noun in NOUNS.values()}
+
+# The metamodel is a file of Pulumi's Go module, taken by the ordinary Go client; it is not ours to copy.
+METAMODEL = "github.com/pulumi/pulumi/pkg/v3@v3.259.0"
+
+
+@cache
+def metamodel() -> dict[str, Any]:
+    go = shutil.which("go")
+    if go is None:
+        pytest.skip("there is no go on PATH, and the metamodel is a file of Pulumi's Go module")
+    run = subprocess.run([go, "mod", "download", "-json", METAMODEL], check=False, capture_output=True, text=True)
+    if run.returncode != 0:
+        pytest.skip(f"go cannot download {METAMODEL}, which holds the metamodel")
+    folder = Path(json.loads(run.stdout)["Dir"])
+    found: dict[str, Any] = json.loads((folder / "codegen/schema/pulumi.json").read_text(encoding="utf-8"))
+    return found
+
+
+def test_it_is_valid_by_pulumis_metamodel() -> None:
+    validator = jsonschema_rs.Draft202012Validator(metamodel())
+    assert [f"{error.instance_path}: {error.message}" for error in validator.iter_errors(SPEC)] == []
+
+
+def test_the_metamodel_refuses_what_is_wrong() -> None:
+    validator = jsonschema_rs.Draft202012Validator(metamodel())
+    broken = package_spec("1.2.3")
+    broken["resources"][token("Server")]["inputProperties"]["os"] = {"type": "text"}
+    assert not validator.is_valid(broken)
+
+
+@pytest.mark.parametrize("kind", NOUNS)
+def test_every_field_of_every_noun_is_in_it(kind: str) -> None:
+    noun, spec = NOUNS[kind], RESOURCES[kind]
+    assert set(spec["inputProperties"]) == {*map(camel, noun.Inputs.model_fields), "waitTimeout"}
+    assert set(spec["properties"]) == {camel(name) for name in (*noun.Inputs.model_fields, *noun.State.model_fields)} - {"id"}
+    needed = {camel(name) for name, info in noun.Inputs.model_fields.items() if info.is_required()}
+    assert set(spec["requiredInputs"]) == needed - ({"name"} if noun.default_name else set())
+    assert spec["aliases"] == [{"type": f"pulumi-python:dynamic/hosting:{class_name(noun)}"}]
+    for properties in (spec["inputProperties"], spec["properties"]):
+        assert {name for name, found in properties.items() if found.get("secret")} == {
+            name for name in map(camel, secrets_of(noun)) if name in properties
+        }
+        assert all(found["description"] for found in properties.values())
+
+
+@pytest.mark.parametrize("kind", NOUNS)
+def test_what_replaces_says_so(kind: str) -> None:
+    inputs = NOUNS[kind].Inputs
+    replacing = {name for name, found in RESOURCES[kind]["inputProperties"].items() if found.get("willReplaceOnChanges")}
+    assert replacing == {camel(name) for name in inputs.model_fields if inputs.trait(name).replaces}
+
+
+def test_there_are_no_others() -> None:
+    assert len(SPEC["resources"]) == len(NOUNS)
+    assert set(SPEC["functions"]) == {token(name) for name in LOOKUPS}
+
+
+def test_every_setting_can_be_given_to_the_stack_and_to_a_provider() -> None:
+    for properties in (SPEC["config"]["variables"], SPEC["provider"]["inputProperties"]):
+        assert {name: found["defaultInfo"]["environment"] for name, found in properties.items()} == {
+            name: [variable] for name, variable in SETTINGS.items()
+        }
+        assert [name for name, found in properties.items() if found.get("secret")] == ["apiKey"]
+
+
+def references(spec: Any) -> Iterator[str]:
+    if isinstance(spec, dict):
+        if isinstance(spec.get("$ref"), str):
+            yield spec["$ref"]
+        for part in spec.values():
+            yield from references(part)
+    elif isinstance(spec, list):
+        for part in spec:
+            yield from references(part)
+
+
+def test_every_reference_leads_to_a_type_and_every_type_is_needed() -> None:
+    found = {ref.removeprefix("#/types/") for ref in references(SPEC)} - {"pulumi.json#/Any"}
+    assert found == set(SPEC["types"])
+
+
+def test_ids_of_the_account_are_text_and_numbers_of_the_catalog_are_numbers() -> None:
+    def properties(spec: Any) -> Iterator[tuple[str, Any]]:
+        if isinstance(spec, dict):
+            for key, part in spec.items():
+                if key in ("properties", "inputProperties") and isinstance(part, dict):
+                    yield from part.items()
+                yield from properties(part)
+
+    found = [(name, spec["type"]) for name, spec in properties(SPEC) if re.fullmatch(r"\w+Id", name) and "type" in spec]
+    assert {kind for name, kind in found if name not in ("tariffId", "locationId")} == {"string"}
+    assert {kind for name, kind in found if name in ("tariffId", "locationId")} == {"integer"}
+
+
+def test_no_default_is_sent_for_what_was_not_said() -> None:
+    assert not any("default" in found for spec in RESOURCES.values() for found in spec["inputProperties"].values())
+
+
+def test_other_languages_do_not_take_this_packages_name() -> None:
+    assert SPEC["language"]["python"]["packageName"] != "pulumi_hosting"
+
+
+def test_it_is_the_same_every_time() -> None:
+    assert json.dumps(package_spec("1.2.3")) == json.dumps(SPEC)
+
+
+def test_pulumi_makes_libraries_from_it(tmp_path: Path) -> None:
+    cli = shutil.which("pulumi")
+    if cli is None:
+        pytest.skip("there is no pulumi on PATH to make libraries with")
+    schema = tmp_path / "schema.json"
+    schema.write_text(json.dumps(SPEC), encoding="utf-8")
+    environ = {
+        "PATH": str(Path(cli).parent),
+        "HOME": str(tmp_path),
+        "PULUMI_HOME": str(tmp_path / "home"),
+        "PULUMI_SKIP_UPDATE_CHECK": "true",
+        "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
+        "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
+    }
+    for language, written in (("nodejs", "nodejs/sshKey.ts"), ("python", "python/pulumi_hosting_sdk/ssh_key.py")):
+        command = [cli, "package", "gen-sdk", str(schema), "--language", language, "-o", str(tmp_path / "sdk")]
+        run = subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
+        assert run.returncode == 0, run.stderr
+        assert (tmp_path / "sdk" / written).is_file()

@@ -1,0 +1,197 @@
+"""Our models as Pulumi sees them."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.provider import shapes
+from pulumi_hosting.provider.shapes import ID, NUMBER, TEXT, WHOLE, Type, fields, to_wire
+from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources.base import Inputs, State
+
+
+class Part(BaseModel):
+    """A part, with ``one`` field. See :class:`pulumi_hosting.api.models.Server`.
+
+    More of it.
+    """
+
+    some_sum: Decimal = Field(description="What it costs.")
+
+
+class Sample(m.Response):
+    id: m.Id
+    server_id: int | None = None
+    server_ids: list[m.Id]
+    tariff_id: int | None = None
+    count: int
+    share: m.Number = 0.0
+    ready: bool
+    price: m.Money
+    at: m.Timestamp | None = None
+    kind: Annotated[str, m._known("a", "b")]
+    choice: Literal["x", "y"] | None = None
+    only: Literal["z"] | None = None
+    code: Secret | None = None
+    parts: list[Part]
+    answers: dict[str, str]
+    open: dict[str, Any]
+
+
+SHAPES = {field.name: field for field in fields(Sample)}
+
+
+@pytest.mark.parametrize(
+    ("name", "type"),
+    [
+        ("id", ID),
+        ("server_id", ID),
+        ("server_ids", Type("array", of=ID)),
+        ("tariff_id", WHOLE),
+        ("count", WHOLE),
+        ("share", NUMBER),
+        ("ready", Type("boolean")),
+        ("price", TEXT),
+        ("at", TEXT),
+        ("choice", TEXT),
+        ("code", TEXT),
+        ("parts", Type("array", of=Type("object", model=Part))),
+        ("answers", Type("map", of=TEXT)),
+        ("open", Type("map", of=Type("any"))),
+    ],
+)
+def test_kinds_of_values(name: str, type: Type) -> None:
+    assert SHAPES[name].type == type
+
+
+def test_numbers_of_the_catalog_are_no_ids_of_the_account() -> None:
+    for model in (m.Tariff, m.TariffRef, m.Location):
+        assert next(field.type for field in fields(model) if field.name == "id") == WHOLE
+    assert next(field.type for field in fields(m.Server) if field.name == "id") == ID
+
+
+def test_what_may_be_absent_is_not_required() -> None:
+    optional = {name for name, field in SHAPES.items() if not field.required}
+    assert optional == {"server_id", "tariff_id", "at", "choice", "only", "code"}
+
+
+def test_secrets_are_marked() -> None:
+    assert {name for name, field in SHAPES.items() if field.secret} == {"code"}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("price", "Amount of money, a decimal text."),
+        ("at", "Time (RFC 3339, UTC)."),
+        ("kind", "For example `a` or `b`."),
+        ("choice", "One of `x` or `y`."),
+        ("only", "Only `z`."),
+        ("server_id", "Id of the server."),
+        ("id", "Id."),
+        ("count", ""),
+    ],
+)
+def test_a_field_without_words_gets_those_its_type_has(name: str, words: str) -> None:
+    assert SHAPES[name].description == words
+
+
+def test_own_words_come_first() -> None:
+    assert fields(Part)[0].description == "What it costs."
+
+
+def test_docstrings_become_markdown() -> None:
+    assert shapes.description(Part) == "A part, with `one` field. See `Server`.\n\nMore of it."
+
+
+def test_names_of_types_stay_clear_of_the_resources() -> None:
+    assert shapes.type_name(m.Server) == "ServerInfo"
+    assert shapes.type_name(m.TopupInfo) == "TopupInfo"
+    assert shapes.type_name(Part) == "Part"
+
+
+def test_values_on_the_wire() -> None:
+    zone = timezone(timedelta(hours=2))
+    sample = Sample.model_construct(
+        id=2**62 + 1,
+        server_ids=[5],
+        tariff_id=3,
+        count=2,
+        share=0.5,
+        ready=True,
+        price=Decimal("12.50"),
+        at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=zone).astimezone(UTC),
+        kind="c",
+        code=Secret("hunter2"),
+        parts=[Part(some_sum=Decimal("1.00"))],
+        answers={"a_b": "c_d"},
+        open={"deep_key": [None, {"x_y": 1}]},
+    )
+    assert shapes.object_to_wire(sample) == {
+        "id": str(2**62 + 1),
+        "serverIds": ["5"],
+        "tariffId": 3,
+        "count": 2,
+        "share": 0.5,
+        "ready": True,
+        "price": "12.50",
+        "at": "2026-01-02T01:04:05Z",
+        "kind": "c",
+        "code": "hunter2",
+        "parts": [{"someSum": "1.00"}],
+        "answers": {"a_b": "c_d"},
+        "open": {"deep_key": [None, {"x_y": 1}]},
+    }
+
+
+def test_what_is_derived_is_shown_under_its_own_name() -> None:
+    delivery = m.Delivery(id=4, event_type="ping", delivered_at=datetime(2026, 1, 2, tzinfo=UTC))
+    assert shapes.object_to_wire(delivery)["status"] == "delivered"
+    assert "given_status" not in {field.name for field in fields(m.Delivery)}
+
+
+def test_a_file_is_base64() -> None:
+    assert to_wire(b"%PDF", TEXT) == "JVBERg=="
+
+
+@pytest.mark.parametrize(("wire", "plain"), [(3.0, 3), (3.5, 3.5), (2.0**60, 2.0**60), ("3", "3"), (True, True)])
+def test_whole_numbers_come_back(wire: Any, plain: Any) -> None:
+    assert shapes.number_from_wire(wire) == plain
+    assert type(shapes.number_from_wire(wire)) is type(plain)
+
+
+def test_a_type_that_pulumi_does_not_have_is_a_defect() -> None:
+    with pytest.raises(TypeError, match="no Pulumi type"):
+        shapes.type_of(complex, "number")
+
+
+@pytest.mark.parametrize("kind", NOUNS)
+def test_every_field_of_a_noun_has_a_shape_and_words(kind: str) -> None:
+    noun = NOUNS[kind]
+    inputs: type[Inputs] = noun.Inputs
+    state: type[State] = noun.State
+    declared = {field.name: field for field in shapes.inputs_of(noun)}
+    shown = {field.name: field for field in shapes.outputs_of(noun)}
+    assert set(declared) == {*inputs.model_fields, "wait_timeout"}
+    assert set(shown) == {*inputs.model_fields, *state.model_fields} - {"id"}
+    assert all(field.description for field in (*declared.values(), *shown.values()))
+    assert {name for name, field in declared.items() if field.secret} == inputs.secret_fields()
+    assert shapes.secrets_of(noun) == inputs.secret_fields() | state.secret_fields()
+    assert declared["wait_timeout"].type == NUMBER
+    for name, field in declared.items():
+        needed = name in inputs.model_fields and inputs.model_fields[name].is_required()
+        assert field.required == (needed and not (name == "name" and noun.default_name)), name
+
+
+@pytest.mark.parametrize("kind", NOUNS)
+def test_every_input_says_what_its_change_does(kind: str) -> None:
+    noun = NOUNS[kind]
+    said = [name for names in shapes.changes_of(noun).values() for name in names]
+    assert sorted(said) == sorted(noun.Inputs.model_fields)
+    replacing = shapes.changes_of(noun).get("A change replaces it", ())
+    assert set(replacing) == {name for name in noun.Inputs.model_fields if noun.Inputs.trait(name).replaces}

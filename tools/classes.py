@@ -36,7 +36,7 @@ def files() -> Mapping[Path, str]:
         "provider/declarations.py": declarations(),
         "provider/classes.py": classes(),
         "provider/functions.py": functions(),
-        "native.py": native(),
+        "provider/native.py": native(),
     }
     texts = {PACKAGE / name: _formatted(lines) for name, lines in written.items()}
     return texts | {PACKAGE / "__init__.py": exports((PACKAGE / "__init__.py").read_text(encoding="utf-8"))}
@@ -160,19 +160,18 @@ def functions() -> Iterator[str]:
 
 def native() -> Iterator[str]:
     yield NOTE.format(source=f"{NOUN_FILES} and {TABLE}")
-    yield from _docstring(
-        "Form two: the resources of the plugin ``pulumi-resource-hosting``, and every read of the API asked by it. Names and arguments are "
-        "those of form one, and a stack that form one wrote is taken over by changing the import.\n\n"
-        "``pulumi-hosting plugin install`` puts the plugin where Pulumi looks for it."
-    )
+    yield from _docstring("Form two: what the plugin ``pulumi-resource-hosting`` serves. Import it from ``pulumi_hosting.native``.")
     yield "from typing import Any"
     yield "import pulumi"
     yield "from pulumi_hosting.provider.asking import invoke, invoke_output"
     yield from _import("pulumi_hosting.provider.declarations", (f"{class_name(noun)}Declaration" for noun in NOUNS.values()))
-    yield from _import("pulumi_hosting.provider.args", (f"{class_name(noun)}Args as {class_name(noun)}Args" for noun in NOUNS.values()))
-    yield "from pulumi_hosting.provider.declare import Native"
-    yield "from pulumi_hosting.provider.declare import Provider as Provider"
+    kinds = [class_name(noun) for noun in NOUNS.values()]
+    yield from _import("pulumi_hosting.provider.args", (f"{kind}Args" for kind in kinds))
+    yield from _import("pulumi_hosting.provider.declare", ("Native", "Provider"))
     yield from _import("pulumi_hosting.provider.results", _found())
+    names = ["Provider", *kinds, *(f"{kind}Args" for kind in kinds)]
+    names += [name for lookup in LOOKUPS.values() for name in (lookup.name, f"{lookup.name}_output")]
+    yield f"__all__ = [{', '.join(f'{name!r}' for name in names)}]"
     yield from _resources("Native")
     for lookup in LOOKUPS.values():
         yield from _function(lookup, "invoke", plain=True, options="pulumi.InvokeOptions")
@@ -295,7 +294,7 @@ def _lines(paragraph: str) -> Sequence[str]:
 def _formatted(lines: Iterable[str]) -> str:
     ruff = Path(sys.executable).with_name("ruff")
     text = "\n".join(lines) + "\n"
-    for step in (("check", "--select", "I,F401", "--fix", "--quiet"), ("format", "--quiet")):
+    for step in (("check", "--select", "I,F401,RUF022", "--fix", "--quiet"), ("format", "--quiet")):
         # Imports in order and only those needed, then the house's format.
         command = [str(ruff), *step, "--stdin-filename", str(PACKAGE / "provider" / "generated.py"), "-"]
         text = subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout

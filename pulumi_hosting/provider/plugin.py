@@ -282,10 +282,11 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
         from pulumi_hosting.provider import lookups  # few programs ask for any
 
-        args = opened(request.args)
-        found = lookups.call(self.session.client, request.tok.rpartition(":")[2], args.values)
+        name = request.tok.rpartition(":")[2]
+        found = lookups.call(self.session.client, name, opened(request.args).values)
+        secret = {field.wire for field in lookups.LOOKUPS[name].results if field.secret}
         answer = provider_pb2.InvokeResponse()
-        getattr(answer, "return").CopyFrom(closed(found))
+        getattr(answer, "return").CopyFrom(closed(found, secret))
         return answer
 
     def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:

@@ -1,0 +1,47 @@
+"""Every noun once, as dynamic resources (form one): `pulumi_hosting` alone is installed, no plugin."""
+
+import pulumi
+
+import pulumi_hosting as hosting
+
+config = pulumi.Config()
+domain = config.require("domain")
+
+# A lookup: asked in every run, previews included. `pulumi-hosting emulator` sells tariff 1.
+tariff = hosting.get_tariff(config.require_int("tariff"))
+
+key = hosting.SshKey("deploy", public_key=config.require("publicKey"))
+
+server = hosting.Server(
+    "web",
+    tariff_id=tariff.id,
+    os="debian-12",
+    months=1,
+    ssh_key_ids=[key.id],
+    notes="the shop",
+    auto_renew=True,
+)
+
+# One more address, and the name each of the two resolves to; without an address, the primary one is meant.
+mail = hosting.ServerIp("mail", server_id=server.id)
+hosting.Ptr("web", server_id=server.id, domain=f"www.{domain}")
+hosting.Ptr("mail", server_id=server.id, address=mail.address.apply(str), domain=f"mail.{domain}")
+
+# A domain cannot be deleted: destroying it turns auto-renew off and forgets it.
+name = hosting.Domain(
+    "shop",
+    name=domain,
+    years=1,
+    nameservers=[f"ns1.{domain}", f"ns2.{domain}"],
+    privacy=True,
+    auto_renew=True,
+)
+
+hook = hosting.WebhookSubscription("news", url=f"https://hooks.{domain}/hosting", events=["server.suspended", "domain.renewed"])
+
+pulumi.export("addresses", [server.ip, mail.address])
+pulumi.export("next_due_at", server.next_due_at)
+pulumi.export("root_password", server.root_password)
+pulumi.export("domain_expires_at", name.expires_at)
+pulumi.export("webhook_secret", hook.secret)
+pulumi.export("price_monthly", f"{tariff.price_monthly} {tariff.currency}")

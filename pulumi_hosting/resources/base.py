@@ -169,6 +169,24 @@ class Clock:
         time.sleep(seconds)
 
 
+class Patience:
+    """A wait with an end: pauses are short at first and grow to ``longest``, so that what is quick is seen at once."""
+
+    def __init__(self, clock: Clock, seconds: float, longest: float) -> None:
+        self._clock, self._longest = clock, longest
+        self._deadline = clock.monotonic() + seconds
+        self.next = min(0.5, longest)
+        """Seconds of the next pause."""
+
+    @property
+    def over(self) -> bool:
+        return self._clock.monotonic() >= self._deadline
+
+    def pause(self) -> None:
+        self._clock.sleep(self.next)
+        self.next = min(self.next * 2, self._longest)
+
+
 @dataclass
 class Context:
     """One user's wish as a handler sees it.
@@ -177,7 +195,7 @@ class Context:
       and the ownership mark are derived from it; it holds no secret.
     - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is the one meant.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
-    - ``wait_timeout``: seconds to wait for anything asynchronous.
+    - ``wait_timeout``: seconds to wait for anything asynchronous; ``poll_interval``: the longest pause between two looks, in seconds.
     - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
     """
 
@@ -197,6 +215,11 @@ class Context:
     def mode(self) -> str:
         """``test`` with a test key, whose writes are only simulated, else ``live``."""
         return "test" if self.client.is_test_key else "live"
+
+    def patience(self, at_most: float | None = None) -> Patience:
+        """A wait of ``wait_timeout`` seconds, or less."""
+        seconds = self.wait_timeout if at_most is None else min(at_most, self.wait_timeout)
+        return Patience(self.clock, seconds, self.poll_interval)
 
     def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
         """An answer that everything in this process may share for ``max_age`` seconds."""

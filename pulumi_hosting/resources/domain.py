@@ -374,7 +374,16 @@ class _Order:
         key = self.keys.key(0)
         while True:
             try:
-                return self._accepted(self.send(key), look)
+                if accepted := self._accepted(self.send(key), look):
+                    return accepted
+                # Registered, and not there: the replay of an order whose domain has gone since.
+                generation += 1
+                if generation >= _GENERATIONS:
+                    raise NounError(
+                        f"{_GENERATIONS} orders of {self.inputs.name} within seven days are all spent. "
+                        "Next: wait for the oldest to be forgotten, or set adopt_id if it is on another record"
+                    )
+                key = self.keys.key(generation)
             except IdempotencyInProgress:
                 raise
             except IdempotencyConflict:
@@ -413,11 +422,13 @@ class _Order:
             )
         return error
 
-    def _accepted(self, answer: m.DomainOrderResult | m.DomainTransferResult, look: Look) -> DomainState:
+    def _accepted(self, answer: m.DomainOrderResult | m.DomainTransferResult, look: Look) -> DomainState | None:
         charged = as_text(answer.charged)
         found = None if self.context.client.is_test_key else look(self.context, self.inputs.name)
         if found is not None:
             return _from_api(found).model_copy(update={"charged": charged, "currency": answer.currency or found.currency})
+        if answer.domain_id is not None and not self.context.client.is_test_key:
+            return None
         status = "active" if answer.status == "registered" else "transfer_pending" if "transfer" in answer.status else "pending"
         if status != "active":
             self.context.tell(f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later")

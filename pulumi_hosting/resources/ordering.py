@@ -125,17 +125,17 @@ class ServerOrder:
         return proven
 
     def _quiesce(self) -> None:
-        deadline = self.context.clock.monotonic() + self.context.wait_timeout
+        wait = self.context.patience(self.context.wait_timeout)
         while pending := [order for order in _world(self.context)[0] if self._may_become_ours(order)]:
             known = ", ".join(str(order.invoice_id) for order in pending)
-            if self.context.clock.monotonic() >= deadline:
+            if wait.over:
                 raise NotReady(
                     f"order {known} for a server named {self.body['name']!r} is still {pending[0].status} after "
                     f"{self.context.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be waited for",
                     id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
                 )
             self.context.tell(f"waiting for order {known} ({pending[0].status})")
-            self.context.clock.sleep(self.context.poll_interval)
+            wait.pause()
             self.context.reads.forget("world")
 
     def _may_become_ours(self, order: m.Order) -> bool:
@@ -302,10 +302,10 @@ def _world(context: Context) -> tuple[list[m.Order], list[m.Server]]:
     return context.shared(("world",), lambda: (list(context.client.orders.list()), list(context.client.servers.list())), max_age=30.0)
 
 
-def pending_orders(context: Context) -> frozenset[int]:
+def pending_orders(context: Context, max_age: float) -> frozenset[int]:
     """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many wait."""
 
     def fetch() -> frozenset[int]:
         return frozenset(order.invoice_id for order in context.client.orders.list() if not (order.is_active or order.is_failed))
 
-    return context.shared(("orders",), fetch, max_age=context.poll_interval * 0.9)
+    return context.shared(("orders",), fetch, max_age)

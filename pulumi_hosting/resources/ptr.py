@@ -104,7 +104,7 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
     # --- making and changing
 
     def create(self, context: Context, inputs: PtrInputs) -> PtrState:
-        deadline = context.clock.monotonic() + min(_PATIENCE, context.wait_timeout)
+        wait = context.patience(_PATIENCE)
         fresh = False
         while True:
             found = addresses.of_server(context, inputs.server_id, fresh=fresh)
@@ -116,10 +116,10 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
                 return PtrState(
                     id=f"{inputs.server_id}/{SIMULATED}", server_id=inputs.server_id, address=inputs.address, domain=inputs.domain
                 )
-            if found is None or context.clock.monotonic() >= deadline:
+            if found is None or wait.over:
                 break
             context.tell(f"server {inputs.server_id}: waiting for {inputs.address or 'its primary address'}")
-            context.clock.sleep(context.poll_interval)
+            wait.pause()
             fresh = True
         if found is None:
             raise NounError(f"server_id: there is no server {inputs.server_id} on this account. Next: correct server_id")

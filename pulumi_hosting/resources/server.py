@@ -495,12 +495,12 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             return state
 
     def _await(self, context: Context, state: ServerState) -> ServerState:
-        deadline = context.clock.monotonic() + context.wait_timeout
+        wait = context.patience()
         while True:
             # Everybody who waits shares one list; an order that left it is asked for itself.
-            if _order_id(state.id) in pending_orders(context) and context.clock.monotonic() < deadline:
+            if _order_id(state.id) in pending_orders(context, wait.next * 0.9) and not wait.over:
                 context.tell(f"server {state.name}: order {_order_id(state.id)} is provisioning")
-                context.clock.sleep(context.poll_interval)
+                wait.pause()
                 continue
             order = context.client.orders.get(_order_id(state.id))
             if order.is_failed:
@@ -516,14 +516,14 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                         f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run again to order anew"
                     )
                 return _from_api(server, state)
-            if context.clock.monotonic() >= deadline:
+            if wait.over:
                 raise NotReady(
                     f"order {order.invoice_id} for server {state.name!r} is still {order.status} after {context.wait_timeout:.0f} s. "
                     "Next: run again; the order is known and will be waited for, not placed again",
                     id=state.id,
                 )
             context.tell(f"server {state.name}: order {order.invoice_id} is {order.status}")
-            context.clock.sleep(context.poll_interval)
+            wait.pause()
 
     # --- changing
 
@@ -586,16 +586,16 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     @staticmethod
     def _until(context: Context, state: ServerState, done: Callable[[m.Server], bool], patience: float) -> ServerState:
         """The server once it is as wished; after ``patience`` seconds as it is, since not every deployment shows it."""
-        deadline = context.clock.monotonic() + min(patience, context.wait_timeout)
+        wait = context.patience(patience)
         while True:
             server = _living(context, state.id)
             if server is None:
                 raise NounError(f"server {state.id} was deleted meanwhile. Next: run again")
             # A simulated change is accepted and need not ever show.
-            if done(server) or context.client.is_test_key or context.clock.monotonic() >= deadline:
+            if done(server) or context.client.is_test_key or wait.over:
                 return _as_written(context, _from_api(server, state), state)
             context.tell(f"server {state.id}: waiting for the change to show")
-            context.clock.sleep(context.poll_interval)
+            wait.pause()
 
     @staticmethod
     def _patch(context: Context, state: ServerState, wishes: dict[str, Any]) -> ServerState:
@@ -628,7 +628,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             if current is None:
                 return
             state = current
-        deadline = context.clock.monotonic() + context.wait_timeout
+        wait = context.patience()
         while True:
             try:
                 # A fresh key each time: a stored failure would otherwise block the deletion for seven days.
@@ -636,10 +636,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             except NotFound:
                 return
             except OperationInProgress:
-                if context.clock.monotonic() >= deadline:
+                if wait.over:
                     raise
                 context.tell(f"server {state.id}: another operation is running")
-                context.clock.sleep(context.poll_interval)
+                wait.pause()
                 continue
             except (ServiceState, TransportError, Unavailable, ServerError, Conflict):
                 if _living(context, state.id) is None:

@@ -245,19 +245,19 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
 
     # 1
     def _settled(self, context: Context, inputs: ServerIpInputs) -> _World:
-        deadline = context.clock.monotonic() + context.wait_timeout
+        wait = context.patience()
         while True:
             world = self._world(context, inputs.server_id)
             if world.bought <= len(world.extra) or inputs.order_attempt:
                 return world
-            if context.clock.monotonic() >= deadline:
+            if wait.over:
                 invoice = f"invoice {world.newest.id}" if world.newest else "no invoice of it is known"
                 raise NounError(
                     f"server {inputs.server_id} counts {world.bought} bought addresses and shows {len(world.extra)} ({invoice}); nothing "
                     f"was bought. Next: run again later, or set order_attempt to {(inputs.order_attempt or 0) + 1} to buy another"
                 )
             context.tell(f"server {inputs.server_id}: waiting for an address that was bought before")
-            context.clock.sleep(context.poll_interval)
+            wait.pause()
 
     def _world(self, context: Context, server_id: str) -> _World:
         found = addresses.of_server(context, server_id, fresh=True)
@@ -288,13 +288,13 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         """The address that an interrupted run of this declaration bought. Raises ``Foreign`` for addresses nobody can explain."""
         if inputs.order_attempt:
             return None
-        deadline = context.clock.monotonic() + _CLAIM_PATIENCE
+        wait = context.patience(_CLAIM_PATIENCE)
         while loose := self._loose(context, inputs, world):
             for position, ip in enumerate(world.extra):
                 if ip in loose and self._is_ours(context, inputs, world.before(len(world.extra) - position)):
                     context.tell(f"address {ip.address} is this declaration's: an earlier run bought it")
                     return self._state(context, inputs.server_id, ip)
-            if context.clock.monotonic() >= deadline:
+            if wait.over:
                 named = ", ".join(f"{ip.address} (id {ip.id})" for ip in loose)
                 invoice = f", newest invoice {world.newest.id}" if world.newest else ""
                 raise Foreign(
@@ -302,7 +302,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                     "was bought. Next: set adopt_id to the one that is meant, or order_attempt to a new number to buy another",
                     id=f"{inputs.server_id}/{loose[0].id}",
                 )
-            context.clock.sleep(context.poll_interval)
+            wait.pause()
         return None
 
     def _loose(self, context: Context, inputs: ServerIpInputs, world: _World) -> list[m.Ip]:
@@ -338,7 +338,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
     # 3
     def _buy(self, context: Context, inputs: ServerIpInputs, world: _World) -> ServerIpState:
         keys = self._keys(context, inputs, world.before(0))
-        deadline = context.clock.monotonic() + context.wait_timeout
+        wait = context.patience()
         added: m.IpAdded | None = None
         generation = 0
         while True:
@@ -347,10 +347,10 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             try:
                 added = context.client.servers.ips.add(int(inputs.server_id), idempotency_key=key)
             except OperationInProgress:
-                if context.clock.monotonic() >= deadline:
+                if wait.over:
                     raise
                 context.tell(f"server {inputs.server_id}: another operation is running")
-                context.clock.sleep(context.poll_interval)
+                wait.pause()
                 continue
             except IdempotencyInProgress:
                 raise
@@ -397,18 +397,18 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
     # 4
     def settle(self, context: Context, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
         """Wait until the address is assigned."""
-        deadline = context.clock.monotonic() + context.wait_timeout
+        wait = context.patience()
         while self.is_provisional(state):
             if arrived := self._arrived(context, state):
                 return arrived
-            if context.clock.monotonic() >= deadline:
+            if wait.over:
                 raise NotReady(
                     f"the address bought for server {state.server_id} is not assigned after {context.wait_timeout:.0f} s. "
                     "Next: run again; it is waited for, not bought again",
                     id=state.id,
                 )
             context.tell(f"server {state.server_id}: waiting for the address")
-            context.clock.sleep(context.poll_interval)
+            wait.pause()
         return state
 
     def _arrived(self, context: Context, state: ServerIpState) -> ServerIpState | None:
@@ -446,17 +446,17 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             return
         if ip.primary:
             raise NounError(f"{ip.address} is the primary address of server {server_id} and cannot be released. Next: correct the id")
-        deadline = context.clock.monotonic() + context.wait_timeout
+        wait = context.patience()
         while True:
             try:
                 context.client.servers.ips.delete(int(server_id), ip.id)
             except NotFound:
                 pass
             except OperationInProgress:
-                if context.clock.monotonic() >= deadline:
+                if wait.over:
                     raise
                 context.tell(f"server {server_id}: another operation is running")
-                context.clock.sleep(context.poll_interval)
+                wait.pause()
                 continue
             except (TransportError, ApiError):
                 after = addresses.of_server(context, server_id, fresh=True)

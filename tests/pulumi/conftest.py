@@ -1,5 +1,6 @@
 """A Pulumi program on an engine against a fresh emulator."""
 
+import os
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.engines import Engine, Stack
+from pulumi_hosting.engines import PULUMI, Engine, Run, Stack
+from pulumi_hosting.provider.plugin_install import install
 from pulumi_hosting.rehearsal import Control
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
@@ -51,3 +53,57 @@ def make_program(engine: Engine, emulator: Any, directory: Path, home: Path, **e
 @pytest.fixture
 def program(engine: Engine, emulator: Any, tmp_path: Path) -> Program:
     return make_program(engine, emulator, tmp_path / "program", tmp_path / "home")
+
+
+FORMS = {"dynamic": "pulumi_hosting", "native": "pulumi_hosting.native"}
+"""Form → the module its classes are imported from."""
+
+
+class Ref(str):
+    """A value of a program that stands in it as it is, such as ``web.id``."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass
+class FormProgram(Program):
+    """A program of one form, made of declarations: variable → (class, arguments)."""
+
+    form: str = "dynamic"
+
+    def declare(self, declarations: dict[str, tuple[str, dict[str, Any]]], extra: str = "") -> None:
+        lines = [f"import pulumi\nimport {FORMS[self.form]} as hosting\n"]
+        for name, (kind, arguments) in declarations.items():
+            given = "".join(f", {key}={value!r}" for key, value in arguments.items())
+            lines.append(f"{name} = hosting.{kind}({name!r}{given})")
+        (self.directory / "__main__.py").write_text("\n".join([*lines, textwrap.dedent(extra)]) + "\n", encoding="utf-8")
+
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """The resources of the stack by name, as they are stored."""
+        stored = self.stack.export("--show-secrets")["deployment"].get("resources", [])
+        return {item["urn"].rpartition("::")[2]: item for item in stored if "hosting:" in item["type"] and "providers" not in item["type"]}
+
+    def run(self, run: Run, changed: dict[str, int] | None = None) -> Run:
+        """A run that must have gone well, and changed so many."""
+        assert run.exit_code == 0, run.output
+        if changed is not None:
+            assert run.changed == changed, run.output
+        return run
+
+
+def make_form_program(form: str, engine: Engine, emulator: Any, directory: Path, home: Path, **environ: str) -> FormProgram:
+    """As ``make_program``; for form two the plugin is installed where the engine looks."""
+    search = {}
+    if form == "native":
+        place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
+        # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
+        search = {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
+    made = make_program(engine, emulator, directory, home, **search, **environ)
+    return FormProgram(made.directory, made.stack, made.emulator, made.control, form)
+
+
+@pytest.fixture(params=FORMS)
+def formed(request: pytest.FixtureRequest, engine: Engine, emulator: Any, tmp_path: Path) -> FormProgram:
+    """A program, once in each form."""
+    return make_form_program(request.param, engine, emulator, tmp_path / "program", tmp_path / "home")

@@ -1,4 +1,4 @@
-"""Writes docs/reference from the tables of the code: the operations, the error codes, and the models of every body.
+"""Writes docs/reference from the tables of the code: resources, lookups, operations, error codes, and the models of every body.
 
 ``python docs/generate.py`` writes the pages, ``--check`` only compares them with what they should be and fails when they differ.
 """
@@ -16,6 +16,8 @@ from pydantic import BaseModel
 from pulumi_hosting.api import models
 from pulumi_hosting.api.errors import CODES, error_class
 from pulumi_hosting.api.operations import OPERATIONS, PRESETS, SCOPES, Operation
+from pulumi_hosting.provider.lookups import LOOKUPS, Lookup
+from pulumi_hosting.provider.schema import token
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import Inputs
 
@@ -39,6 +41,7 @@ def pages() -> Mapping[str, str]:
     """The text of every generated page by file name."""
     return {
         "resources.md": _page("pulumi_hosting/resources", resources_page()),
+        "lookups.md": _page("pulumi_hosting/api/operations.py", lookups_page()),
         "operations.md": _page("pulumi_hosting/api/operations.py", operations_page()),
         "errors.md": _page("pulumi_hosting/api/errors.py", errors_page()),
         "models.md": _page("pulumi_hosting/api/models.py", models_page()),
@@ -68,7 +71,8 @@ def resources_page() -> Iterator[str]:
         yield "| Input | Needed | On change | Meaning |"
         yield "|---|---|---|---|"
         for name, info in noun.Inputs.model_fields.items():
-            yield f"| `{name}` | {'yes' if info.is_required() else 'no'} | {_on_change(noun.Inputs, name)} | {_cell(info.description)} |"
+            needed = "yes" if info.is_required() and not (name == "name" and noun.default_name) else "no"
+            yield f"| `{name}` | {needed} | {_on_change(noun.Inputs, name)} | {_cell(info.description)} |"
         yield ""
         yield "| Output | Meaning |"
         yield "|---|---|"
@@ -79,11 +83,43 @@ def resources_page() -> Iterator[str]:
 
 def _on_change(inputs: type[Inputs], name: str) -> str:
     trait = inputs.trait(name)
-    return "replaced" if trait.replaces else "no effect" if trait.when_creating else "in place"
+    if trait.rebuilds:
+        return "as `rebuild` says"
+    if trait.replaces:
+        return "replaced"
+    return "no effect" if trait.when_creating or trait.policy else "an action" if trait.trigger else "in place"
 
 
 def _cell(text: str | None) -> str:
     return (text or "").replace("|", "\\|")
+
+
+# --- lookups -----------------------------------------------------------------------------------------------------------------
+
+
+def lookups_page() -> Iterator[str]:
+    yield "# Lookups"
+    yield ""
+    yield "Every read of the API as a function. Python programs call `pulumi_hosting.get_…`, asked by the program itself, or"
+    yield "`pulumi_hosting.native.get_…`, asked by the plugin, with `opts=pulumi.InvokeOptions(provider=…)` for another account. Each has"
+    yield "a twin ending in `_output` that takes arguments known later only. Other languages invoke the Pulumi function. Lists are walked"
+    yield "whole."
+    yield "A needed argument is set in bold; ids are text, money and time too."
+    yield ""
+    yield from _table(("Python", "Pulumi", "Arguments", "Finds", "Meaning"), map(_lookup_row, LOOKUPS.values()))
+
+
+def _lookup_row(lookup: Lookup) -> Sequence[str]:
+    arguments = (f"**`{field.name}`**" if field.required else f"`{field.name}`" for field in lookup.arguments)
+    model = next(lookup.value.models(), None)
+    found = _model_link(model) if model else {"string": "a file in base64", "map": "an open object"}[lookup.value.kind]
+    return (
+        f"`{lookup.name}`",
+        f"`{token(lookup.wire)}`",
+        ", ".join(arguments) or "—",
+        f"list of {found}" if lookup.value.kind == "array" else found,
+        lookup.description,
+    )
 
 
 # --- operations --------------------------------------------------------------------------------------------------------------

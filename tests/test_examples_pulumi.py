@@ -212,40 +212,48 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def script(modules: Path, tmp_path: Path) -> Path:
-    """The example with its packages and types, as ``pulumi package add`` and ``npm ci`` leave it."""
+    """The example with its types and packages, as ``pulumi package add`` and ``npm ci`` leave it."""
     program = copied(EXAMPLES / "typescript", tmp_path)
-    (program / "node_modules").symlink_to(modules)
     typescript.write(program / "sdks" / "hosting")
+    (program / "node_modules").mkdir()
+    for package in modules.iterdir():
+        (program / "node_modules" / package.name).symlink_to(package)
+    (program / "node_modules" / "pulumi-hosting").symlink_to(program / "sdks" / "hosting")
     return program
 
 
-def compiled(program: Path) -> str:
-    """What the compiler finds wrong."""
+def compiled(program: Path, *files: str) -> str:
+    """What the compiler finds wrong in ``files``, or in the program itself."""
+    if files:
+        settings = json.loads((program / "tsconfig.json").read_text(encoding="utf-8"))
+        (program / "tsconfig.json").write_text(json.dumps({**settings, "files": files}), encoding="utf-8")
     tsc = program / "node_modules" / "typescript" / "bin" / "tsc"
-    command = ["node", "--preserve-symlinks", str(tsc), "--noEmit", "--strict", "--preserveSymlinks", "--project", str(program)]
-    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+    command = ["node", str(tsc), "--noEmit", "--strict", "--project", str(program)]
+    return subprocess.run(command, cwd=program, capture_output=True, text=True, check=False).stdout
 
 
 def test_typescript_compiles(script: Path) -> None:
     assert compiled(script) == ""
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "problem"),
-    [
-        ("notes:", "note:", "'note' does not exist in type 'ServerArgs'"),
-        ("tariffId: tariff.id,", "", "Property 'tariffId' is missing"),
-        ("months: 1", 'months: "1"', "is not assignable to type 'Input<number | undefined>'"),
-        ("server.ip,", "server.address,", "Property 'address' does not exist"),
-        ("tariff.currency", "tariff.money", "Property 'money' does not exist"),
-        ("new hosting.Ptr(", "new hosting.Pointer(", "Property 'Pointer' does not exist"),
-    ],
+MISTAKES = (
+    ("notes:", "note:", "'note' does not exist in type 'ServerArgs'"),
+    ("tariffId: tariff.id,", "", "Property 'tariffId' is missing"),
+    ("months: 1", 'months: "1"', "is not assignable to type 'Input<number | undefined>'"),
+    ("server.ip,", "server.address,", "Property 'address' does not exist"),
+    ("tariff.currency", "tariff.money", "Property 'money' does not exist"),
+    ("new hosting.Ptr(", "new hosting.Pointer(", "Property 'Pointer' does not exist"),
 )
-def test_typescript_mistakes_would_be_found(script: Path, old: str, new: str, problem: str) -> None:
+
+
+def test_typescript_mistakes_would_be_found(script: Path) -> None:
     text = (script / "index.ts").read_text(encoding="utf-8")
-    assert old in text
-    (script / "index.ts").write_text(text.replace(old, new), encoding="utf-8")
-    assert problem in compiled(script)
+    for number, (old, new, _) in enumerate(MISTAKES):
+        assert old in text
+        (script / f"wrong{number}.ts").write_text(text.replace(old, new), encoding="utf-8")
+    found = compiled(script, *(f"wrong{number}.ts" for number in range(len(MISTAKES))))
+    for number, (_, _, problem) in enumerate(MISTAKES):
+        assert re.search(rf"wrong{number}\.ts\(.*{re.escape(problem)}", found), found
 
 
 def test_typescript_compiles_with_the_types_of_pulumi(script: Path, tmp_path: Path) -> None:
@@ -273,9 +281,5 @@ def test_typescript_compiles_with_the_types_of_pulumi(script: Path, tmp_path: Pa
     not (shutil.which("pulumi") and shutil.which("pulumi-language-nodejs")),
     reason="no pulumi with its host for Node.js (pulumi-language-nodejs) on PATH",
 )
-def test_typescript_for_real(script: Path, modules: Path, emulator: Any, tmp_path: Path) -> None:
-    # The package is found where `pulumi package add` puts it: among the program's modules.
-    (script / "node_modules").unlink()
-    shutil.copytree(modules, script / "node_modules", symlinks=True)
-    shutil.copytree(script / "sdks" / "hosting", script / "node_modules" / "pulumi-hosting")
+def test_typescript_for_real(script: Path, emulator: Any, tmp_path: Path) -> None:
     assert_lives(begin(choose(PULUMI), emulator, script, tmp_path / "home"), emulator)

@@ -31,6 +31,7 @@ def write(directory: Path) -> None:
         "name": spec["language"]["nodejs"]["packageName"],
         "version": spec["version"],
         "main": "index.ts",
+        "types": "index.ts",
         "pulumi": {"resource": True, "name": spec["name"], "version": spec["version"]},
     }
     (directory / "package.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")

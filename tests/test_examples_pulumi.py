@@ -252,6 +252,7 @@ def test_typescript_mistakes_would_be_found(script: Path) -> None:
         assert old in text
         (script / f"wrong{number}.ts").write_text(text.replace(old, new), encoding="utf-8")
     found = compiled(script, *(f"wrong{number}.ts" for number in range(len(MISTAKES))))
+    found = re.sub(r"\n +", " ", found)  # each on one line
     for number, (_, _, problem) in enumerate(MISTAKES):
         assert re.search(rf"wrong{number}\.ts\(.*{re.escape(problem)}", found), found
 

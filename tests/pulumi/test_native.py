@@ -184,6 +184,24 @@ def test_an_order_under_way_is_remembered_and_the_next_run_goes_on(plugged: Plug
     assert {server["name"]: server["notes"].split(" [")[0] for server in plugged.living}["web"] == "one"
 
 
+@pytest.mark.emulator(clock="manual", provisioning_delay=600)
+def test_a_run_that_still_finds_it_not_ready_keeps_the_order(plugged: Plugged) -> None:
+    plugged.control("POST", "/faults", SLOW)
+    plugged.write('Server("web", tariff_id=1, os="debian-12", wait_timeout=1)')
+    assert plugged.stack.up().exit_code != 0
+    order = plugged.state()["id"]
+    again = plugged.stack.up()  # an update that succeeded here would keep the order's id for good
+    assert again.exit_code != 0
+    assert "is still provisioning" in again.output
+    assert plugged.state()["id"] == order
+    plugged.control("POST", "/clock", {"advance": 601})
+    done(plugged.stack.up())
+    assert plugged.state()["id"] == str(plugged.living[0]["id"])
+    assert plugged.charges() == 1
+    done(plugged.stack.destroy())
+    assert plugged.living == []
+
+
 def run_until(plugged: Plugged, seen: Callable[[subprocess.Popen[bytes]], None]) -> subprocess.Popen[bytes]:
     """Start an up, and give it back once ``seen`` returns."""
     running = subprocess.Popen(
@@ -337,6 +355,22 @@ def test_a_stack_of_form_one_is_taken_over_and_nothing_is_replaced(plugged: Plug
 
 
 # --- questions
+
+
+def test_a_lookup_by_id_reads_and_changes_nothing(plugged: Plugged) -> None:
+    with Client(plugged.emulator.live_key, plugged.emulator.base_url) as client:
+        client.servers.create(tariff_id=1, os="debian-12", name="theirs")
+    (server,) = plugged.living
+    plugged.write(f'theirs = Server.get("theirs", "{server["id"]}")\npulumi.export("os", theirs.os)\n')
+    done(plugged.stack.up())
+    assert plugged.stack.outputs()["os"] == "debian-12"
+    done(plugged.stack.up("--expect-no-changes"))
+    done(plugged.stack.destroy())
+    assert len(plugged.living) == 1
+    plugged.write('Server.get("nobodys", "4242")')
+    failed = plugged.stack.preview()
+    assert failed.exit_code != 0
+    assert "there is no server with id 4242 on this account" in failed.output
 
 
 def test_lookups_are_asked_by_programs(plugged: Plugged) -> None:

@@ -12,6 +12,8 @@ from typing import Any
 from google.protobuf.struct_pb2 import ListValue, Struct, Value
 from pulumi.output import Unknown
 
+from pulumi_hosting.provider import values
+
 SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  a mark of the protocol, not a secret
 OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
@@ -38,28 +40,22 @@ class Opened:
     secrets: frozenset[str]
 
 
-def unknown() -> Any:
-    """A value that is only known later."""
-    make: Any = Unknown  # typed as if it took arguments
-    return make()
-
-
 def opened(struct: Struct) -> Opened:
     """The values of a request, secrets laid open."""
-    values: dict[str, Any] = {}
+    plain: dict[str, Any] = {}
     secrets = set()
     for key, value in struct.fields.items():
         marks: list[str] = []
-        values[key] = _open(value, marks)
+        plain[key] = _open(value, marks)
         if marks:
             secrets.add(key)
-    return Opened(values, frozenset(secrets))
+    return Opened(plain, frozenset(secrets))
 
 
-def closed(values: Mapping[str, Any], secrets: Collection[str] = ()) -> Struct:
+def closed(properties: Mapping[str, Any], secrets: Collection[str] = ()) -> Struct:
     """An answer: every key of ``secrets`` that has a value is wrapped. Raises TypeError for what the wire cannot carry, by type only."""
     struct = Struct()
-    for key, value in values.items():
+    for key, value in properties.items():
         target = struct.fields[key]
         if key in secrets and value is not None:
             target.struct_value.fields[SIGNATURE].string_value = SECRET
@@ -72,7 +68,7 @@ def _open(value: Value, marks: list[str]) -> Any:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         text = value.string_value
-        return unknown() if text in _UNKNOWNS else text
+        return values.UNKNOWN if text in _UNKNOWNS else text
     if kind == "number_value":
         number = value.number_value
         return int(number) if number.is_integer() and abs(number) < 2**53 else number
@@ -93,7 +89,7 @@ def _open_fields(fields: Mapping[str, Value], marks: list[str]) -> Any:
     if signature == OUTPUT:
         if "secret" in fields and fields["secret"].bool_value:
             marks.append(SECRET)
-        return _open(fields["value"], marks) if "value" in fields else unknown()
+        return _open(fields["value"], marks) if "value" in fields else values.UNKNOWN
     return {key: _open(item, marks) for key, item in fields.items()}
 
 

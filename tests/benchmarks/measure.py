@@ -7,15 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ratio:
-    """``ours`` and ``base`` in seconds, the best of all rounds."""
+    """``ours`` and ``base`` in seconds, the best of all rounds; ``note``: what else was counted."""
 
     what: str
     ours: float
     base_name: str
     base: float
+    note: str = ""
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.ours / self.base:.2f} times {self.base_name} ({_readable(self.ours)} to {_readable(self.base)})"
+        seconds = f"{_readable(self.ours)} to {_readable(self.base)}"
+        return f"{self.what}: {self.ours / self.base:.2f} times {self.base_name} ({', '.join(filter(None, (seconds, self.note)))})"
 
 
 def compare(what: str, ours: Callable[[], object], base_name: str, base: Callable[[], object], rounds: int = 7) -> Ratio:

@@ -1,0 +1,104 @@
+"""Pulumi: a stack of 1,000 servers, beside the same program with a provider that does nothing."""
+
+import os
+import shlex
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from pulumi_hosting import engines
+from pulumi_hosting.emulator import running
+from pulumi_hosting.provider.plugin_install import install
+from pulumi_hosting.rehearsal import Control
+from tests.benchmarks.measure import Ratio, compare
+
+SERVERS = 1000
+ROUNDS = 3
+FORMS = ("dynamic", "native")
+
+_PROGRAM = """
+for number in range({servers}):
+    Server(f"web-{{number}}", tariff_id=1, os="debian-12", name=f"web-{{number}}", notes="one of many", auto_renew=True, months=1)
+"""
+_OURS = {"dynamic": "from pulumi_hosting import Server", "native": "from pulumi_hosting.native import Server"}
+_NOTHING = {"dynamic": "from nothing import Dynamic as Server", "native": "from nothing import Native as Server"}
+_PLUGIN = Path(__file__).parent / "nothing" / "nothing.py"
+
+
+class Failed(Exception):
+    """A command of the benchmark failed."""
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two stacks, both up, and what the emulator counts."""
+
+    ours: engines.Stack
+    base: engines.Stack
+    requests: Callable[[], int]
+
+
+def ratios(servers: int = SERVERS, rounds: int = ROUNDS) -> Iterator[Ratio]:
+    for engine in engines.available():
+        for form in FORMS:
+            yield from _measured(engine, form, servers, rounds)
+
+
+def _measured(engine: engines.Engine, form: str, servers: int, rounds: int) -> Iterator[Ratio]:
+    with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder, running() as emulator:
+        control = Control(emulator.control_url)
+        control("PATCH", "/account", {"balance": "1000000"})
+        key = control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6})
+        account = {"HOSTING_API_KEY": key["key"], "HOSTING_BASE_URL": emulator.base_url}
+        pair = Pair(
+            _stack(engine, Path(folder) / "ours", _OURS[form], servers, account),
+            _stack(engine, Path(folder) / "base", _NOTHING[form], servers, {}),
+            control.requests,
+        )
+        for stack in (pair.ours, pair.base):
+            _run(stack.up)
+        named = f"{servers} servers, {form}, {engine.name}"
+        for what, command in (
+            ("up without a change", lambda stack: stack.up("--expect-no-changes")),
+            ("refresh --preview-only", lambda stack: stack.refresh("--preview-only", "--expect-no-changes")),
+        ):
+            before = pair.requests()
+            found = compare(
+                f"{what} ({named})",
+                partial(_run, partial(command, pair.ours)),
+                "nothing",
+                partial(_run, partial(command, pair.base)),
+                rounds,
+            )
+            yield replace(found, note=f"{(pair.requests() - before) // rounds} requests")
+
+
+def _stack(engine: engines.Engine, directory: Path, head: str, servers: int, account: dict[str, str]) -> engines.Stack:
+    program, home = directory / "program", directory / "home"
+    program.mkdir(parents=True)
+    (program / "Pulumi.yaml").write_text("name: many\nruntime: python\n", encoding="utf-8")
+    (program / "__main__.py").write_text(head + "\n" + _PROGRAM.format(servers=servers), encoding="utf-8")
+    shutil.copy(_PLUGIN, program)
+    found = [str(install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})), str(_install_nothing(home / "pulumi"))]
+    # Pulumi's own CLI finds them below PULUMI_HOME, and would warn of those on PATH; the offline engine looks on PATH alone.
+    search = {} if engine.name == engines.PULUMI else {"PATH": os.pathsep.join([*found, os.environ["PATH"]])}
+    return engine.stack(program, home, {**account, **search})
+
+
+def _install_nothing(pulumi_home: Path) -> Path:
+    place = pulumi_home / "plugins" / "resource-nothing-v0.1.0"
+    place.mkdir(parents=True)
+    launcher = place / "pulumi-resource-nothing"
+    launcher.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_PLUGIN)])} "$@"\n', encoding="utf-8")
+    launcher.chmod(0o755)
+    return place
+
+
+def _run(command: Callable[[], engines.Run]) -> None:
+    run = command()
+    if run.exit_code:
+        raise Failed(f"`{' '.join(run.command)}` ended with {run.exit_code}: {run.output[-2000:]}")

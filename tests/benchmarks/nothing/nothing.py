@@ -1,0 +1,85 @@
+"""Resources that are nothing, in both forms: what an engine and the SDK cost by themselves."""
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pulumi
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider
+
+PROPS: dict[str, Any] = {"os": None, "tariff_id": None, "name": None, "notes": None, "auto_renew": None, "months": None}
+
+
+class _Provider(ResourceProvider):
+    serialize_as_secret_always = False
+
+    def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
+        return DiffResult(changes=False)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        return CreateResult("1", props)
+
+    def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
+        return ReadResult(id_, props, props)
+
+
+class Dynamic(Resource, module="nothing", name="Server"):
+    def __init__(self, resource_name: str, **props: Any) -> None:
+        super().__init__(_Provider(), resource_name, {**PROPS, **props})
+
+
+class Native(pulumi.CustomResource):
+    def __init__(self, resource_name: str, **props: Any) -> None:
+        super().__init__("nothing:index:Server", resource_name, {**PROPS, **props}, pulumi.ResourceOptions(version="0.1.0"))
+
+
+def serve() -> None:
+    """``pulumi-resource-nothing``."""
+    import grpc
+    from google.protobuf import empty_pb2
+    from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
+
+    class Nothing(provider_pb2_grpc.ResourceProviderServicer):
+        def GetPluginInfo(self, request: Any, context: Any) -> Any:
+            return plugin_pb2.PluginInfo(version="0.1.0")
+
+        def CheckConfig(self, request: Any, context: Any) -> Any:
+            return provider_pb2.CheckResponse(inputs=request.news)
+
+        def DiffConfig(self, request: Any, context: Any) -> Any:
+            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+
+        def Configure(self, request: Any, context: Any) -> Any:
+            return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True)
+
+        def Check(self, request: Any, context: Any) -> Any:
+            return provider_pb2.CheckResponse(inputs=request.news)
+
+        def Diff(self, request: Any, context: Any) -> Any:
+            return provider_pb2.DiffResponse(changes=provider_pb2.DiffResponse.DIFF_NONE)
+
+        def Create(self, request: Any, context: Any) -> Any:
+            return provider_pb2.CreateResponse(id="1", properties=request.properties)
+
+        def Read(self, request: Any, context: Any) -> Any:
+            return provider_pb2.ReadResponse(id=request.id, properties=request.properties, inputs=request.inputs)
+
+        def Delete(self, request: Any, context: Any) -> Any:
+            return empty_pb2.Empty()
+
+        def Cancel(self, request: Any, context: Any) -> Any:
+            return empty_pb2.Empty()
+
+    server = grpc.server(ThreadPoolExecutor(16))
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Nothing(), server)
+    print(server.add_insecure_port("127.0.0.1:0"), flush=True)
+    server.start()
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    try:
+        serve()
+    except KeyboardInterrupt:
+        sys.exit(0)

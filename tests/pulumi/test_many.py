@@ -1,0 +1,51 @@
+"""Twelve hundred resources in one program, of every noun: they come up, and again nothing changes."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.engines import Engine
+from pulumi_hosting.rehearsal import Control
+from tests.pulumi.conftest import FORMS, make_form_program
+
+# Each group of twelve is a small site; a hundred of them.
+PROGRAM = """
+import base64
+import {module} as hosting
+
+def public_key(number):
+    head = b"\\0\\0\\0\\x0bssh-ed25519\\0\\0\\0\\x20"
+    return "ssh-ed25519 " + base64.b64encode(head + number.to_bytes(32, "big")).decode()
+
+for site in range(100):
+    keys = [hosting.SshKey(f"key-{{site}}-{{number}}", public_key=public_key(1000 * number + site + 1)) for number in range(3)]
+    for number in range(3):
+        server = hosting.Server(f"web-{{site}}-{{number}}", tariff_id=1, os="debian-12", ssh_key_ids=[key.id for key in keys])
+        hosting.Ptr(f"web-{{site}}-{{number}}", server_id=server.id, domain=f"web-{{number}}.site-{{site}}.com")
+    address = hosting.ServerIp(f"mail-{{site}}", server_id=server.id)
+    hosting.Domain(f"site-{{site}}", name=f"site-{{site}}.com", nameservers=["ns1.example.com", "ns2.example.com"])
+    hosting.WebhookSubscription(f"news-{{site}}", url=f"https://hooks-{{site}}.example.com/", events=["server.created"])
+"""
+NOUNS = {"SshKey": 300, "Server": 300, "Ptr": 300, "ServerIp": 100, "Domain": 100, "WebhookSubscription": 100}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_twelve_hundred_resources(form: str, engine: Engine, emulator: Any, tmp_path: Path) -> None:
+    control = Control(emulator.control_url)
+    control("PATCH", "/account", {"balance": "1000000"})
+    fast = {"mode": "live", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
+    program = make_form_program(
+        form, engine, emulator, tmp_path / "program", tmp_path / "home", HOSTING_API_KEY=control("POST", "/keys", fast)["key"]
+    )
+    (program.directory / "__main__.py").write_text(PROGRAM.format(module=FORMS[form]), encoding="utf-8")
+
+    made = program.run(program.stack.up(), {"create": 1201})
+    assert Counter(step.type.rpartition(":")[2] for step in made.steps if step.op == "create") == {**NOUNS, "Stack": 1}
+    assert len(program.living) == 300
+    assert len({address["ptr"] for address in program.objects("addresses")} - {None}) == 300
+
+    before = control.requests()
+    assert program.run(program.stack.up("--expect-no-changes"), {}).changes == {"same": 1201}
+    assert control.requests() - before < 100

@@ -36,8 +36,12 @@ def ask_output(name: str, answer: type[T], /, **args: Any) -> pulumi.Output[T]:
 
 
 def invoke(name: str, answer: type[T], opts: pulumi.InvokeOptions | None, /, **args: Any) -> T:
-    """Ask the plugin now, with the provider that ``opts`` names or else the stack's."""
-    return _typed(name, answer, pulumi.runtime.invoke(token(name), _wire(args), _options(opts)).value)
+    """Ask the plugin now, with the provider that ``opts`` names or else the stack's. What goes wrong is a ``pulumi.RunError``."""
+    try:
+        found = pulumi.runtime.invoke(token(name), _wire(args), _options(opts)).value
+    except Exception as error:  # noqa: BLE001  # the SDK raises nothing more special for what a plugin refuses
+        raise pulumi.RunError(str(error)) from None
+    return _typed(name, answer, found)
 
 
 def invoke_output(name: str, answer: type[T], opts: pulumi.InvokeOptions | None, /, **args: Any) -> pulumi.Output[T]:

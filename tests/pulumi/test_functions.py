@@ -78,7 +78,7 @@ def test_what_is_not_there_ends_the_run_with_one_line(asking: Asking, asked: str
     assert failed.exit_code != 0
     assert "not_found" in failed.output
     assert "Next:" in failed.output
-    if asking.form == "one":  # what a plugin refuses, Pulumi's SDK raises with a traceback of its own
+    if asking.form == "one" or "_output" not in asked:  # what a plugin refuses later, Pulumi's SDK raises with a traceback of its own
         assert "Traceback" not in failed.output
 
 
@@ -87,7 +87,7 @@ def test_an_argument_is_refused_by_its_name(asking: Asking) -> None:
     failed = asking.stack.preview()
     assert failed.exit_code != 0
     assert "status: " in failed.output
-    assert "asleep" not in failed.output.replace('status="asleep"', "")
+    assert "asleep" not in failed.output
 
 
 @pytest.mark.parametrize("asking", ["two"], indirect=True)

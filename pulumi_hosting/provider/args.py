@@ -9,9 +9,9 @@ import pulumi
 
 @dataclass(kw_only=True)
 class ServerArgs:
-    """What a :class:`Server` is declared with. A change replaces it: tariff_id, billing_cycle. What a change does is for rebuild to say:
-    os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power. Matters when creating only: months, hours, promo_code,
-    custom_fields, adopt_id, order_attempt. Says how to act: rebuild.
+    """What a :class:`Server` is declared with. Making it is paid from the balance. A change replaces it: tariff_id, billing_cycle. What a
+    change does is for rebuild to say: os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power. Matters when
+    creating only: months, hours, promo_code, custom_fields, adopt_id, order_attempt. Says how to act: rebuild.
     """
 
     tariff_id: pulumi.Input[int]
@@ -56,8 +56,8 @@ class ServerArgs:
 
 @dataclass(kw_only=True)
 class DomainArgs:
-    """What a :class:`Domain` is declared with. A change replaces it: name. Matters when creating only: years, promo_code, auth_code,
-    adopt_id. Changes in place: nameservers, privacy, auto_renew.
+    """What a :class:`Domain` is declared with. Making it is paid from the balance. A change replaces it: name. Matters when creating
+    only: years, promo_code, auth_code, adopt_id. Changes in place: nameservers, privacy, auto_renew.
     """
 
     name: pulumi.Input[str]
@@ -94,7 +94,9 @@ class SshKeyArgs:
 
 @dataclass(kw_only=True)
 class ServerIpArgs:
-    """What a :class:`ServerIp` is declared with. A change replaces it: server_id. Matters when creating only: adopt_id, order_attempt."""
+    """What a :class:`ServerIp` is declared with. Making it is paid from the balance. A change replaces it: server_id. Matters when
+    creating only: adopt_id, order_attempt.
+    """
 
     server_id: pulumi.Input[str]
     """Id of the server that gets one more IPv4 address. A change buys another, for that server."""

@@ -15,17 +15,17 @@ from pulumi_hosting.provider.declare import Dynamic
 class Server(ServerDeclaration, Dynamic):
     """A virtual server (API document, "Servers" and "Orders").
 
-    A change replaces it: tariff_id, billing_cycle. What a change does is for rebuild to say: os, ssh_key_ids, password. Changes in
-    place: name, auto_renew, notes, power. Matters when creating only: months, hours, promo_code, custom_fields, adopt_id,
-    order_attempt. Says how to act: rebuild.
+    Making it is paid from the balance. A change replaces it: tariff_id, billing_cycle. What a change does is for rebuild to say: os,
+    ssh_key_ids, password. Changes in place: name, auto_renew, notes, power. Matters when creating only: months, hours, promo_code,
+    custom_fields, adopt_id, order_attempt. Says how to act: rebuild.
     """
 
 
 class Domain(DomainDeclaration, Dynamic):
     """A domain name (API document, "Domains").
 
-    A change replaces it: name. Matters when creating only: years, promo_code, auth_code, adopt_id. Changes in place: nameservers,
-    privacy, auto_renew.
+    Making it is paid from the balance. A change replaces it: name. Matters when creating only: years, promo_code, auth_code, adopt_id.
+    Changes in place: nameservers, privacy, auto_renew.
     """
 
 
@@ -39,7 +39,7 @@ class SshKey(SshKeyDeclaration, Dynamic):
 class ServerIp(ServerIpDeclaration, Dynamic):
     """One bought address of a server (API document, "Servers").
 
-    A change replaces it: server_id. Matters when creating only: adopt_id, order_attempt.
+    Making it is paid from the balance. A change replaces it: server_id. Matters when creating only: adopt_id, order_attempt.
     """
 
 

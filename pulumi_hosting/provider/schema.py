@@ -10,7 +10,6 @@ from pulumi_hosting.provider.session import SETTINGS
 from pulumi_hosting.provider.shapes import (
     Field,
     Type,
-    changes_of,
     class_name,
     description,
     fields,
@@ -18,6 +17,7 @@ from pulumi_hosting.provider.shapes import (
     markdown,
     nested,
     outputs_of,
+    summary_of,
     title_of,
     type_name,
 )
@@ -81,8 +81,7 @@ def _configuration() -> Spec:
 
 
 def _summary(noun: Noun[Any, Any]) -> str:
-    changes = (f"{words}: {', '.join(f'`{camel(name)}`' for name in names)}." for words, names in changes_of(noun).items())
-    return f"{markdown(title_of(noun))}\n\n{' '.join(changes)}"
+    return f"{markdown(title_of(noun))}\n\n{summary_of(noun, lambda name: f'`{camel(name)}`')}"
 
 
 # --- parts -------------------------------------------------------------------------------------------------------------------

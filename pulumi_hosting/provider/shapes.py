@@ -13,7 +13,7 @@ import inspect
 import re
 import sys
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -309,3 +309,9 @@ def changes_of(noun: Noun[Any, Any]) -> Mapping[str, tuple[str, ...]]:
         )
         found[words] = (*found.get(words, ()), name)
     return found
+
+
+def summary_of(noun: Noun[Any, Any], spell: Callable[[str], str]) -> str:
+    """What making it costs and what changing it does, with the fields spelled as the reader's language has them."""
+    paid = "Making it is paid from the balance. " if type(noun).cost is not Noun.cost else ""
+    return paid + " ".join(f"{words}: {', '.join(map(spell, names))}." for words, names in changes_of(noun).items())

@@ -429,7 +429,7 @@ def test_an_answer_that_holds_a_secret_is_one(account: Stage, pretended: Engine,
     shown_once = dataclasses.replace(LOOKUPS["getWebhook"], value=Type("object", model=m.SubscriptionCreated))
     webhook = account.webhook().id
     assert pretended.run(lambda: functions.get_webhook_output(str(webhook)).is_secret()) is False
-    monkeypatch.setitem(lookups.LOOKUPS, "getWebhook", shown_once)  # type: ignore[arg-type]  # a mapping to everybody else
+    monkeypatch.setitem(lookups.LOOKUPS, "getWebhook", shown_once)
     assert pretended.run(lambda: functions.get_webhook_output(str(webhook)).is_secret()) is True
 
 

@@ -52,6 +52,15 @@ def _domain(ip: m.Ip) -> str | None:
     return ip.ptr.rstrip(".").lower() if ip.ptr else None
 
 
+def _remember(context: Context, server_id: str, ip_id: int, domain: str | None) -> None:
+    """Write it into the list that is shared: asking for the list again is dear on some deployments."""
+
+    def written(found: list[m.Ip] | None) -> list[m.Ip] | None:
+        return [ip.model_copy(update={"ptr": domain}) if ip.id == ip_id else ip for ip in found or []] or None
+
+    context.reads.amend(("ips", server_id), written)
+
+
 class PtrNoun(base.Noun[PtrInputs, PtrState]):
     kind: ClassVar[str] = "ptr"
     title: ClassVar[str] = "PTR record"
@@ -131,8 +140,8 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
     @staticmethod
     def _set(context: Context, server_id: str, ip: m.Ip, domain: str) -> PtrState:
         if _domain(ip) != domain:
-            # What is shared keeps the old name: nobody asks for it again in this process, and asking is dear.
             context.client.servers.ips.set_ptr(int(server_id), ip.id, domain=domain)
+            _remember(context, server_id, ip.id, domain)
         return _state(server_id, ip, domain)
 
     def update(self, context: Context, state: PtrState, inputs: PtrInputs, fields: frozenset[str]) -> PtrState:
@@ -140,6 +149,7 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
         if not wanted.isdigit():
             return self.create(context, inputs)
         context.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=inputs.domain)
+        _remember(context, server_id, int(wanted), inputs.domain)
         return state.model_copy(update={"domain": inputs.domain})
 
     # --- removing
@@ -156,6 +166,7 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
             context.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
         except NotFound:
             return
+        _remember(context, server_id, int(wanted), None)
 
 
 PTR = PtrNoun()

@@ -59,6 +59,13 @@ class Reads:
                     entry.at = None
                     entry.forgotten += 1
 
+    def amend(self, key: Key, change: Callable[[T], T]) -> None:
+        """Bring a remembered answer up to date with a write whose effect on it is known, where asking again is dear."""
+        with self._guard:
+            entry = self._entries.get(key)
+            if entry is not None and entry.at is not None:
+                entry.value = change(entry.value)
+
     def many(self, kind: str) -> bool:
         """Count one more single read of ``kind``; whether they are so many by now that a list is cheaper."""
         with self._guard:

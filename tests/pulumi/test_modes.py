@@ -1,0 +1,111 @@
+"""Test keys beside live keys: what is simulated stays simulated, what is real stays untouched."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.engines import Engine
+from tests.pulumi.conftest import FORMS, FormProgram, make_form_program
+from tests.pulumi.test_nouns import ALL, UPDATES, changed, unchanged
+
+
+@pytest.fixture(params=FORMS)
+def sandboxed(request: pytest.FixtureRequest, engine: Engine, emulator: Any, tmp_path: Path) -> FormProgram:
+    """A program whose key is a test key."""
+    key = {"HOSTING_API_KEY": emulator.test_key}
+    return make_form_program(request.param, engine, emulator, tmp_path / "program", tmp_path / "home", **key)
+
+
+def with_key(formed: FormProgram, key: str) -> FormProgram:
+    formed.stack.environ["HOSTING_API_KEY"] = key
+    return formed
+
+
+def test_every_noun_lives_in_the_sandbox(sandboxed: FormProgram, dialect: str) -> None:
+    # Whether later reads of a sandbox server show what was written to it: one reading in each dialect.
+    sandboxed.control("PATCH", "/service", {"readings": {"sandbox_echo": {"spec": "none", "live": "server"}[dialect]}})
+    sandboxed.declare(ALL)
+    sandboxed.run(sandboxed.stack.preview(), {"create": len(ALL) + 1})
+    made = sandboxed.run(sandboxed.stack.up(), {"create": len(ALL) + 1})
+    assert "webhooks are closed to test keys" in made.output
+    assert {resource["outputs"]["mode"] for resource in sandboxed.resources().values()} == {"test"}
+    unchanged(sandboxed)
+    looked = sandboxed.stack.refresh("--preview-only", "--expect-no-changes")
+    assert looked.exit_code == 0, looked.output
+    now = ALL
+    for changes in UPDATES:
+        now = changed(now, changes)
+        sandboxed.declare(now)
+        sandboxed.run(sandboxed.stack.up(), {"update": len(changes)})
+        unchanged(sandboxed)
+    sandboxed.run(sandboxed.stack.refresh())
+    unchanged(sandboxed)
+    assert sandboxed.control.ledger() == []
+    sandboxed.run(sandboxed.stack.destroy())
+    assert sandboxed.objects("domains") == []
+
+
+def test_a_test_key_looks_at_a_live_stack_and_changes_nothing(formed: FormProgram) -> None:
+    live = formed.emulator.live_key
+    formed.declare(ALL)
+    formed.run(formed.stack.up())
+    before = formed.control("GET", "/objects")
+    with_key(formed, formed.emulator.test_key)
+    unchanged(formed)
+    looked = formed.stack.refresh("--preview-only", "--expect-no-changes")
+    assert looked.exit_code == 0, looked.output
+    now = changed(ALL, UPDATES[1])
+    formed.declare(now)
+    formed.run(formed.stack.preview(), {"update": len(UPDATES[1])})
+    refused = formed.stack.up()
+    assert refused.exit_code != 0
+    assert "was made with a live key, and a test key may look at it but never change it; nothing was sent" in refused.output
+    formed.declare({**ALL, "more": ("Server", {"tariff_id": 1, "os": "debian-12"})})
+    refused = formed.stack.up()
+    assert refused.exit_code != 0
+    assert "must not add simulated ones" in refused.output
+    assert formed.stack.destroy().exit_code != 0
+    after = formed.control("GET", "/objects")
+    for kind in ("domains", "ssh_keys", "subscriptions", "addresses"):
+        assert after[kind] == before[kind]
+    assert len(formed.living) == 2
+    with_key(formed, live)
+    formed.declare(ALL)
+    formed.run(formed.stack.destroy())
+    assert formed.living == []
+
+
+def test_a_live_key_touches_nothing_simulated(sandboxed: FormProgram) -> None:
+    sandboxed.declare(ALL)
+    sandboxed.run(sandboxed.stack.up())
+    with_key(sandboxed, sandboxed.emulator.live_key)
+    for refused in (sandboxed.stack.refresh(), sandboxed.stack.destroy()):
+        assert refused.exit_code != 0
+        assert "was only simulated, with a test key, and a live key must not touch it" in refused.output
+    assert sandboxed.control.ledger() == []
+    assert len(sandboxed.resources()) == len(ALL)
+
+
+@pytest.mark.emulator(clock="manual")
+def test_an_expired_sandbox_server_is_made_again(sandboxed: FormProgram) -> None:
+    web = {"web": ALL["web"]}
+    sandboxed.declare(web)
+    sandboxed.run(sandboxed.stack.up())
+    (before,) = sandboxed.resources().values()
+    sandboxed.control("POST", "/clock", {"advance": 25 * 3600})
+    sandboxed.run(sandboxed.stack.up("--refresh"))
+    (after,) = sandboxed.resources().values()
+    assert after["id"] != before["id"]
+    unchanged(sandboxed)
+
+
+def test_a_stack_that_says_live_refuses_a_test_key(formed: FormProgram) -> None:
+    formed.declare({"web": ALL["web"]})
+    formed.run(formed.stack.run("config", "set", "hosting:mode", "live"))
+    with_key(formed, formed.emulator.test_key)
+    formed.run(formed.stack.preview(), {"create": 2})
+    refused = formed.stack.up()
+    assert refused.exit_code != 0
+    assert "the configuration says mode live, and this is a test key" in refused.output
+    assert formed.objects("servers") == []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pulumi_hosting import engines
 from pulumi_hosting.emulator import running
-from pulumi_hosting.provider.plugin_install import install
+from pulumi_hosting.provider.plugin_install import EXECUTABLE, install
 from pulumi_hosting.rehearsal import Control
 from tests.benchmarks.measure import Ratio, compare
 
@@ -24,9 +24,8 @@ _PROGRAM = """
 for number in range({servers}):
     Server(f"web-{{number}}", tariff_id=1, os="debian-12", name=f"web-{{number}}", notes="one of many", auto_renew=True, months=1)
 """
-_OURS = {"dynamic": "from pulumi_hosting import Server", "native": "from pulumi_hosting.native import Server"}
-_NOTHING = {"dynamic": "from nothing import Dynamic as Server", "native": "from nothing import Native as Server"}
-_PLUGIN = Path(__file__).parent / "nothing" / "nothing.py"
+_HEADS = {"dynamic": "from pulumi_hosting import Server", "native": "from pulumi_hosting.native import Server"}
+_NOTHING = Path(__file__).parent / "nothing" / "nothing.py"
 
 
 class Failed(Exception):
@@ -55,8 +54,8 @@ def _measured(engine: engines.Engine, form: str, servers: int, rounds: int) -> I
         key = control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6})
         account = {"HOSTING_API_KEY": key["key"], "HOSTING_BASE_URL": emulator.base_url}
         pair = Pair(
-            _stack(engine, Path(folder) / "ours", _OURS[form], servers, account),
-            _stack(engine, Path(folder) / "base", _NOTHING[form], servers, {}),
+            _stack(engine, form, Path(folder) / "ours", servers, account),
+            _stack(engine, form, Path(folder) / "base", servers, None),
             control.requests,
         )
         for stack in (pair.ours, pair.base):
@@ -77,25 +76,22 @@ def _measured(engine: engines.Engine, form: str, servers: int, rounds: int) -> I
             yield replace(found, note=f"{(pair.requests() - before) // rounds} requests")
 
 
-def _stack(engine: engines.Engine, directory: Path, head: str, servers: int, account: dict[str, str]) -> engines.Stack:
+def _stack(engine: engines.Engine, form: str, directory: Path, servers: int, account: dict[str, str] | None) -> engines.Stack:
+    """The program in a new stack; without an account, its provider does nothing."""
     program, home = directory / "program", directory / "home"
     program.mkdir(parents=True)
     (program / "Pulumi.yaml").write_text("name: many\nruntime: python\n", encoding="utf-8")
-    (program / "__main__.py").write_text(head + "\n" + _PROGRAM.format(servers=servers), encoding="utf-8")
-    shutil.copy(_PLUGIN, program)
-    found = [str(install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})), str(_install_nothing(home / "pulumi"))]
-    # Pulumi's own CLI finds them below PULUMI_HOME, and would warn of those on PATH; the offline engine looks on PATH alone.
-    search = {} if engine.name == engines.PULUMI else {"PATH": os.pathsep.join([*found, os.environ["PATH"]])}
-    return engine.stack(program, home, {**account, **search})
-
-
-def _install_nothing(pulumi_home: Path) -> Path:
-    place = pulumi_home / "plugins" / "resource-nothing-v0.1.0"
-    place.mkdir(parents=True)
-    launcher = place / "pulumi-resource-nothing"
-    launcher.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_PLUGIN)])} "$@"\n', encoding="utf-8")
-    launcher.chmod(0o755)
-    return place
+    heads = [_HEADS[form]]
+    place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
+    if account is None and form == "dynamic":
+        shutil.copy(_NOTHING, program)
+        heads.append("import nothing\nnothing.take_over()")
+    elif account is None:
+        (place / EXECUTABLE).write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_NOTHING)])} "$@"\n', encoding="utf-8")
+    (program / "__main__.py").write_text("\n".join(heads) + _PROGRAM.format(servers=servers), encoding="utf-8")
+    # Pulumi's own CLI finds the plugin below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
+    search = {} if engine.name == engines.PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
+    return engine.stack(program, home, {**(account or {}), **search})
 
 
 def _run(command: Callable[[], engines.Run]) -> None:

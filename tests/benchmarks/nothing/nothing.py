@@ -1,17 +1,17 @@
-"""Resources that are nothing, in both forms: what an engine and the SDK cost by themselves."""
+"""A provider that does nothing, in both forms: what a program, the SDK and the engine cost by themselves.
 
-import sys
+Form one: ``take_over()``. Form two: this file run is a plugin.
+"""
+
+import contextlib
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import pulumi
-from pulumi.dynamic import CreateResult, DiffResult, ReadResult, Resource, ResourceProvider
-
-PROPS: dict[str, Any] = {"os": None, "tariff_id": None, "name": None, "notes": None, "auto_renew": None, "months": None}
+from pulumi.dynamic import CreateResult, DiffResult, ReadResult, ResourceProvider
 
 
-class _Provider(ResourceProvider):
+class Nothing(ResourceProvider):
     serialize_as_secret_always = False
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
@@ -24,23 +24,19 @@ class _Provider(ResourceProvider):
         return ReadResult(id_, props, props)
 
 
-class Dynamic(Resource, module="nothing", name="Server"):
-    def __init__(self, resource_name: str, **props: Any) -> None:
-        super().__init__(_Provider(), resource_name, {**PROPS, **props})
+def take_over() -> None:
+    """``pulumi_hosting.Server`` gets this provider."""
+    from pulumi_hosting.provider import declare
 
-
-class Native(pulumi.CustomResource):
-    def __init__(self, resource_name: str, **props: Any) -> None:
-        super().__init__("nothing:index:Server", resource_name, {**PROPS, **props}, pulumi.ResourceOptions(version="0.1.0"))
+    declare._PROVIDERS["server"] = Nothing  # type: ignore[assignment]  # it has no kind: it serves none
 
 
 def serve() -> None:
-    """``pulumi-resource-nothing``."""
     import grpc
     from google.protobuf import empty_pb2
     from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
-    class Nothing(provider_pb2_grpc.ResourceProviderServicer):
+    class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         def GetPluginInfo(self, request: Any, context: Any) -> Any:
             return plugin_pb2.PluginInfo(version="0.1.0")
 
@@ -72,14 +68,12 @@ def serve() -> None:
             return empty_pb2.Empty()
 
     server = grpc.server(ThreadPoolExecutor(16))
-    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Nothing(), server)
+    provider_pb2_grpc.add_ResourceProviderServicer_to_server(Plugin(), server)
     print(server.add_insecure_port("127.0.0.1:0"), flush=True)
     server.start()
     threading.Event().wait()
 
 
 if __name__ == "__main__":
-    try:
+    with contextlib.suppress(KeyboardInterrupt):
         serve()
-    except KeyboardInterrupt:
-        sys.exit(0)

@@ -5,6 +5,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(
         (
             click.option("-y", "--yes", is_flag=True, help="Go on without asking."),
-            click.option("-f", "--skip-preview", is_flag=True, help="Accepted for compatibility: no preview is made unasked."),
+            click.option("-f", "--skip-preview", is_flag=True, help="Do not look first."),
             click.option("-r", "--refresh", is_flag=True, help="Refresh the state first."),
             click.option("--run-program", is_flag=True, help="Run the program, for its current configuration."),
             click.option("--preview-only", is_flag=True, help="Only show what would be done."),
@@ -85,12 +86,17 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
         write=None if given["as_json"] else click.echo,
         listeners=(_print_event,) if given["as_json"] else (),
     )
-    if command != "preview" and not (given["preview_only"] or given["yes"] or given["skip_preview"]):
-        _approve(
+    if command != "preview" and not (given["preview_only"] or given["skip_preview"]):
+        look = partial(
+            stack.run,
             command,
-            given["non_interactive"],
-            lambda: stack.run(command, preview_only=True, refresh=given["refresh"], targets=given["targets"]),
+            preview_only=True,
+            **{key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "targets", "target_dependents")},
         )
+        if given["yes"]:
+            _stop_on_failure(look())  # what a preview refuses is not begun
+        else:
+            _approve(command, given["non_interactive"], look)
     keys = ("preview_only", "refresh", "run_program", "expect_no_changes", "diff", "parallel", "event_log", "targets", "target_dependents")
     # Whoever ends a job from outside means Ctrl-C: finish what is being made, and save it.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -113,12 +119,15 @@ def _approve(command: Command, non_interactive: bool, look: Callable[[], Result]
             "error: --yes or --skip-preview or --preview-only must be passed in to proceed when running in non-interactive mode", err=True
         )
         click.get_current_context().exit(1 if command == "refresh" else 2)
-    seen = look()
-    if seen.exit_code:
-        click.get_current_context().exit(seen.exit_code)
+    _stop_on_failure(look())
     if not click.confirm(f"Do you want to perform this {'update' if command == 'up' else command}?"):
         click.echo(f"confirmation declined, not proceeding with the {'update' if command == 'up' else command}")
         click.get_current_context().exit(1)
+
+
+def _stop_on_failure(seen: Result) -> None:
+    if seen.exit_code:
+        click.get_current_context().exit(seen.exit_code)
 
 
 def _is_person() -> bool:

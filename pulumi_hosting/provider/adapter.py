@@ -150,7 +150,7 @@ class Adapter:
         """The outputs after an update, as far as they are known before it."""
         wish, unknown = from_pulumi(news)
         known = engine.check(self.noun, wish, unknown).values
-        outputs = {**to_pulumi(self._recorded(self._state(id, self._values(id, olds)), known), ("id",)), **to_pulumi(known)}
+        outputs = {**self._recorded(self._state(id, self._values(id, olds)), known), **to_pulumi(known)}
         outputs |= {camel(name): UNKNOWN for name in unknown}
         return {**outputs, **_ours(news), MANAGED: sorted({*known, *unknown})}
 
@@ -191,7 +191,7 @@ class Adapter:
         self.session.saw(state.mode)
         live = to_pulumi(engine.live_inputs(self.noun, state, managed, declared))
         kept = _ours(olds)
-        return state.id, {**to_pulumi(self._recorded(state, declared), ("id",)), **kept, MANAGED: managed}, {**live, **kept}
+        return state.id, {**self._recorded(state, declared), **kept, MANAGED: managed}, {**live, **kept}
 
     def update(self, id: str, olds: Wire, news: Wire) -> dict[str, Any]:
         self.session.must_be_able_to_write()
@@ -221,7 +221,7 @@ class Adapter:
             raise InvalidInput({"max_charge": refusal}, f"{self.noun.title} {self._title({IDENTITY: context.identity})}")
 
     def _partial(self, state: Any, props: Wire, error: HostingError, inputs: Wire | None = None) -> Partial:
-        kept = {**to_pulumi(state.values(), ("id",)), **_ours(props), MANAGED: props.get(MANAGED, [])}
+        kept = {**self._recorded(state, {}), **_ours(props), MANAGED: props.get(MANAGED, [])}
         outputs = self._outputs(state, props) if inputs is None else kept
         return Partial(state.id, outputs, [str(error)], refresh=self.noun.is_provisional(state), inputs=inputs)
 
@@ -232,7 +232,7 @@ class Adapter:
         return checked.inputs
 
     def _values(self, id: str, olds: Wire) -> dict[str, Any]:
-        return {**from_pulumi(olds)[0], "id": id}
+        return {**from_pulumi(olds, self.noun.State.nested_fields())[0], "id": id}
 
     def _state(self, id: str, values: Mapping[str, Any]) -> Any:
         # States of other versions may know more fields or fewer.
@@ -248,11 +248,12 @@ class Adapter:
 
     def _recorded(self, state: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
         """Everything to record: the state, and what was declared but is no part of it."""
-        return {**{name: value for name, value in declared.items() if name not in self.noun.State.model_fields}, **state.values()}
+        beside = {name: value for name, value in declared.items() if name not in self.noun.State.model_fields}
+        return to_pulumi({**beside, **state.values()}, ("id",), self.noun.State.nested_fields())
 
     def _outputs(self, state: Any, props: Wire) -> dict[str, Any]:
         given = engine.check(self.noun, from_pulumi(props)[0]).values
-        return {**to_pulumi(self._recorded(state, given), ("id",)), **_ours(props), MANAGED: sorted(given)}
+        return {**self._recorded(state, given), **_ours(props), MANAGED: sorted(given)}
 
     def _context(self, props: Wire) -> Context:
         timeout = props.get(WAIT_TIMEOUT)

@@ -125,6 +125,11 @@ class State(BaseModel):
     def secret_fields(cls) -> frozenset[str]:
         return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
 
+    @classmethod
+    def nested_fields(cls) -> frozenset[str]:
+        """Fields that hold an object of named fields."""
+        return frozenset(name for name, info in cls.model_fields.items() if any(map(_is_model, _parts(info.annotation))))
+
     def values(self) -> dict[str, Any]:
         """Every field in plain values, secrets revealed: for a state that encrypts them."""
         return {name: plain(getattr(self, name)) for name in type(self).model_fields}
@@ -147,6 +152,14 @@ def as_text(value: Decimal | datetime | None) -> str | None:
     if isinstance(value, datetime):
         return value.isoformat().replace("+00:00", "Z")
     return None if value is None else str(value)
+
+
+def _parts(annotation: Any) -> tuple[Any, ...]:
+    return (annotation, *getattr(annotation, "__args__", ()))
+
+
+def _is_model(part: Any) -> bool:
+    return isinstance(part, type) and issubclass(part, BaseModel)
 
 
 def _mentions_secret(annotation: Any) -> bool:

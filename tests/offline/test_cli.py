@@ -120,7 +120,7 @@ def test_configuration(command: Command) -> None:
 
 def test_events_as_json_and_in_a_file(command: Command, tmp_path: Path) -> None:
     log = tmp_path / "events.jsonl"
-    result = command("up", "--yes", "--json", "--event-log", str(log))
+    result = command("up", "--yes", "--skip-preview", "--json", "--event-log", str(log))
     assert result.exit_code == 0, result.output
     printed = [json.loads(line) for line in result.output.splitlines()]
     assert printed == [json.loads(line) for line in log.read_text().splitlines()]

@@ -27,7 +27,7 @@ def test_every_noun_is_here() -> None:
 
 
 @pytest.mark.parametrize("token", DECLARED)
-def test_what_was_made_is_read_and_imported_without_a_difference(plugin: Asked, emulator: Any, dialect: str, token: str) -> None:  # noqa: F811
+def test_what_was_made_is_read_and_imported_without_a_difference(plugin: Asked, emulator: Any, dialect: str, token: str) -> None:  # noqa: F811  # a fixture of another file, by its name
     parent = plugin.made(SERVER, {**WEB, "name": "base"})[1] if PARENT in DECLARED[token].values() else ""
     declared = {name: parent if value == PARENT else value for name, value in DECLARED[token].items()}
     urn = f"urn:pulumi:dev::toys::{token}::web"
@@ -57,7 +57,7 @@ def test_what_was_made_is_read_and_imported_without_a_difference(plugin: Asked, 
 
 
 @pytest.mark.parametrize("token", DECLARED)
-def test_an_import_of_what_is_not_there_fails(plugin: Asked, token: str) -> None:  # noqa: F811
+def test_an_import_of_what_is_not_there_fails(plugin: Asked, token: str) -> None:  # noqa: F811  # a fixture of another file, by its name
     base = plugin.made(SERVER, {**WEB, "name": "base"})[1]
     id = {"hosting:index:ServerIp": f"{base}/4242", "hosting:index:Ptr": f"{base}/198.51.100.77"}.get(token, "4242")
     with pytest.raises(Refused, match=rf"there is no .* with id {id} .*Next: "):
@@ -65,7 +65,7 @@ def test_an_import_of_what_is_not_there_fails(plugin: Asked, token: str) -> None
 
 
 @pytest.mark.emulator(clock="manual", ip_delay=60)
-def test_an_address_that_is_assigned_later_is_saved_and_the_next_read_brings_it(plugin: Asked) -> None:  # noqa: F811
+def test_an_address_that_is_assigned_later_is_saved_and_the_next_read_brings_it(plugin: Asked) -> None:  # noqa: F811  # a fixture of another file, by its name
     server = plugin.made()[1]
     urn = "urn:pulumi:dev::toys::hosting:index:ServerIp::spare"
     inputs = plugin.inputs(urn, {"serverId": server})

@@ -50,7 +50,7 @@ threading.Event().wait()
 def process(*command: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
     """A process of ours that is ended in any case."""
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    with subprocess.Popen(command, text=True, env={**os.environ, **environ}, **pipes) as started:  # type: ignore[call-overload]
+    with subprocess.Popen(command, text=True, env={**os.environ, **environ}, **pipes) as started:  # type: ignore[call-overload]  # a mapping of options has no overload
         try:
             yield started
         finally:

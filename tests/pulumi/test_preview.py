@@ -1,0 +1,224 @@
+"""What a preview says before anything is sent: wrong input with its field, scopes, catalog, stock, prices, the limit of a run."""
+
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.client import Client
+from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref
+from tests.pulumi.test_nouns import ALL, Declarations
+
+SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+CANARY = "cAnary7 not a valid password"
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("Server", {**SERVER, "tariff_id": 99}, "tariffId: there is no tariff 99: choose one of 1 (VDS-1)"),
+    ("Server", {**SERVER, "tariff_id": 4}, "tariffId: tariff 4"),
+    ("Server", {**SERVER, "os": "templeos"}, "os: there is no image 'templeos'"),
+    ("Server", {**SERVER, "tariff_id": 5, "os": "windows-2022"}, "os: image windows-2022 is not offered with tariff 5"),
+    ("Server", {**SERVER, "billing_cycle": "hourly"}, "billingCycle: tariff 1 (VDS-1) is not offered by the hour"),
+    ("Server", {**SERVER, "months": 2}, "months: must be one of 1, 3, 6, 12"),
+    ("Server", {**SERVER, "password": CANARY}, "password: "),
+    ("Domain", {"name": "example.nowhere"}, "name: no zone of this provider ends"),
+    ("Domain", {"name": "example.de", "privacy": True}, "privacy: .de hides no owner's data"),
+    ("Domain", {"name": "example.dev", "auth_code": CANARY}, "authCode: transfers of .dev are not offered"),
+    ("Domain", {"name": "example.com", "nameservers": ["ns1.example.net"]}, "nameservers: "),
+    ("ServerIp", {"server_id": "4711"}, "serverId: there is no server 4711"),
+    ("Ptr", {"server_id": "4711", "domain": "mail.example.com"}, "serverId: there is no server 4711"),
+    ("Ptr", {"server_id": "1", "address": "300.1.1.1", "domain": "mail.example.com"}, "address: must be an IPv4 or IPv6 address"),
+    ("WebhookSubscription", {"url": "http://example.com/", "events": ["*"]}, "url: must be an https:// URL"),
+    ("WebhookSubscription", {"url": "https://example.com/", "events": ["thing.happened"]}, "events: there is no event 'thing.happened'"),
+    ("SshKey", {"public_key": "-----BEGIN " + CANARY}, "publicKey: must be one OpenSSH public key line"),
+]
+
+
+def test_wrong_input_is_refused_in_the_preview_by_its_field(formed: FormProgram) -> None:
+    for kind, arguments, message in WRONG:
+        formed.declare({"it": (kind, arguments)})
+        refused = formed.stack.preview()
+        assert refused.exit_code != 0, message
+        assert message in refused.output
+        assert CANARY not in refused.output
+    assert formed.control.ledger() == []
+    assert all(entry["method"] == "GET" for entry in formed.control("GET", "/requests"))
+
+
+def test_an_interrupted_order_of_the_last_server_in_stock_is_still_found(formed: FormProgram) -> None:
+    formed.declare({"web": ("Server", SERVER)})
+    formed.run(formed.stack.up())
+    formed.control("PATCH", "/tariffs/1", {"in_stock": False})
+    formed.run(formed.stack.up("--expect-no-changes"))  # what exists need not be in stock
+
+
+def test_missing_scopes_are_named_before_anything_is_sent(formed: FormProgram) -> None:
+    formed.stack.environ["HOSTING_API_KEY"] = formed.control("POST", "/keys", {"mode": "live", "scopes": "read_only"})["key"]
+    formed.declare(ALL | {"spare": ("ServerIp", {"server_id": "1"}), "rev": ("Ptr", {"server_id": "1", "domain": "a.example.com"})})
+    refused = formed.stack.preview()
+    assert refused.exit_code != 0
+    assert "the API key lacks" in refused.output
+    assert "Next: give it that scope" in refused.output
+    for only in ALL:
+        if only in ("spare", "rev"):
+            continue
+        formed.declare({only: ALL[only]})
+        assert "the API key lacks" in formed.stack.preview().output
+
+
+def test_prices_are_shown_and_whether_the_balance_covers_them(formed: FormProgram) -> None:
+    formed.control("PATCH", "/account", {"balance": "12.00"})
+    formed.declare({f"web-{n}".replace("-", "_"): ("Server", {**SERVER, "name": f"web-{n}"}) for n in range(3)})
+    looked = formed.run(formed.stack.preview())
+    assert "charges 5.00 EUR now (VDS-1, 1 month)" in looked.output
+    assert "this run so far 15.00 EUR, more than the balance of 12.00. Next: top up 3.00 EUR" in looked.output
+    formed.declare({"site": ("Domain", {"name": "example.com", "years": 2}), "web": ("Server", {**SERVER, "promo_code": "SAVE20"})})
+    formed.control("PATCH", "/account", {"balance": "1000.00"})
+    looked = formed.run(formed.stack.preview())
+    assert "(example.com, 2 years)" in looked.output
+    assert "charges 4.00 EUR now (VDS-1, 1 month)" in looked.output
+    assert "the balance of 1000.00 covers it" in looked.output
+
+
+def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(formed: FormProgram) -> None:
+    declared: Declarations = {f"web{n}": ("Server", SERVER) for n in range(3)}
+    formed.declare(declared)
+    formed.run(formed.stack.run("config", "set", "hosting:maxCharge", "12.50"))
+    refused = formed.stack.run("up", "--yes")
+    assert refused.exit_code != 0
+    assert "would charge 15.00 EUR, more than maxCharge 12.50" in refused.output
+    assert formed.control.ledger() == []
+    formed.declare({name: declared[name] for name in ("web0", "web1")})
+    formed.run(formed.stack.run("up", "--yes"))
+    formed.run(formed.stack.up("--expect-no-changes"))  # what is paid is paid: nothing more is charged
+    formed.declare(declared)
+    formed.run(formed.stack.run("up", "--yes"))  # 5.00 in this run
+    assert formed.charges() == 3
+    assert sum(Decimal(str(row["amount"])) for row in formed.control.ledger() if row["direction"] == "debit") == Decimal("15.00")
+
+
+def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(formed: FormProgram) -> None:
+    formed.declare({"web": ("Server", {**SERVER, "months": 1})})
+    formed.run(formed.stack.up())
+    formed.declare({"web": ("Server", {**SERVER, "months": 3, "promo_code": "SAVE20"})})
+    looked = formed.run(formed.stack.preview(), {})
+    assert "months matters when ordering only: the change has no effect" in looked.output
+
+
+def test_rebuilding_is_for_the_user_to_say(formed: FormProgram) -> None:
+    formed.declare({"web": ("Server", {**SERVER, "password": "Abcdefg1"})})
+    formed.run(formed.stack.up())
+    (before,) = formed.living
+    for change in ({"os": "ubuntu-24.04"}, {"password": "Zyxwvut9"}):
+        wish = {**SERVER, "password": "Abcdefg1", **change}
+        formed.declare({"web": ("Server", {**wish, "rebuild": "forbid"})})
+        refused = formed.stack.preview()
+        assert refused.exit_code != 0
+        assert "rebuild is 'forbid'; nothing was changed" in refused.output
+        assert "Zyxwvut9" not in refused.output
+        formed.declare({"web": ("Server", wish)})
+        formed.run(formed.stack.preview(), {"replace": 1})
+    wish = {**SERVER, "os": "ubuntu-24.04", "password": "Zyxwvut9", "rebuild": "reinstall"}
+    formed.declare({"web": ("Server", wish)})
+    formed.run(formed.stack.preview(), {"update": 1})
+    done = formed.run(formed.stack.up(), {"update": 1})
+    assert "its disk is erased" in done.output
+    (after,) = formed.living
+    assert (after["id"], after["os"]) == (before["id"], "ubuntu-24.04")
+    assert formed.charges() == 1
+    formed.run(formed.stack.up("--expect-no-changes"), {})
+
+
+def outside(formed: FormProgram) -> dict[str, dict[str, Any]]:
+    """One object of each noun, made by hand: what names it for an import, and what adopts it."""
+    with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
+        server = client.servers.create(tariff_id=1, os="debian-12", name="web", months=1).server  # type: ignore[union-attr]  # a 201
+        base = str(server.id)
+        key = client.ssh_keys.create(name="key", public_key=PUBLIC_KEY)
+        site = client.domains.register(name="example-1.com", privacy=True)
+        client.servers.ips.add(server.id)
+        hook = client.webhooks.create(url="https://hooks.example.com/x", events=["*"])
+        for _ in range(100):
+            extra = [ip for ip in client.servers.ips.list(server.id) if not ip.primary and ip.version == 4]
+            if extra:
+                break
+            formed.control("POST", "/clock", {"advance": 10})
+        primary = next(ip for ip in client.servers.ips.list(server.id) if ip.primary and ip.version == 4)
+        client.servers.ips.set_ptr(server.id, primary.id, domain="mail.example.com")
+    return {
+        "web": {"id": base, "adopt": {"adopt_id": base}, "declare": ("Server", {"tariff_id": 1, "os": "debian-12", "name": "web"})},
+        "key": {"id": str(key.id), "adopt": {}, "declare": ("SshKey", {"public_key": PUBLIC_KEY, "name": "key"})},
+        "site": {
+            "id": str(site.domain_id),
+            "adopt": {"adopt_id": str(site.domain_id)},
+            "declare": ("Domain", {"name": "example-1.com", "privacy": True}),
+        },
+        "spare": {
+            "id": f"{base}/{extra[0].address}",
+            "adopt": {"adopt_id": str(extra[0].id)},
+            "declare": ("ServerIp", {"server_id": base}),
+        },
+        "rev": {"id": f"{base}/{primary.id}", "adopt": {}, "declare": ("Ptr", {"server_id": base, "domain": "mail.example.com"})},
+        "hook": {
+            "id": str(hook.id),
+            "adopt": {"adopt_id": str(hook.id)},
+            "declare": ("WebhookSubscription", {"url": "https://hooks.example.com/x", "events": ["*"]}),
+        },
+    }
+
+
+@pytest.mark.emulator(clock="manual")
+def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(formed: FormProgram, dialect: str) -> None:
+    found = outside(formed)
+    paid = formed.charges()
+    if formed.form == "native":
+        for name, made in found.items():
+            kind = made["declare"][0]
+            done = formed.stack.run(
+                "import", f"hosting:index:{kind}", name, made["id"], "--yes", "--protect=false", "--generate-code=false"
+            )
+            assert done.exit_code == 0, done.output
+        formed.declare({name: made["declare"] for name, made in found.items()})
+    else:
+        adopted = {name: (made["declare"][0], {**made["declare"][1], **made["adopt"]}) for name, made in found.items()}
+        formed.declare(adopted)
+        formed.run(formed.stack.up(), {"create": len(found) + 1})
+    formed.run(formed.stack.preview("--expect-no-changes"))
+    formed.run(formed.stack.up())
+    formed.run(formed.stack.up("--expect-no-changes"), {})
+    assert formed.charges() == paid
+    assert len(formed.resources()) == len(found)
+
+
+def test_importing_what_is_not_there_says_so(formed: FormProgram) -> None:
+    if formed.form != "native":
+        formed.declare({"web": ("Server", {**SERVER, "adopt_id": "4711"})})
+        refused = formed.stack.up()
+        assert "adopt_id: there is no living server 4711" in refused.output
+    else:
+        for kind, id in (
+            ("Server", "4711"),
+            ("Domain", "example-9.com"),
+            ("ServerIp", "4711/198.18.0.1"),
+            ("Ptr", "4711/1"),
+            ("SshKey", "9"),
+        ):
+            refused = formed.stack.run("import", f"hosting:index:{kind}", "it", id, "--yes", "--protect=false", "--generate-code=false")
+            assert refused.exit_code != 0
+            assert "there is no" in refused.output
+    assert formed.control.ledger() == []
+
+
+def test_a_value_that_comes_later_is_no_mistake(formed: FormProgram) -> None:
+    formed.declare(
+        {
+            "base": ("Server", SERVER),
+            "spare": ("ServerIp", {"server_id": Ref("base.id")}),
+            "rev": ("Ptr", {"server_id": Ref("base.id"), "address": Ref("spare.address"), "domain": "mail.example.com"}),
+        },
+        'pulumi.export("address", rev.address)',
+    )
+    formed.run(formed.stack.preview(), {"create": 4})
+    formed.run(formed.stack.up(), {"create": 4})
+    (address,) = [address for address in formed.objects("addresses") if address["bought"]]
+    assert formed.stack.outputs()["address"] == address["address"]
+    assert address["ptr"] == "mail.example.com"

@@ -34,11 +34,13 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 
 
 def test_wrong_input_is_refused_in_the_preview_by_its_field(formed: FormProgram) -> None:
-    for kind, arguments, message in WRONG:
-        formed.declare({"it": (kind, arguments)})
+    for kind in sorted({kind for kind, _, _ in WRONG}):
+        # Which of several mistakes an engine reports is for it to say; that it reports one, and orders nothing, is ours.
+        mistakes = [(arguments, message) for of, arguments, message in WRONG if of == kind]
+        formed.declare({f"it{number}": (kind, arguments) for number, (arguments, _) in enumerate(mistakes)})
         refused = formed.stack.preview()
-        assert refused.exit_code != 0, message
-        assert message in refused.output
+        assert refused.exit_code != 0
+        assert any(message in refused.output for _, message in mistakes), refused.output
         assert CANARY not in refused.output
     assert formed.control.ledger() == []
     assert all(entry["method"] == "GET" for entry in formed.control("GET", "/requests"))
@@ -58,11 +60,6 @@ def test_missing_scopes_are_named_before_anything_is_sent(formed: FormProgram) -
     assert refused.exit_code != 0
     assert "the API key lacks" in refused.output
     assert "Next: give it that scope" in refused.output
-    for only in ALL:
-        if only in ("spare", "rev"):
-            continue
-        formed.declare({only: ALL[only]})
-        assert "the API key lacks" in formed.stack.preview().output
 
 
 def test_prices_are_shown_and_whether_the_balance_covers_them(formed: FormProgram) -> None:

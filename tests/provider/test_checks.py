@@ -1,0 +1,98 @@
+"""What a check says of each wrong input, before anything is sent: the field, why, and no value."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.provider.adapter import Adapter
+from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.values import camel
+from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.resources import NOUNS
+from tests.pulumi.test_nouns import ALL
+from tests.pulumi.test_preview import CANARY, WRONG
+
+KINDS = {"Server": "server", "Domain": "domain", "SshKey": "ssh_key", "ServerIp": "server_ip", "Ptr": "ptr"}
+KINDS["WebhookSubscription"] = "webhook_subscription"
+GOOD: dict[str, dict[str, Any]] = {KINDS[kind]: given for kind, given in ALL.values()}
+GOOD["server_ip"] = GOOD["ptr"] = {"server_id": "1"}
+GOOD["ptr"] = {"server_id": "1", "domain": "mail.example.com"}
+
+# One value that no field of that name takes.
+BAD: dict[str, Any] = {
+    "tariff_id": "VDS-1",
+    "os": "",
+    "name": "no name: spaces!",
+    "months": 2.0,
+    "hours": 721.0,
+    "billing_cycle": "weekly",
+    "ssh_key_ids": ["me"],
+    "password": "x",
+    "rebuild": "always",
+    "promo_code": "x" * 65,
+    "custom_fields": "no map",
+    "auto_renew": "yes",
+    "notes": 5.0,
+    "power": "paused",
+    "adopt_id": -1.0,
+    "order_attempt": -1.0,
+    "years": 11.0,
+    "nameservers": ["ns1.example.net"],
+    "privacy": "yes",
+    "auth_code": "",
+    "public_key": "ssh-ed25519",
+    "server_id": "web",
+    "address": "300.1.1.1",
+    "domain": "localhost",
+    "url": "http://example.com/",
+    "events": [],
+    "description": 5.0,
+    "active": "yes",
+    "rotation": 5.0,
+}
+
+
+@pytest.fixture
+def session(emulator: Any) -> Iterator[Session]:
+    made = Session({})
+    made.configure({"apiKey": emulator.live_key, "baseUrl": emulator.base_url})
+    yield made
+    made.client.close()
+
+
+def wire(values: dict[str, Any]) -> dict[str, Any]:
+    return {camel(name): value for name, value in values.items()}
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, noun in NOUNS.items() for field in noun.Inputs.model_fields])
+def test_every_field_refuses_what_is_wrong_and_names_itself(kind: str, field: str) -> None:
+    """Without an account: nothing can be asked, let alone sent."""
+    bad = "" if (kind, field) == ("ssh_key", "name") else BAD[field]  # a key may have any name
+    given = {name: value for name, value in GOOD[kind].items() if name != field}
+    _, failures = Adapter(NOUNS[kind], Session({})).check({}, wire({**given, field: bad}))
+    assert field in failures, failures
+    assert not re.search(r"\bx{20}", failures[field])
+
+
+@pytest.mark.parametrize(("kind", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
+def test_what_the_account_alone_can_tell_is_asked(session: Session, kind: str, arguments: dict[str, Any], message: str) -> None:
+    told: list[str] = []
+    _, failures = Adapter(NOUNS[KINDS[kind]], session, told.append).check(
+        {}, wire({"name": "it", **arguments} if kind in ("Server", "SshKey") else arguments)
+    )
+    field, _, reason = message.partition(": ")
+    (name,) = failures
+    assert camel(name) == field
+    assert failures[name].startswith(reason)
+    assert CANARY not in f"{failures} {told}"
+
+
+def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(session: Session, emulator: Any) -> None:
+    told: list[str] = []
+    control = Control(emulator.control_url)
+    control("POST", "/faults", {"action": {"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, "times": 100})
+    _, failures = Adapter(NOUNS["server"], session, told.append).check({}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"}))
+    assert failures == {}
+    assert any("not checked against the account" in line for line in told)

@@ -1,4 +1,12 @@
-// Every noun once, in TypeScript, by the plugin. Its types are made from the schema, by `pulumi package add` of the plugin's executable.
+// Every noun once, in TypeScript, by the plugin. Its types are made from the plugin's schema.
+//
+//   pulumi-hosting plugin install
+//   pulumi package add "$(command -v pulumi-resource-hosting)"
+//   pulumi config set domain example.com
+//   pulumi config set tariff 1
+//   pulumi config set publicKey "$(cat ~/.ssh/id_ed25519.pub)"
+//   export HOSTING_API_KEY=vk_live_… HOSTING_BASE_URL=https://api.example.org/v1
+//   pulumi up
 import * as pulumi from "@pulumi/pulumi";
 import * as hosting from "pulumi-hosting";
 

@@ -1,4 +1,11 @@
-"""Every noun once, as dynamic resources (form one): `pulumi_hosting` alone is installed, no plugin."""
+"""Every noun once, as dynamic resources (form one): `pulumi_hosting` alone is installed, no plugin.
+
+pulumi config set domain example.com
+pulumi config set tariff 1
+pulumi config set publicKey "$(cat ~/.ssh/id_ed25519.pub)"
+export HOSTING_API_KEY=vk_live_… HOSTING_BASE_URL=https://api.example.org/v1
+pulumi up
+"""
 
 import pulumi
 

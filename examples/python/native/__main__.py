@@ -1,4 +1,12 @@
-"""Every noun once, by the plugin (form two): only the import differs from form one, and its stacks are taken over as they are."""
+"""Every noun once, by the plugin (form two): only the import differs from form one, and its stacks are taken over as they are.
+
+pulumi-hosting plugin install
+pulumi config set domain example.com
+pulumi config set tariff 1
+pulumi config set publicKey "$(cat ~/.ssh/id_ed25519.pub)"
+export HOSTING_API_KEY=vk_live_… HOSTING_BASE_URL=https://api.example.org/v1
+pulumi up
+"""
 
 import pulumi
 

@@ -5,10 +5,11 @@ it expects, what happened, how many requests it took and what it cost.
 """
 
 import json
+import os
 import re
 import tempfile
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -16,9 +17,14 @@ from secrets import token_hex
 from typing import Any
 
 from pulumi_hosting.emulator import running
-from pulumi_hosting.engines import Engine, Run
+from pulumi_hosting.engines import PULUMI, Engine, Run
+from pulumi_hosting.provider import plugin_install
 
-DYNAMIC = "pulumi-python:dynamic/hosting:"
+FORMS = ("pulumi-python:dynamic/hosting:", "hosting:index:")
+"""What stands before a noun in Pulumi's types: dynamic resources, and the plugin's."""
+
+GONE = "(gone)"
+_ADDRESS = "/servers/{head}/ips/{tail}"  # ids of addresses and of reverse DNS are <server id>/<address id>
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +35,8 @@ class Drift:
     path: str
     other: Callable[[Any], Any] | None = None
     """The value it changes to, given the present one; None = the object is deleted."""
+    sent_as: str | None = None
+    """What the control interface calls the field, where that differs."""
 
     @property
     def wire_name(self) -> str:
@@ -36,21 +44,64 @@ class Drift:
         head, *rest = self.field.split("_")
         return head + "".join(part.capitalize() for part in rest)
 
+    def concerns(self, resource: Mapping[str, Any]) -> bool:
+        """Whether the program manages this of the resource."""
+        if self.field == "os" and resource["inputs"].get("rebuild") == "forbid":
+            return False  # the program says that this must not be repaired
+        return self.field == GONE or self.field in resource["outputs"].get("__managed", ())
 
-# Per resource type, every managed field that somebody can change outside, and deletion.
+    def happen(self, control: "Control", resource: Mapping[str, Any]) -> None:
+        """Let it happen to the resource, as the stack's state holds it."""
+        id = str(resource["id"])
+        head, _, tail = id.partition("/")
+        path = self.path.format(id=id, head=head, tail=tail)
+        if self.other is None:
+            control("DELETE", path)
+        else:
+            control("PATCH", path, {self.sent_as or self.field: self.other(resource["outputs"].get(self.wire_name))})
+
+
+# Per noun, every managed field that somebody can change outside, and deletion. What goes with a server comes before servers: once the
+# server is deleted, nothing is left to delete.
 DRIFTS: Mapping[str, Sequence[Drift]] = {
+    "Ptr": (
+        Drift("domain", _ADDRESS, lambda value: "elsewhere.example.net", "ptr"),
+        Drift(GONE, _ADDRESS, lambda value: None, "ptr"),
+    ),
+    "ServerIp": (Drift(GONE, _ADDRESS),),
     "Server": (
         Drift("name", "/servers/{id}", lambda value: f"{value}-renamed"),
         Drift("notes", "/servers/{id}", lambda value: "changed in the cabinet"),
         Drift("auto_renew", "/servers/{id}", lambda value: not value),
+        Drift("power", "/servers/{id}", lambda value: "active" if value == "stopped" else "stopped", "status"),
         Drift("os", "/servers/{id}", lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
-        Drift("(gone)", "/servers/{id}"),
+        Drift(GONE, "/servers/{id}"),
     ),
     "SshKey": (
         Drift("name", "/ssh-keys/{id}", lambda value: f"{value}-renamed"),
-        Drift("(gone)", "/ssh-keys/{id}"),
+        Drift(GONE, "/ssh-keys/{id}"),
+    ),
+    "Domain": (
+        Drift("nameservers", "/domains/{id}", lambda value: ["ns1.example.org", "ns2.example.org"]),
+        Drift("privacy", "/domains/{id}", lambda value: not value),
+        Drift("auto_renew", "/domains/{id}", lambda value: not value),
+        Drift(GONE, "/domains/{id}"),
+    ),
+    "WebhookSubscription": (
+        Drift("url", "/webhooks/{id}", lambda value: "https://elsewhere.example.net/"),
+        Drift("events", "/webhooks/{id}", lambda value: ["ping"]),
+        Drift("description", "/webhooks/{id}", lambda value: "changed in the cabinet"),
+        Drift("active", "/webhooks/{id}", lambda value: not value),
+        Drift(GONE, "/webhooks/{id}"),
     ),
 }
+
+
+def plugin_environ(engine: Engine, home: Path) -> dict[str, str]:
+    """Put the plugin where ``engine`` finds it for a stack kept below ``home``; what that adds to the stack's environment."""
+    place = plugin_install.install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
+    # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
+    return {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
 @dataclass
@@ -92,7 +143,8 @@ class Rehearsal:
         )
         with tempfile.TemporaryDirectory(prefix="rehearsal-") as home, running(dialect=self.dialect) as emulator:
             self.control = Control(emulator.control_url)
-            environ = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+            account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
+            environ = {**account, **plugin_environ(self.engine, Path(home))}
             self.say(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
             # A name nobody has: the settings file of the stack stands beside the program's own, and goes with the rehearsal.
             self.stack = self.engine.stack(self.program, Path(home), environ, name=f"rehearsal-{token_hex(4)}")
@@ -120,55 +172,67 @@ class Rehearsal:
             "up again", lambda: self.stack.up("--expect-no-changes"), lambda run: run.exit_code == 0 and not run.changed, "changes nothing"
         )
         self._step("drift check", self._look, lambda run: run.exit_code == 0, "finds nothing")
-        for title, changed in self._drifts():
-            self._drift(title, changed)
+        for number, changed in enumerate(self._drifts(), 1):
+            self._drift(number, changed)
         self._step("drift check", self._look, lambda run: run.exit_code == 0, "finds nothing more")
         self._step("destroy", self.stack.destroy, lambda run: run.exit_code == 0, "removes all")
         self._costs()
 
-    def _drift(self, title: str, changed: list[tuple[str, str]]) -> None:
-        self._step(f"drift: {title}", self._look, lambda run: run.exit_code == 7 and self._names(run, changed), "is found and named")
+    def _drift(self, number: int, changed: list[tuple[str, str]]) -> None:
+        what = ", ".join(f"{name}.{field}" for name, field in changed if field != GONE) or "all deleted"
         self._step(
-            f"repair: {title}", lambda: self.stack.up("--refresh"), lambda run: run.exit_code == 0 and bool(run.changed), "is repaired"
+            f"drift {number}: {what}", self._look, lambda run: run.exit_code == 7 and self._names(run, changed), "is found and named"
+        )
+        self._step(
+            f"repair {number}", lambda: self.stack.up("--refresh"), lambda run: run.exit_code == 0 and bool(run.changed), "repairs it"
         )
 
     def _look(self) -> Run:
         return self.stack.refresh("--preview-only", "--expect-no-changes")
 
-    def _drifts(self) -> Iterator[tuple[str, list[tuple[str, str]]]]:
-        """Change one field after the other outside, in every resource that manages it; yields the title and (resource, field)."""
-        for kind, drifts in DRIFTS.items():
-            for drift in drifts:
-                changed = []
-                for resource in self._resources(kind):
-                    outputs = resource["outputs"]
-                    if drift.other is None:
-                        self.control("DELETE", drift.path.format(id=resource["id"]))
-                    elif drift.field in outputs.get("__managed", ()):
-                        patch = {drift.field: drift.other(outputs.get(drift.wire_name))}
-                        self.control("PATCH", drift.path.format(id=resource["id"]), patch)
-                    else:
-                        continue
-                    changed.append((resource["urn"].rsplit("::", 1)[-1], drift.wire_name))
-                if changed:
-                    yield f"{kind}.{drift.field} of {', '.join(name for name, _ in changed)}", changed
+    def _drifts(self) -> Iterator[list[tuple[str, str]]]:
+        """Round after round, change one more field outside in every resource; in the end delete all. Yields (resource, field)."""
+        left = {
+            resource["urn"]: [drift for drift in DRIFTS[kind] if drift.field != GONE and drift.concerns(resource)]
+            for kind, resource in self._resources()
+        }
+        while any(left.values()):
+            yield self._happen((resource, left[resource["urn"]].pop(0)) for _, resource in self._resources() if left.get(resource["urn"]))
+        if left:
+            yield self._happen((resource, DRIFTS[kind][-1]) for kind, resource in self._resources())
 
-    def _resources(self, kind: str) -> list[dict[str, Any]]:
+    def _happen(self, drifts: Iterable[tuple[dict[str, Any], Drift]]) -> list[tuple[str, str]]:
+        changed = []
+        for resource, drift in drifts:
+            drift.happen(self.control, resource)
+            changed.append((resource["urn"].rsplit("::", 1)[-1], drift.wire_name))
+        return changed
+
+    def _resources(self) -> list[tuple[str, dict[str, Any]]]:
+        """The nouns of the stack as (kind, resource), in the order in which things can happen to them."""
         exported = self.stack.export()["deployment"].get("resources", [])
-        return [resource for resource in exported if resource["type"] == f"{DYNAMIC}{kind}"]
+        names = {form + kind: kind for kind in DRIFTS for form in FORMS}
+        found = [
+            (names[resource["type"]], resource)
+            for resource in exported
+            if resource["type"] in names and not resource.get("external") and not resource.get("delete")
+        ]
+        return sorted(found, key=lambda pair: list(DRIFTS).index(pair[0]))
 
     @staticmethod
     def _names(run: Run, changed: list[tuple[str, str]]) -> bool:
         """Whether the display tells a person which field of which resource differs, or that the resource is gone."""
         gone = {step.name for step in run.steps if step.op == "delete"}
         return all(
-            name in gone if field == "(gone)" else re.search(rf"{re.escape(name)} .*\[diff: [^]]*~{re.escape(field)}\b", run.output)
+            name in gone if field == GONE else re.search(rf"{re.escape(name)} .*\[diff: [^]]*[~+]{re.escape(field)}\b", run.output)
             for name, field in changed
         )
 
     # --- the report
 
     def _step(self, title: str, act: Callable[[], Run], expected: Callable[[Run], bool], promise: str) -> Run:
+        # A rehearsal does in a minute what takes a day: time passes between its steps, so that no limit per minute is met by haste.
+        self.control("POST", "/clock", {"advance": 60})
         before = self.control.requests()
         run = act()
         sent = self.control.requests() - before

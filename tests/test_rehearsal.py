@@ -1,5 +1,7 @@
 """`pulumi-hosting rehearse`: the whole life of a program on an emulator, on every engine."""
 
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -20,25 +22,48 @@ def rehearse(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_demo_program_holds_what_it_promises(engine: Any, dialect: str) -> None:
-    done = rehearse(str(DEMO), "--engine", engine.name, "--dialect", dialect)
+ROUNDS = [
+    "web-ptr.domain, mail-ptr.domain, web-1.name, laptop.name, shop.nameservers, news.url",
+    "web-1.notes, shop.privacy, news.events",
+    "web-1.autoRenew, shop.autoRenew, news.description",
+    "web-1.power, news.active",
+    "web-1.os",
+    "all deleted",
+]
+
+
+@pytest.mark.parametrize(("form", "dialect"), [("pulumi_hosting", "live"), ("pulumi_hosting.native", "spec")])
+def test_the_demo_program_holds_what_it_promises(engine: Any, form: str, dialect: str, tmp_path: Path) -> None:
+    shutil.copy(DEMO / "Pulumi.yaml", tmp_path)
+    program = (DEMO / "__main__.py").read_text(encoding="utf-8")
+    (tmp_path / "__main__.py").write_text(program.replace("from pulumi_hosting import", f"from {form} import"), encoding="utf-8")
+    done = rehearse(str(tmp_path), "--engine", engine.name, "--dialect", dialect)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
     assert lines[0].startswith(f"engine: {engine.name}")
-    for act in (
-        "preview",
-        "up",
-        "up again",
-        "drift: Server.notes of web-1",
-        "drift: Server.auto_renew of web-1",
-        "drift: Server.name of web-1",
-        "destroy",
-    ):
-        assert any(line.startswith(f"ok     {act}") for line in lines), act
-    assert "ok     drift: SshKey.name of laptop" in done.stdout
-    assert "ok     drift: SshKey.(gone) of laptop" in done.stdout
+    acts = ["preview", "up", "up again", "drift check"]
+    for number, changed in enumerate(ROUNDS, 1):
+        acts += [f"drift {number}: {changed}", f"repair {number}"]
+    acts += ["drift check", "destroy"]
+    told = lines[2:-2]
+    assert len(told) == len(acts), done.stdout
+    for line, act in zip(told, acts, strict=True):
+        assert line.startswith(f"ok     {act} "), line
     assert lines[-1] == "rehearsal: everything as expected"
-    assert lines[-2].startswith("cost: ")
+    assert re.fullmatch(r"cost: [0-9.]+ charged, [0-9.]+ refunded, in [0-9]+ requests", lines[-2])
+    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"Pulumi.yaml", "__main__.py"}
+
+
+def test_what_the_program_does_not_manage_does_not_drift(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: bare\nruntime: python\n", encoding="utf-8")
+    declared = (
+        "from pulumi_hosting.native import WebhookSubscription\nWebhookSubscription('w', url='https://h.example.com/', events=['*'])\n"
+    )
+    (tmp_path / "__main__.py").write_text(declared, encoding="utf-8")
+    done = rehearse(str(tmp_path), "--engine", "offline")
+    assert done.returncode == 0, done.stdout + done.stderr
+    drifts = re.findall(r"^ok     drift [0-9]+: (\S+)", done.stdout, re.MULTILINE)
+    assert drifts == ["w.url", "w.events", "w.active", "all"]
 
 
 def test_a_program_that_changes_with_every_run_is_found_out(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 from pulumi_hosting.emulator import running
 from pulumi_hosting.engines import Run, choose
@@ -46,6 +47,10 @@ def unchanged(recap: str) -> None:
         sys.exit("the demo expected the playbook to change nothing")
 
 
+def money(row: dict[str, Any]) -> Decimal:
+    return Decimal(str(row["amount"])).copy_abs()
+
+
 def main() -> None:
     engine = choose("auto")
     print(f"engine: {engine}")
@@ -65,7 +70,7 @@ def main() -> None:
             "LC_ALL": "C.UTF-8",
         }
 
-        title("Pulumi: an SSH key and a server")
+        title("Pulumi: a server with its key, a domain, an address for mail, reverse DNS, a webhook")
         shown(stack.preview())
         shown(stack.up())
         title("Ansible: the same account, one more server")
@@ -75,9 +80,14 @@ def main() -> None:
         shown(stack.up("--expect-no-changes"))
         unchanged(play(environ))
 
-        title("Drift: somebody edits both servers in the cabinet")
-        for server in control("GET", "/objects")["servers"]:
+        title("Drift: somebody edits both servers, the domain, the reverse DNS and the webhook in the cabinet")
+        objects = control("GET", "/objects")
+        for server in objects["servers"]:
             control("PATCH", f"/servers/{server['id']}", {"notes": "edited by hand"})
+        control("PATCH", f"/domains/{objects['domains'][0]['id']}", {"privacy": False})
+        bought = next(address for address in objects["addresses"] if address["bought"])
+        control("PATCH", f"/servers/{bought['server_id']}/ips/{bought['id']}", {"ptr": "elsewhere.example.net"})
+        control("PATCH", f"/webhooks/{objects['subscriptions'][0]['id']}", {"active": False})
         shown(stack.refresh("--preview-only", "--expect-no-changes"), expected=7)
         play(environ, "--check", "--diff")
 
@@ -92,10 +102,9 @@ def main() -> None:
 
         title("What it cost")
         ledger = control.ledger()
-        sums = {
-            way: sum((Decimal(str(row["amount"])).copy_abs() for row in ledger if row["direction"] == way), Decimal(0))
-            for way in ("debit", "credit")
-        }
+        for row in ledger:
+            print(f"{row['direction']:<6} {money(row):>6} EUR  {row['operation']} {row['object_id']}")
+        sums = {way: sum((money(row) for row in ledger if row["direction"] == way), Decimal(0)) for way in ("debit", "credit")}
         print(f"charged {sums['debit']}, refunded {sums['credit']}, in {len(ledger)} movements and {control.requests()} requests")
         if left := [server for server in control("GET", "/objects")["servers"] if server["status"] not in ("cancelled", "terminated")]:
             sys.exit(f"the demo left {len(left)} servers behind")

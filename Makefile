@@ -53,8 +53,8 @@ fmt: $(READY)  ## format, and mend what can be mended by itself
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(READY)  ## measurements, as ratios within one run
-	@$(BIN)/python -m tests.benchmarks
+bench: $(READY)  ## measurements, as ratios within one run (ARGS=stack: that one alone)
+	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 docs: $(READY)  ## write docs/reference, the classes and the functions from the tables of the code
 	@$(BIN)/python docs/generate.py

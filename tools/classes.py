@@ -14,7 +14,19 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from pulumi_hosting.provider.lookups import LOOKUPS, Lookup
-from pulumi_hosting.provider.shapes import Field, Type, class_name, fields, inputs_of, nested, outputs_of, summary_of, title_of, type_name
+from pulumi_hosting.provider.shapes import (
+    Field,
+    Type,
+    class_name,
+    fields,
+    inputs_of,
+    nested,
+    outputs_of,
+    secrets_of,
+    summary_of,
+    title_of,
+    type_name,
+)
 from pulumi_hosting.resources import NOUNS
 
 PACKAGE = Path(__file__).parent.parent / "pulumi_hosting"
@@ -81,6 +93,10 @@ def declarations() -> Iterator[str]:
         name = class_name(noun)
         yield f"class {name}Declaration(Declaration):"
         yield f'    _kind = "{noun.kind}"'
+        yield f"    _inputs = {tuple(item.name for item in inputs_of(noun))!r}"
+        yield f"    _needed = {tuple(item.name for item in inputs_of(noun) if item.required)!r}"
+        yield f"    _secrets = {tuple(sorted(secrets_of(noun)))!r}"
+        yield f"    _default_name = {noun.default_name!r}"
         for item in outputs_of(noun):
             yield f"    {item.name}: pulumi.Output[{_output(item)}]"
             yield from _docstring(f"{item.description}{' Always a secret.' if item.secret else ''}", 4)

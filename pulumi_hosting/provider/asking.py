@@ -2,22 +2,20 @@
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
-from typing import Any, TypeVar
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pulumi
 from pulumi.runtime import rpc
 
-from pulumi_hosting.api.errors import HostingError
-from pulumi_hosting.provider import lookups
-from pulumi_hosting.provider.plugin_install import version
-from pulumi_hosting.provider.schema import NAME, token
-from pulumi_hosting.provider.session import SETTINGS, Session
-from pulumi_hosting.provider.values import camel
+from pulumi_hosting.provider.names import NAME, camel, token
+from pulumi_hosting.provider.version import version
+
+if TYPE_CHECKING:
+    from pulumi_hosting.provider.lookups import Lookup
+    from pulumi_hosting.provider.session import Session
 
 T = TypeVar("T")
-
-_SESSION = Session()
 
 
 def ask(name: str, answer: type[T], /, **args: Any) -> T:
@@ -32,7 +30,7 @@ def ask_output(name: str, answer: type[T], /, **args: Any) -> pulumi.Output[T]:
     """Ask the API as soon as the arguments are known; secret if one of them is."""
     # In a thread: waiting for an answer would hold up the whole program.
     output: pulumi.Output[T] = pulumi.Output.from_input(_wire(args)).apply(lambda known: asyncio.to_thread(_asked, name, answer, known))
-    return pulumi.Output.secret(output) if lookups.LOOKUPS[name].has_secrets else output
+    return pulumi.Output.secret(output) if _lookup(name).has_secrets else output
 
 
 def invoke(name: str, answer: type[T], opts: pulumi.InvokeOptions | None, /, **args: Any) -> T:
@@ -54,20 +52,39 @@ def invoke_output(name: str, answer: type[T], opts: pulumi.InvokeOptions | None,
 
 
 def _asked(name: str, answer: type[T], args: Mapping[str, Any]) -> T:
+    # A program that looks nothing up need not load what it takes.
+    from pulumi_hosting.api.errors import HostingError
+    from pulumi_hosting.provider.lookups import call
+    from pulumi_hosting.provider.session import SETTINGS
+
     config = pulumi.Config(NAME)
+    session = _session()
     try:
-        _SESSION.configure({setting: config.get(setting) for setting in SETTINGS})
-        found = lookups.call(_SESSION.client, name, args)
+        session.configure({setting: config.get(setting) for setting in SETTINGS})
+        found = call(session.client, name, args)
     except HostingError as error:
         raise pulumi.RunError(str(error)) from error
     return _typed(name, answer, found)
 
 
 def _typed(name: str, answer: type[T], found: Mapping[str, Any]) -> T:
-    single = lookups.LOOKUPS[name].single
+    single = _lookup(name).single
     value = found if single is None else found[camel(single)]
     typed: T = rpc.translate_output_properties(value, lambda key: key, answer, transform_using_type_metadata=True)
     return typed
+
+
+def _lookup(name: str) -> "Lookup":
+    from pulumi_hosting.provider.lookups import LOOKUPS
+
+    return LOOKUPS[name]
+
+
+@cache
+def _session() -> "Session":
+    from pulumi_hosting.provider.session import Session
+
+    return Session()
 
 
 def _wire(args: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,28 @@ from pulumi_hosting.provider.results import RefundQuote
 
 class ServerDeclaration(Declaration):
     _kind = "server"
+    _inputs = (
+        "tariff_id",
+        "os",
+        "name",
+        "months",
+        "hours",
+        "billing_cycle",
+        "ssh_key_ids",
+        "password",
+        "rebuild",
+        "promo_code",
+        "custom_fields",
+        "auto_renew",
+        "notes",
+        "power",
+        "adopt_id",
+        "order_attempt",
+        "wait_timeout",
+    )
+    _needed = ("tariff_id", "os")
+    _secrets = ("password", "root_password")
+    _default_name = True
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str | None]
@@ -120,6 +142,10 @@ class ServerDeclaration(Declaration):
 
 class DomainDeclaration(Declaration):
     _kind = "domain"
+    _inputs = ("name", "years", "nameservers", "privacy", "auto_renew", "promo_code", "auth_code", "adopt_id", "wait_timeout")
+    _needed = ("name",)
+    _secrets = ("auth_code",)
+    _default_name = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
@@ -185,6 +211,10 @@ class DomainDeclaration(Declaration):
 
 class SshKeyDeclaration(Declaration):
     _kind = "ssh_key"
+    _inputs = ("name", "public_key", "wait_timeout")
+    _needed = ("public_key",)
+    _secrets = ()
+    _default_name = True
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
@@ -220,6 +250,10 @@ class SshKeyDeclaration(Declaration):
 
 class ServerIpDeclaration(Declaration):
     _kind = "server_ip"
+    _inputs = ("server_id", "adopt_id", "order_attempt", "wait_timeout")
+    _needed = ("server_id",)
+    _secrets = ()
+    _default_name = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     server_id: pulumi.Output[str]
@@ -268,6 +302,10 @@ class ServerIpDeclaration(Declaration):
 
 class PtrDeclaration(Declaration):
     _kind = "ptr"
+    _inputs = ("server_id", "address", "domain", "wait_timeout")
+    _needed = ("server_id", "domain")
+    _secrets = ()
+    _default_name = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     server_id: pulumi.Output[str]
@@ -300,6 +338,10 @@ class PtrDeclaration(Declaration):
 
 class WebhookSubscriptionDeclaration(Declaration):
     _kind = "webhook_subscription"
+    _inputs = ("url", "events", "description", "active", "rotation", "adopt_id", "wait_timeout")
+    _needed = ("url", "events")
+    _secrets = ("secret",)
+    _default_name = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     url: pulumi.Output[str]

@@ -5,21 +5,14 @@ A class has its noun's fields in Python's names; Pulumi's wire has them in camel
 
 import inspect
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Any, ClassVar, Self, get_origin
 
 import pulumi
 from pulumi.dynamic import Resource
 
-from pulumi_hosting.provider import dynamic
-from pulumi_hosting.provider.plugin_install import version
-from pulumi_hosting.provider.schema import NAME, token, token_of_form_one
-from pulumi_hosting.provider.shapes import class_name, inputs_of, outputs_of, secrets_of
-from pulumi_hosting.provider.values import IDENTITY, camel
-from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.base import Noun
-
-_PROVIDERS = {provider.kind: provider for provider in dynamic._Provider.__subclasses__()}
+from pulumi_hosting.provider.dynamic import PROVIDERS
+from pulumi_hosting.provider.names import IDENTITY, NAME, camel, class_of, token, token_of_form_one
+from pulumi_hosting.provider.version import version
 
 
 class _Field(str):
@@ -34,9 +27,16 @@ def _is_output(hint: Any) -> bool:
 
 
 class Declaration:
-    """A declared noun. ``_kind`` names it."""
+    """A declared noun. ``_kind`` names it; what else there is to know of it is written into its class, so that a program need load
+    neither the nouns nor the API's models."""
 
     _kind: ClassVar[str]
+    _inputs: ClassVar[tuple[str, ...]]
+    _needed: ClassVar[tuple[str, ...]]
+    _secrets: ClassVar[tuple[str, ...]]
+    _default_name: ClassVar[bool]
+    _outputs: ClassVar[Mapping[str, str]]
+    """Names of the outputs by their names on the wire."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -51,6 +51,7 @@ class Declaration:
         cls.__annotations__ = {**inspect.get_annotations(cls), **outputs}
         for name in outputs:
             setattr(cls, name, pulumi.property(camel(name)))
+        cls._outputs = {camel(name): name for name in outputs}
 
     @classmethod
     def get(cls, resource_name: str, id: pulumi.Input[str], opts: pulumi.ResourceOptions | None = None) -> Self:
@@ -68,49 +69,44 @@ class Declaration:
         if args is not None and inputs:
             raise TypeError(f"{type(self).__name__}: give either args or keywords, not both")
         given = {name: value for name, value in (inputs if args is None else vars(args)).items() if value is not None}
-        if self._noun.default_name:
+        if self._default_name:
             given.setdefault("name", resource_name)
         self._complain(given)
-        secret = {name: pulumi.Output.secret(given[name]) for name in secrets_of(self._noun) if name in given}
+        secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
         self._make(resource_name, props, _merged(pulumi.ResourceOptions(), opts))
 
     def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         raise NotImplementedError  # each form has its own
 
-    @property
-    def _noun(self) -> Noun[Any, Any]:
-        return NOUNS[self._kind]
-
     def _nothing(self) -> dict[str, Any]:
         # What is not among the properties, though absent, would not be an attribute afterwards.
-        return {_Field(field.name): None for field in outputs_of(self._noun)}
+        return {_Field(name): None for name in self._outputs.values()}
 
     def _complain(self, given: Mapping[str, Any]) -> None:
-        inputs = inputs_of(self._noun)
-        if unknown := given.keys() - {field.name for field in inputs}:
-            raise TypeError(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(field.name for field in inputs)}")
-        if missing := [field.name for field in inputs if field.required and field.name not in given]:
+        if unknown := given.keys() - set(self._inputs):
+            raise TypeError(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(self._inputs)}")
+        if missing := [name for name in self._needed if name not in given]:
             raise TypeError(f"{type(self).__name__} needs {_named(missing)}")
 
     def translate_input_property(self, prop: str) -> str:
         return camel(prop) if isinstance(prop, _Field) else prop
 
     def translate_output_property(self, prop: str) -> str:
-        return _outputs_on_the_wire(self._noun).get(prop, prop)
+        return self._outputs.get(prop, prop)
 
 
 class Dynamic(Declaration, Resource):
     """Form one: a dynamic resource, served by this package in the program's own Python."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(module=NAME, name=class_name(NOUNS[cls._kind]), **options)
+        super().__init_subclass__(module=NAME, name=class_of(cls._kind), **options)
 
     def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
-        ours = pulumi.ResourceOptions(additional_secret_outputs=_secret_outputs(self._noun))
+        ours = pulumi.ResourceOptions(additional_secret_outputs=[*self._secrets])
         if opts.id is None:
-            props[IDENTITY] = _identity(self._noun, resource_name, opts)
-        Resource.__init__(self, _PROVIDERS[self._kind](), resource_name, props, _merged(ours, opts))
+            props[IDENTITY] = _identity(self._kind, resource_name, opts)
+        Resource.__init__(self, PROVIDERS[self._kind](), resource_name, props, _merged(ours, opts))
 
 
 class Native(Declaration, pulumi.CustomResource):
@@ -119,10 +115,10 @@ class Native(Declaration, pulumi.CustomResource):
     def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         ours = pulumi.ResourceOptions(
             version=version(),
-            additional_secret_outputs=_secret_outputs(self._noun),
-            aliases=[pulumi.Alias(type_=token_of_form_one(self._noun))],
+            additional_secret_outputs=[*self._secrets],
+            aliases=[pulumi.Alias(type_=token_of_form_one(self._kind))],
         )
-        pulumi.CustomResource.__init__(self, token(class_name(self._noun)), resource_name, props, _merged(ours, opts))
+        pulumi.CustomResource.__init__(self, token(class_of(self._kind)), resource_name, props, _merged(ours, opts))
 
 
 class Provider(pulumi.ProviderResource):
@@ -176,21 +172,12 @@ def _path(path: str) -> str:
     return camel(field) + rest
 
 
-def _secret_outputs(noun: Noun[Any, Any]) -> list[str]:
-    return sorted(secrets_of(noun))
-
-
-@cache
-def _outputs_on_the_wire(noun: Noun[Any, Any]) -> Mapping[str, str]:
-    return {field.wire: field.name for field in outputs_of(noun)}
-
-
 def _named(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
 
 
-def _identity(noun: Noun[Any, Any], resource_name: str, opts: pulumi.ResourceOptions | None) -> str:
+def _identity(kind: str, resource_name: str, opts: pulumi.ResourceOptions | None) -> str:
     """What names the declaration: project, stack, type, the name, and the parent's name where it has one."""
     parent = opts.parent if opts else None
     family = f"{parent.pulumi_resource_type}:{parent.pulumi_resource_name}/" if parent is not None else ""
-    return f"pulumi:{pulumi.get_project()}/{pulumi.get_stack()}/{noun.kind}/{family}{resource_name}"
+    return f"pulumi:{pulumi.get_project()}/{pulumi.get_stack()}/{kind}/{family}{resource_name}"

@@ -1,30 +1,17 @@
 """Form one: dynamic resources. Import the classes from ``pulumi_hosting``; the providers' place in this file is part of users' state.
 
-The provider classes hold nothing and are found by name, so what Pulumi stores of them is a short reference that never changes.
+The provider classes hold nothing and are found by name, so what Pulumi stores of them is a short reference that never changes. A program
+needs no more of them than that; what serves its resources is loaded by the provider's own process, with the first question.
 """
 
 import sys
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-from pulumi.dynamic import (
-    CheckFailure,
-    CheckResult,
-    ConfigureRequest,
-    CreateResult,
-    DiffResult,
-    ReadResult,
-    ResourceProvider,
-    UpdateResult,
-)
+from pulumi.dynamic import CheckResult, ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
-from pulumi_hosting.api.redact import clean_text
-from pulumi_hosting.provider.adapter import Adapter, Partial
-from pulumi_hosting.provider.failures import Failed as Failed
-from pulumi_hosting.provider.failures import fail, plainly
-from pulumi_hosting.provider.session import SESSION, SETTINGS
-from pulumi_hosting.provider.values import MANAGED, camel
-from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.base import NounError
+if TYPE_CHECKING:
+    from pulumi_hosting.provider.served import Served
 
 
 class _Provider(ResourceProvider):
@@ -36,49 +23,31 @@ class _Provider(ResourceProvider):
     def configure(self, req: ConfigureRequest) -> None:
         # The SDK sends whole tracebacks to the engine; nothing of ours belongs into one.
         sys.tracebacklimit = 0
-        plainly(lambda: SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS}))
+        self._served.configure(req)
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
-        inputs, failures = plainly(lambda: self._adapter.check(_olds, news))
-        # A failure that names its property is printed with the property's value, secret or not: so the name goes into the reason.
-        return CheckResult(inputs, [CheckFailure("", f"{camel(name)}: {reason}" if name else reason) for name, reason in failures.items()])
+        return self._served.check(_olds, news)
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
-        found = plainly(lambda: self._adapter.diff(_id, _olds, _news))
-        return DiffResult(changes=found.changes, replaces=list(found.replaces), delete_before_replace=found.delete_before_replace)
+        return self._served.diff(_id, _olds, _news)
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        return CreateResult(*plainly(lambda: self._created(props)))
-
-    def _created(self, props: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        try:
-            return self._adapter.create(props)
-        except Partial as partial:
-            reasons = "; ".join(partial.reasons)
-            if partial.refresh:  # the id is not final, and nothing here could change it later: the next run finds what was begun
-                raise NounError(reasons) from None
-            # What was made must be remembered; what is still to be set shows as a difference in the next run.
-            print(f"warning: {self._adapter.noun.title} {partial.id} was made, but: {reasons}", flush=True)
-            return partial.id, partial.outputs
+        return self._served.create(props)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
-        found = plainly(lambda: self._adapter.read(id_, props))
-        if found is None:
-            if MANAGED not in props:  # a lookup by id: "gone" would go unnoticed
-                fail(f"there is no {self._adapter.noun.title} with id {clean_text(id_, 40)} on this account. Next: correct the id")
-            return ReadResult("", {})
-        id, outs, inputs = found
-        return ReadResult(id, outs, inputs)
+        return self._served.read(id_, props)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:
-        return UpdateResult(plainly(lambda: self._adapter.update(_id, _olds, _news)))
+        return self._served.update(_id, _olds, _news)
 
     def delete(self, _id: str, _props: dict[str, Any]) -> None:
-        plainly(lambda: self._adapter.delete(_id, _props))
+        self._served.delete(_id, _props)
 
     @property
-    def _adapter(self) -> Adapter:
-        return Adapter(NOUNS[self.kind])
+    def _served(self) -> "Served":
+        from pulumi_hosting.provider.served import Served  # a program of a user never comes here
+
+        return Served(self.kind)
 
 
 class ServerProvider(_Provider):
@@ -103,3 +72,7 @@ class PtrProvider(_Provider):
 
 class WebhookSubscriptionProvider(_Provider):
     kind = "webhook_subscription"
+
+
+PROVIDERS: Mapping[str, type[_Provider]] = {provider.kind: provider for provider in _Provider.__subclasses__()}
+"""By kind of noun."""

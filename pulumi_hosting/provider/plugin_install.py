@@ -1,39 +1,21 @@
 """Putting the plugin where Pulumi's CLI looks for it."""
 
 import os
-import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
+
+from pulumi_hosting.provider.version import version as version
 
 EXECUTABLE = "pulumi-resource-hosting"
 
 
 class InstallError(Exception):
     """The plugin could not be put in place. ``str()`` is one line that says why and what to do."""
-
-
-def version() -> str:
-    """The version in Pulumi's spelling.
-
-    >>> re.fullmatch(r"[0-9]+[.][0-9]+[.][0-9]+(-[a-z]+[.][0-9]+)?", version()) is not None
-    True
-    """
-    return semantic(metadata.version("pulumi-hosting"))
-
-
-def semantic(version: str) -> str:
-    """Python's spelling of a version as Pulumi reads it.
-
-    >>> semantic("1.2.0"), semantic("1.2.0rc1"), semantic("1.2.0.dev3")
-    ('1.2.0', '1.2.0-rc.1', '1.2.0-dev.3')
-    """
-    return re.sub(r"^([0-9]+\.[0-9]+\.[0-9]+)\.?([a-z]+)([0-9]+).*$", r"\1-\2.\3", version)
 
 
 def place(environ: Mapping[str, str] = os.environ) -> Path:

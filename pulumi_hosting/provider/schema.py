@@ -6,6 +6,9 @@ from typing import Any
 from pydantic import BaseModel
 
 from pulumi_hosting.provider.lookups import LOOKUPS, Lookup
+from pulumi_hosting.provider.names import NAME as NAME
+from pulumi_hosting.provider.names import camel, token_of_form_one
+from pulumi_hosting.provider.names import token as token
 from pulumi_hosting.provider.session import SETTINGS
 from pulumi_hosting.provider.shapes import (
     Field,
@@ -21,23 +24,10 @@ from pulumi_hosting.provider.shapes import (
     title_of,
     type_name,
 )
-from pulumi_hosting.provider.values import camel
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import Noun
 
-NAME = "hosting"
-
 Spec = dict[str, Any]
-
-
-def token(name: str) -> str:
-    """``Server`` → ``hosting:index:Server``."""
-    return f"{NAME}:index:{name}"
-
-
-def token_of_form_one(noun: Noun[Any, Any]) -> str:
-    """The type of the same resource as a dynamic one: form two takes its stacks over."""
-    return f"pulumi-python:dynamic/{NAME}:{class_name(noun)}"
 
 
 def package_spec(version: str) -> Spec:
@@ -96,7 +86,7 @@ def _resource(noun: Noun[Any, Any]) -> Spec:
         "requiredInputs": _required(inputs),
         "properties": _properties(outputs),
         "required": _required(outputs),
-        "aliases": [{"type": token_of_form_one(noun)}],
+        "aliases": [{"type": token_of_form_one(noun.kind)}],
     }
 
 

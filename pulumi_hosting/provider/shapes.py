@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.provider.values import camel
+from pulumi_hosting.provider.names import camel, class_of
 from pulumi_hosting.resources.base import Inputs, Noun
 
 Kind = Literal["string", "integer", "number", "boolean", "array", "map", "object", "any"]
@@ -253,7 +253,7 @@ _WAIT_TIMEOUT = Field(
 
 def class_name(noun: Noun[Any, Any]) -> str:
     """``ssh_key`` → ``SshKey``."""
-    return "".join(map(str.capitalize, noun.kind.split("_")))
+    return class_of(noun.kind)
 
 
 @cache

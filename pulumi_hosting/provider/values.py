@@ -5,12 +5,13 @@ Unknowns (values that exist only after another resource does) are found at any d
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
 from typing import Any
 
 from pulumi.output import Unknown
 
-IDENTITY = "__identity"
-"""Input and output: what names the declaration for ever; keys and the ownership mark are derived from it."""
+from pulumi_hosting.provider.names import IDENTITY as IDENTITY
+from pulumi_hosting.provider.names import camel as camel
 
 MANAGED = "__managed"
 """Output: the inputs the program gives, so that a refresh compares those and no others."""
@@ -21,14 +22,7 @@ UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its 
 """A value that exists only afterwards."""
 
 
-def camel(name: str) -> str:
-    """``tariff_id`` → ``tariffId``; names beginning ``__`` stay."""
-    if name.startswith("__"):
-        return name
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
-
-
+@cache
 def snake(name: str) -> str:
     """``tariffId`` → ``tariff_id``; names beginning ``__`` stay."""
     return name if name.startswith("__") else re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)

@@ -97,7 +97,7 @@ WholeNumber = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=2**6
 class Inputs(BaseModel):
     """What a user declares. Closed: an unknown field is refused with its name. Only fields that were given are managed."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
 
     @classmethod
     def trait(cls, name: str) -> Trait:
@@ -116,7 +116,7 @@ class Inputs(BaseModel):
 class State(BaseModel):
     """What exists, as the API shows it, plus what was sent and cannot be read back. Plain values: money and time as text, ids as text."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
 
     id: str = Field(description="Id of the object.")
     mode: str | None = Field(default=None, description="live, or test: made with a test key, so only simulated.")

@@ -348,7 +348,7 @@ def account(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     monkeypatch.setenv("HOSTING_API_KEY", stage.live._settings.api_key.reveal())
     monkeypatch.setenv("HOSTING_BASE_URL", stage.live.base_url)
     session = Session()
-    monkeypatch.setattr(asking, "_SESSION", session)
+    monkeypatch.setattr(asking, "_session", lambda: session)
     yield stage
     if session._client is not None:
         session.client.close()
@@ -445,7 +445,7 @@ def test_what_goes_wrong_ends_the_program_with_one_line(account: Stage, pretende
 def test_without_a_key_it_says_which_setting_is_missing(pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
-    monkeypatch.setattr(asking, "_SESSION", Session())
+    asking._session.cache_clear()
     with pytest.raises(pulumi.RunError, match=re.escape("HOSTING_API_KEY is not set. Next: set it, or run pulumi config")):
         functions.get_me()
 
@@ -455,7 +455,7 @@ def test_the_stacks_configuration_is_enough(stage: Stage, pretended: Engine, mon
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
     session = Session()
-    monkeypatch.setattr(asking, "_SESSION", session)
+    monkeypatch.setattr(asking, "_session", lambda: session)
     pulumi.runtime.set_all_config({"hosting:apiKey": stage.test._settings.api_key.reveal(), "hosting:baseUrl": stage.test.base_url})
     try:
         assert functions.get_me().livemode is False

@@ -7,9 +7,8 @@ import pytest
 from pulumi.dynamic import Config, ConfigureRequest
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider import adapter, dynamic
+from pulumi_hosting.provider import adapter, dynamic, failures, served
 from pulumi_hosting.provider.session import Session
-from pulumi_hosting.resources import NOUNS
 
 PROPS: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web", "__identity": "pulumi:t/dev/server/web", "__provider": "x"}
 
@@ -30,9 +29,7 @@ def provider(emulator: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dynamic
     monkeypatch.setenv("HOSTING_BASE_URL", emulator.base_url)
     monkeypatch.setattr("sys.tracebacklimit", 0, raising=False)
     session = Session()
-    monkeypatch.setattr(dynamic, "SESSION", session)
-    monkeypatch.setattr(adapter, "SESSION", session)
-    monkeypatch.setattr(dynamic._Provider, "_adapter", property(lambda self: adapter.Adapter(NOUNS[self.kind], session)))
+    monkeypatch.setattr(served, "SESSION", session)
     made = dynamic.ServerProvider()
     made.configure(ConfigureRequest(Config({}, "t")))
     yield made
@@ -66,7 +63,7 @@ def test_the_life_of_a_server(provider: dynamic.ServerProvider) -> None:
 
 
 def test_a_lookup_of_what_is_not_there_fails(provider: dynamic.ServerProvider) -> None:
-    with pytest.raises(dynamic.Failed, match="there is no server with id 4242"):
+    with pytest.raises(failures.Failed, match="there is no server with id 4242"):
         provider.read("4242", {})
 
 
@@ -104,7 +101,7 @@ def test_a_defect_is_told_without_values(provider: dynamic.ServerProvider, monke
         raise KeyError(secret)
 
     monkeypatch.setattr(adapter.Adapter, "delete", broken)
-    with pytest.raises(dynamic.Failed, match="defect of pulumi-hosting") as failed:
+    with pytest.raises(failures.Failed, match="defect of pulumi-hosting") as failed:
         provider.delete("1", PROPS)
     assert "cAnary" not in str(failed.value)
     assert failed.value.__cause__ is None

@@ -20,7 +20,7 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from pulumi_hosting import cli
 from pulumi_hosting.engines import PULUMI, Engine
-from pulumi_hosting.provider import plugin_install
+from pulumi_hosting.provider import plugin_install, version
 from pulumi_hosting.provider.plugin import Plugin
 from pulumi_hosting.provider.wire import closed
 from pulumi_hosting.rehearsal import Control
@@ -198,4 +198,4 @@ def test_the_command_line_installs_and_removes(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("python", "pulumi"), [("1.2.0", "1.2.0"), ("1.2.0rc1", "1.2.0-rc.1"), ("1.2.0.dev3", "1.2.0-dev.3")])
 def test_versions_are_spelled_as_pulumi_reads_them(python: str, pulumi: str) -> None:
-    assert plugin_install.semantic(python) == pulumi
+    assert version.semantic(python) == pulumi

@@ -26,9 +26,10 @@ class Nothing(ResourceProvider):
 
 def take_over() -> None:
     """``pulumi_hosting.Server`` gets this provider."""
-    from pulumi_hosting.provider import declare
+    from pulumi_hosting.provider import declare, dynamic
 
-    declare._PROVIDERS["server"] = Nothing  # type: ignore[assignment]  # it has no kind: it serves none
+    others: dict[str, Any] = {**dynamic.PROVIDERS, "server": Nothing}
+    vars(declare)["PROVIDERS"] = others
 
 
 def serve() -> None:

@@ -1,0 +1,32 @@
+"""What things are called on Pulumi's side. Loads nothing, since every program of a user loads it."""
+
+from functools import cache
+
+NAME = "hosting"
+
+IDENTITY = "__identity"
+"""Input and output: what names the declaration for ever; keys and the ownership mark are derived from it."""
+
+
+def class_of(kind: str) -> str:
+    """``ssh_key`` → ``SshKey``."""
+    return "".join(map(str.capitalize, kind.split("_")))
+
+
+def token(name: str) -> str:
+    """``Server`` → ``hosting:index:Server``."""
+    return f"{NAME}:index:{name}"
+
+
+def token_of_form_one(kind: str) -> str:
+    """The type of the same resource as a dynamic one: form two takes its stacks over."""
+    return f"pulumi-python:dynamic/{NAME}:{class_of(kind)}"
+
+
+@cache
+def camel(name: str) -> str:
+    """``tariff_id`` → ``tariffId``; names beginning ``__`` stay."""
+    if name.startswith("__"):
+        return name
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)

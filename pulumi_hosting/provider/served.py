@@ -1,0 +1,65 @@
+"""What the dynamic providers of form one answer."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from pulumi.dynamic import CheckFailure, CheckResult, ConfigureRequest, CreateResult, DiffResult, ReadResult, UpdateResult
+
+from pulumi_hosting.api.redact import clean_text
+from pulumi_hosting.provider.adapter import Adapter, Partial
+from pulumi_hosting.provider.failures import fail, plainly
+from pulumi_hosting.provider.session import SESSION, SETTINGS
+from pulumi_hosting.provider.values import MANAGED, camel
+from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources.base import NounError
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Serves the noun named by ``kind`` with what the process shares."""
+
+    kind: str
+
+    def configure(self, req: ConfigureRequest) -> None:
+        plainly(lambda: SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS}))
+
+    def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
+        inputs, failures = plainly(lambda: self._adapter.check(olds, news))
+        # A failure that names its property is printed with the property's value, secret or not: so the name goes into the reason.
+        return CheckResult(inputs, [CheckFailure("", f"{camel(name)}: {reason}" if name else reason) for name, reason in failures.items()])
+
+    def diff(self, id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
+        found = plainly(lambda: self._adapter.diff(id, olds, news))
+        return DiffResult(changes=found.changes, replaces=list(found.replaces), delete_before_replace=found.delete_before_replace)
+
+    def create(self, props: dict[str, Any]) -> CreateResult:
+        return CreateResult(*plainly(lambda: self._created(props)))
+
+    def _created(self, props: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        try:
+            return self._adapter.create(props)
+        except Partial as partial:
+            reasons = "; ".join(partial.reasons)
+            if partial.refresh:  # the id is not final, and nothing here could change it later: the next run finds what was begun
+                raise NounError(reasons) from None
+            # What was made must be remembered; what is still to be set shows as a difference in the next run.
+            print(f"warning: {self._adapter.noun.title} {partial.id} was made, but: {reasons}", flush=True)
+            return partial.id, partial.outputs
+
+    def read(self, id: str, props: dict[str, Any]) -> ReadResult:
+        found = plainly(lambda: self._adapter.read(id, props))
+        if found is None:
+            if MANAGED not in props:  # a lookup by id: "gone" would go unnoticed
+                fail(f"there is no {self._adapter.noun.title} with id {clean_text(id, 40)} on this account. Next: correct the id")
+            return ReadResult("", {})
+        return ReadResult(*found)
+
+    def update(self, id: str, olds: dict[str, Any], news: dict[str, Any]) -> UpdateResult:
+        return UpdateResult(plainly(lambda: self._adapter.update(id, olds, news)))
+
+    def delete(self, id: str, props: dict[str, Any]) -> None:
+        plainly(lambda: self._adapter.delete(id, props))
+
+    @property
+    def _adapter(self) -> Adapter:
+        return Adapter(NOUNS[self.kind], SESSION)

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import textwrap
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from pulumi_hosting.api.client import Client
 from pulumi_hosting.engines import PULUMI, Engine, Run
 from pulumi_hosting.provider.plugin_install import install
 from tests.pulumi.conftest import PUBLIC_KEY, Program, make_program
-from tests.pulumi.test_crash import descendants, kill, wait_until
+from tests.pulumi.test_crash import started, wait_until
 
 PASSWORD = "cAnary7PasswordOfRoot"
 KEY = f'key = SshKey("me", public_key="{PUBLIC_KEY}")\n'
@@ -202,25 +201,12 @@ def test_a_run_that_still_finds_it_not_ready_keeps_the_order(plugged: Plugged) -
     assert plugged.living == []
 
 
-def run_until(plugged: Plugged, seen: Callable[[subprocess.Popen[bytes]], None]) -> subprocess.Popen[bytes]:
-    """Start an up, and give it back once ``seen`` returns."""
-    running = subprocess.Popen(
-        plugged.stack.command("up", "--yes", "--skip-preview"),
-        cwd=plugged.directory,
-        env=plugged.stack.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    seen(running)
-    return running
-
-
 @pytest.mark.emulator(clock="manual", provisioning_delay=600)
 def test_a_cancelled_run_saves_what_it_waited_for(plugged: Plugged) -> None:
     plugged.control("POST", "/faults", SLOW)
     plugged.write('Server("web", tariff_id=1, os="debian-12")')
-    running = run_until(plugged, lambda process: waits(plugged, process))
+    running = started(plugged)
+    waits(plugged, running)
     running.send_signal(signal.SIGINT)
     assert running.wait(60) != 0
     assert plugged.state()["id"].startswith("order:")
@@ -241,50 +227,6 @@ def waits(plugged: Plugged, running: subprocess.Popen[bytes]) -> None:
 
 def ordered(plugged: Plugged) -> int:
     return int(next(row["seq"] for row in plugged.control("GET", "/requests") if row["method"] == "POST" and row["path"] == "/servers"))
-
-
-BOUGHT = {
-    "a server": (KEY + WEB, "^/servers$", "servers", 1),
-    "an address": (KEY + WEB + 'hosting.ServerIp("spare", server_id=web.id)', "^/servers/[0-9]+/ips$", "addresses", 2),
-    "a domain": ('hosting.Domain("site", name="example-1.com")', "^/domains$", "domains", 1),
-}
-
-
-@pytest.mark.parametrize(("bought", "orphan"), [("a server", False), *((bought, True) for bought in BOUGHT)])
-def test_killed_between_purchase_and_answer(plugged: Plugged, bought: str, orphan: bool) -> None:
-    body, path, kind, charges = BOUGHT[bought]
-    plugged.control("POST", "/faults", {"method": "POST", "path": path, "action": {"delay": 4}})
-    plugged.write(body)
-    running = run_until(plugged, lambda process: wait_until(plugged, charges, process))
-    below = descendants(running.pid)
-    before = len(plugged.objects(kind))
-    kill([running.pid] if orphan else [running.pid, *below])
-    running.wait()
-    try:
-        plugged.stack.cancel()
-        done(plugged.stack.up())
-        assert len(plugged.objects(kind)) == before
-        assert plugged.charges() == charges
-        done(plugged.stack.up("--expect-no-changes"))
-        if orphan:
-            wait_for_the_end_of(below)
-    finally:
-        kill(below)
-
-
-def wait_for_the_end_of(processes: list[int]) -> None:
-    """A plugin whose engine is gone finishes what it began, and ends by itself."""
-    deadline = time.monotonic() + 60
-    while any(b"pulumi_hosting.provider.plugin" in command(pid) for pid in processes):
-        assert time.monotonic() < deadline, "a plugin lives on without its engine"
-        time.sleep(0.1)
-
-
-def command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
 
 
 # --- accounts

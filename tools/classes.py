@@ -256,7 +256,8 @@ def _output(item: Field) -> str:
 
 
 def _input(item: Field) -> str:
-    return f"pulumi.Input[{_eventual(item.type)}]" + ("" if item.required else " | None")
+    # An output that may turn out to be nothing is as good as nothing said.
+    return f"pulumi.Input[{_eventual(item.type)}]" if item.required else f"pulumi.Input[{_eventual(item.type)} | None] | None"
 
 
 def _eventual(type: Type) -> str:

@@ -8,7 +8,7 @@ from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, Tran
 from pulumi_hosting.provider.session import SESSION, Session
 from pulumi_hosting.provider.values import IDENTITY, MANAGED, UNKNOWN, WAIT_TIMEOUT, camel, from_pulumi, is_unknown, to_pulumi
 from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Context, Cost, Noun, account
+from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, account
 
 Wire = Mapping[str, Any]
 
@@ -69,13 +69,16 @@ class Adapter:
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if olds.get(IDENTITY):
             ours[IDENTITY] = olds[IDENTITY]  # a renamed declaration keeps the identity its object is marked with
+        if olds and IDENTITY in ours:
+            self.session.is_declared(ours[IDENTITY])
         if not failures:
-            failures.update(self._ask(olds, checked.values, unknown, {**news, **ours}))
+            failures.update(self._ask(olds, checked, unknown, {**news, **ours}))
         later = {camel(name): news[camel(name)] for name in unknown}
         return {**to_pulumi(checked.values), **later, **ours}, failures
 
-    def _ask(self, olds: Wire, wish: Mapping[str, Any], unknown: frozenset[str], props: Wire) -> dict[str, str]:
-        """What only the account can tell of what is new in ``wish``: scopes, catalog, the price."""
+    def _ask(self, olds: Wire, checked: engine.Checked, unknown: frozenset[str], props: Wire) -> dict[str, str]:
+        """What only the account can tell of what is new in a declaration: scopes, catalog, the price."""
+        wish = checked.values
         before, _ = from_pulumi(olds)
         fields = frozenset(name for name, value in wish.items() if before.get(name) != value) if before else frozenset(wish) | unknown
         if not fields:
@@ -90,7 +93,11 @@ class Adapter:
             failures = self.noun.validate(context, wish, fields)
             if failures or before:
                 return failures
+            if wish.get("adopt_id") is not None and checked.inputs is not None:
+                self.noun.foresee(context, checked.inputs)
             return self._price(context, wish)
+        except NounError as error:  # what would be taken over is not there, or not what is declared
+            return {"": str(error)}
         except (TransportError, ApiError) as error:
             if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
                 raise
@@ -109,12 +116,13 @@ class Adapter:
             return {"": refusal}
         total = self.session.budget.plan(context.identity, cost)
         line = f"charges {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
-        if cost.balance is None:
+        balance = self.session.budget.opening(cost)
+        if balance is None:
             context.tell(line)
-        elif total <= cost.balance:
-            context.tell(f"{line}, the balance of {cost.balance} covers it")
+        elif total <= balance:
+            context.tell(f"{line}, the balance of {balance} covers it")
         else:
-            context.warn(f"{line}, more than the balance of {cost.balance}. Next: top up {total - cost.balance} {cost.currency}")
+            context.warn(f"{line}, more than the balance of {balance}. Next: top up {total - balance} {cost.currency}")
         return {}
 
     def diff(self, id: str, olds: Wire, news: Wire) -> WireDiff:
@@ -128,7 +136,8 @@ class Adapter:
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
         found = engine.diff(self.noun, self._values(id, olds), checked.values, unknown)
         engine.refuse_forbidden(self.noun, state, found)
-        for remark in found.remarks:
+        consequence = self.noun.consequence(found.fields - {*found.replaces})
+        for remark in [*found.remarks, *([consequence] if consequence else [])]:
             self.tell(f"{self._title(news)}: {remark}")
         properties = {
             camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces) for change in found.changes
@@ -160,6 +169,8 @@ class Adapter:
         """Id and outputs. Raises :class:`Partial` when something went wrong after the object, or its order, was there."""
         self.session.must_be_able_to_write(creating=True)
         context = self._context(props)
+        # Engines replace on demand (up --replace, state taint) without asking for a difference, so nobody said which object is the old one.
+        context.replacing = self.session.is_known(context.identity) and not context.owned
         inputs = self._inputs(props)
         self._must_be_affordable(context, inputs)
         made: list[Any] = []
@@ -168,7 +179,9 @@ class Adapter:
         except HostingError as error:
             if not made:
                 raise
+            self.session.has_made(self.noun.kind, made[-1].id)
             raise self._partial(made[-1], props, error) from None
+        self.session.has_made(self.noun.kind, state.id)
         return state.id, self._outputs(state, props)
 
     def read(self, id: str, olds: Wire, inputs: Wire | None = None) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
@@ -208,6 +221,10 @@ class Adapter:
         return self._outputs(state, news)
 
     def delete(self, id: str, olds: Wire) -> None:
+        if self.session.made(self.noun.kind, id):
+            # The creation that this deletion follows found the object that was there already: there is no second one to remove.
+            self.tell(f"warning: {self._title(olds)}: {self.noun.title} {id} stays: it could not be replaced by another, and is kept")
+            return
         self.session.must_be_able_to_write()
         engine.delete(self._context(olds), self.noun, self._state(id, self._values(id, olds)))
 

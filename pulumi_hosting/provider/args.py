@@ -18,39 +18,39 @@ class ServerArgs:
     """Id of the tariff, from the catalog. A change replaces the server."""
     os: pulumi.Input[str]
     """Image slug, from the catalog. What a change does is said by rebuild."""
-    name: pulumi.Input[str] | None = None
+    name: pulumi.Input[str | None] | None = None
     """Host name: A-Z a-z 0-9 . _ - (Default: the resource's name.)"""
-    months: pulumi.Input[int] | None = None
+    months: pulumi.Input[int | None] | None = None
     """Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when ordering only."""
-    hours: pulumi.Input[int] | None = None
+    hours: pulumi.Input[int | None] | None = None
     """Hours paid when ordering an hourly server: 1 to 720. Matters when ordering only."""
-    billing_cycle: pulumi.Input[str] | None = None
+    billing_cycle: pulumi.Input[str | None] | None = None
     """monthly or hourly. A change replaces the server."""
-    ssh_key_ids: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None
+    ssh_key_ids: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None
     """Ids of SSH keys to install; order does not matter. What a change does is said by rebuild."""
-    password: pulumi.Input[str] | None = field(default=None, repr=False)
+    password: pulumi.Input[str | None] | None = field(default=None, repr=False)
     """Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. Generated and shown once when absent.
     What a change does is said by rebuild.
     """
-    rebuild: pulumi.Input[str] | None = None
+    rebuild: pulumi.Input[str | None] | None = None
     """What a change of os, ssh_key_ids or password does. replace (default): a new server is ordered and the old one deleted; reinstall:
     the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused.
     """
-    promo_code: pulumi.Input[str] | None = None
+    promo_code: pulumi.Input[str | None] | None = None
     """Promo code. Matters when ordering only."""
-    custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]]] | None = None
+    custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None
     """Answers to the provider's extra order questions, up to 30. Matter when ordering only."""
-    auto_renew: pulumi.Input[bool] | None = None
+    auto_renew: pulumi.Input[bool | None] | None = None
     """Whether the service renews it from the balance."""
-    notes: pulumi.Input[str] | None = None
+    notes: pulumi.Input[str | None] | None = None
     """Free text shown in the cabinet."""
-    power: pulumi.Input[str] | None = None
+    power: pulumi.Input[str | None] | None = None
     """running or stopped. Not managed when absent."""
-    adopt_id: pulumi.Input[str] | None = None
+    adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing server instead of ordering one. Tariff and image must be the declared ones."""
-    order_attempt: pulumi.Input[int] | None = None
+    order_attempt: pulumi.Input[int | None] | None = None
     """Raise it to say 'order again' where the provider stopped rather than buy a second server of a name."""
-    wait_timeout: pulumi.Input[float] | None = None
+    wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 
 
@@ -62,21 +62,21 @@ class DomainArgs:
 
     name: pulumi.Input[str]
     """Full domain name, in Unicode or punycode. A change registers another domain."""
-    years: pulumi.Input[int] | None = None
+    years: pulumi.Input[int | None] | None = None
     """Years paid when registering: 1 to 10, within the zone's bounds. Matters when ordering only."""
-    nameservers: pulumi.Input[Sequence[pulumi.Input[str]]] | None = None
+    nameservers: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None
     """2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not matter."""
-    privacy: pulumi.Input[bool] | None = None
+    privacy: pulumi.Input[bool | None] | None = None
     """Whether the owner's data is hidden in WHOIS; where the zone allows it."""
-    auto_renew: pulumi.Input[bool] | None = None
+    auto_renew: pulumi.Input[bool | None] | None = None
     """Whether the service renews it from the balance."""
-    promo_code: pulumi.Input[str] | None = None
+    promo_code: pulumi.Input[str | None] | None = None
     """Promo code. Matters when ordering only."""
-    auth_code: pulumi.Input[str] | None = field(default=None, repr=False)
+    auth_code: pulumi.Input[str | None] | None = field(default=None, repr=False)
     """EPP code of the present registrar: the domain is transferred in, not registered. Matters when ordering only."""
-    adopt_id: pulumi.Input[str] | None = None
+    adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing domain of the account, which must have the declared name, instead of ordering it."""
-    wait_timeout: pulumi.Input[float] | None = None
+    wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 
 
@@ -86,9 +86,9 @@ class SshKeyArgs:
 
     public_key: pulumi.Input[str]
     """One OpenSSH public key line, ``type base64 comment``; the comment is no part of it. A change makes a new key."""
-    name: pulumi.Input[str] | None = None
+    name: pulumi.Input[str | None] | None = None
     """Name shown in the account. A change makes a new key. (Default: the resource's name.)"""
-    wait_timeout: pulumi.Input[float] | None = None
+    wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 
 
@@ -100,11 +100,11 @@ class ServerIpArgs:
 
     server_id: pulumi.Input[str]
     """Id of the server that gets one more IPv4 address. A change buys another, for that server."""
-    adopt_id: pulumi.Input[str] | None = None
+    adopt_id: pulumi.Input[str | None] | None = None
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
-    order_attempt: pulumi.Input[int] | None = None
+    order_attempt: pulumi.Input[int | None] | None = None
     """Raise it to say 'buy another' where the provider stopped beside addresses that it cannot explain."""
-    wait_timeout: pulumi.Input[float] | None = None
+    wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 
 
@@ -116,9 +116,9 @@ class PtrArgs:
     """Id of the server the address belongs to. A change makes another record."""
     domain: pulumi.Input[str]
     """Host name the address resolves to; case and a dot at the end do not matter."""
-    address: pulumi.Input[str] | None = None
+    address: pulumi.Input[str | None] | None = None
     """An IPv4 or IPv6 address of the server; its primary one when absent. A change makes another record."""
-    wait_timeout: pulumi.Input[float] | None = None
+    wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 
 
@@ -132,13 +132,13 @@ class WebhookSubscriptionArgs:
     """https:// URL of a public host that deliveries go to."""
     events: pulumi.Input[Sequence[pulumi.Input[str]]]
     """Event types such as server.created, or *; order does not matter."""
-    description: pulumi.Input[str] | None = None
+    description: pulumi.Input[str | None] | None = None
     """Free text shown in the cabinet, up to 985 characters."""
-    active: pulumi.Input[bool] | None = None
+    active: pulumi.Input[bool | None] | None = None
     """Whether it delivers; true (default) also enables it again when the service has disabled it."""
-    rotation: pulumi.Input[str] | None = None
+    rotation: pulumi.Input[str | None] | None = None
     """Any text; when it is another than before, a new secret is made and the old one stops at once."""
-    adopt_id: pulumi.Input[str] | None = None
+    adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing subscription instead of making one. Its secret stays unknown until rotation."""
-    wait_timeout: pulumi.Input[float] | None = None
+    wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""

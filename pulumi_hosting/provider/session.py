@@ -45,6 +45,7 @@ class Budget:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._planned: dict[str, Cost] = {}
+        self._opening: dict[str, Decimal] = {}
         self.limit: Decimal | None = None
 
     def plan(self, identity: str, cost: Cost) -> Decimal:
@@ -52,6 +53,11 @@ class Budget:
         with self._lock:
             self._planned[identity] = cost
             return self._total(cost.currency)
+
+    def opening(self, cost: Cost) -> Decimal | None:
+        """The balance as this run first saw it: what it has paid since is among what it planned."""
+        with self._lock:
+            return cost.balance if cost.balance is None else self._opening.setdefault(cost.currency, cost.balance)
 
     def planned(self, identity: str) -> Cost | None:
         with self._lock:
@@ -85,6 +91,8 @@ class Session:
         self._api_key: Secret | None = None
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
+        self._declared_before: set[str] = set()
+        self._made: set[tuple[str, str]] = set()
         self.claims = Claims()
         self.reads = Reads()
         self.budget = Budget()
@@ -141,6 +149,20 @@ class Session:
         """An object of the stack that was made with a key of this mode."""
         if mode is not None:
             self._seen_modes.add(mode)
+
+    def is_declared(self, identity: str) -> None:
+        """The engine's state holds an object of this declaration."""
+        self._declared_before.add(identity)
+
+    def is_known(self, identity: str) -> bool:
+        return identity in self._declared_before
+
+    def has_made(self, kind: str, id: str) -> None:
+        self._made.add((kind, id))
+
+    def made(self, kind: str, id: str) -> bool:
+        """Whether this process made, or found for a creation, just this object."""
+        return (kind, id) in self._made
 
     def forbid_writes(self, reason: str) -> None:
         """From now on nothing new is begun; what is under way goes on."""

@@ -227,7 +227,13 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
                 failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
         elif not zone.min_years <= wish.get("years", 1) <= zone.max_years:
             failures["years"] = f"must be {zone.min_years} to {zone.max_years} in this zone"
-        elif not failures and self._named(context, name) is None:
+        elif not failures and (existing := self._named(context, name)) is not None:
+            if not context.client.is_test_key and str(existing.id) not in context.owned:
+                context.warn(
+                    f"{name} is on this account already (domain {existing.id}): unless this declaration ordered it, the order will stop. "
+                    f"Next: set adopt_id to {existing.id} to take it over"
+                )
+        elif not failures:
             answer = context.shared(("availability", name), lambda: context.client.domains.availability(name=name), 300.0)
             if not answer.available:
                 failures["name"] = f"{name} cannot be registered: {answer.reason or 'it is not available'}"

@@ -112,6 +112,9 @@ class ServerOrder:
                 raise Ambiguous(f"server name {self.body['name']!r}", [str(server.id) for server in candidates])
             return Ordered(candidates[0]) if candidates else None
         own = [server for server in candidates if split_mark(server.notes)[1] == mark(self.context.identity)]
+        if self.context.replacing and len(own) == 1:
+            self.context.owned |= {str(own[0].id)}
+            candidates, own = [server for server in candidates if server is not own[0]], []
         if len(own) > 1:
             raise Ambiguous(f"the mark {mark(self.context.identity)} of this declaration", [str(server.id) for server in own])
         if own:
@@ -300,6 +303,11 @@ def _world(context: Context) -> tuple[list[m.Order], list[m.Server]]:
     """Orders under way, then servers: an order that was carried out in between is in both, never in neither. Shared for half a minute,
     so that a program of a thousand servers looks once and not a thousand times; what an own order adds is told apart by its claim."""
     return context.shared(("world",), lambda: (list(context.client.orders.list()), list(context.client.servers.list())), max_age=30.0)
+
+
+def living_servers(context: Context) -> list[m.Server]:
+    """The servers of the account, as of half a minute ago at most."""
+    return [server for server in _world(context)[1] if not server.is_gone]
 
 
 def pending_orders(context: Context, max_age: float) -> frozenset[int]:

@@ -44,7 +44,7 @@ from pulumi_hosting.resources.base import (
 )
 from pulumi_hosting.resources.keys import mark
 from pulumi_hosting.resources.marks import split_mark, with_mark
-from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, pending_orders
+from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, living_servers, pending_orders
 
 REBUILDS = Trait(rebuilds=True)
 
@@ -342,6 +342,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     # --- asking before
 
+    def consequence(self, fields: frozenset[str]) -> str | None:
+        what = sorted(fields & {"os", "ssh_key_ids", "password"})
+        return f"{' and '.join(what)} by reinstalling the server: ITS DISK IS ERASED" if what else None
+
     def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to be paid by the hour."""
         if wish.get("adopt_id") is not None:
@@ -362,7 +366,22 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 failures["os"] = f"there is no image {wish['os']!r}: choose one of {', '.join(sorted(images))}"
             elif tariff is not None and wish["os"] in tariff.excluded_os:
                 failures["os"] = f"image {wish['os']} is not offered with tariff {tariff.id} ({tariff.name})"
+        if not failures and "name" in fields and "tariff_id" in fields:
+            self._remark_on_namesakes(context, wish["name"])
         return failures
+
+    @staticmethod
+    def _remark_on_namesakes(context: Context, name: str) -> None:
+        """A living server of the name that this declaration is not known to have ordered: the order may stop because of it."""
+        if context.client.is_test_key or context.name_is_identity:
+            return
+        for server in living_servers(context):
+            others = context.owned | context.claims.of_others(context.identity)
+            if server.name == name and str(server.id) not in others and split_mark(server.notes)[1] != mark(context.identity):
+                context.warn(
+                    f"a server named {name!r} exists (id {server.id}): unless an interrupted run of this program ordered it, the order "
+                    f"will stop. Next: set adopt_id to {server.id} to take it over, or choose another name"
+                )
 
     def _has_begun(self, context: Context, wish: Mapping[str, Any]) -> bool:
         """Whether a server of this name exists or is under way: an interrupted run may have taken the last one of its tariff."""

@@ -61,6 +61,7 @@ def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--event-log", type=click.Path(path_type=Path), help="Write engine events to this file, a line of JSON each."),
             click.option("-t", "--target", "targets", multiple=True, help="Confine the operation to this URN; may be given several times."),
             click.option("--target-dependents", is_flag=True, help="Include what depends on the targets."),
+            click.option("--replace", "replaces", multiple=True, help="Replace this URN, whether it differs or not; may be repeated."),
             click.option("-v", "--verbose", "verbosity", callback=_verbosity, default="0", help="Log what is asked and done (up to 9)."),
             click.option("--logtostderr", is_flag=True, help="Have providers log to stderr."),
             click.option("-m", "--message", help="Accepted for compatibility."),
@@ -86,24 +87,20 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
         write=None if given["as_json"] else click.echo,
         listeners=(_print_event,) if given["as_json"] else (),
     )
+    wanted = {key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "targets", "target_dependents", "replaces")}
     if command != "preview" and not (given["preview_only"] or given["skip_preview"]):
-        look = partial(
-            stack.run,
-            command,
-            preview_only=True,
-            **{key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "targets", "target_dependents")},
-        )
+        look = partial(stack.run, command, preview_only=True, **wanted)
         if given["yes"]:
             _stop_on_failure(look())  # what a preview refuses is not begun
         else:
             _approve(command, given["non_interactive"], look)
-    keys = ("preview_only", "refresh", "run_program", "expect_no_changes", "diff", "parallel", "event_log", "targets", "target_dependents")
     # Whoever ends a job from outside means Ctrl-C: finish what is being made, and save it.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         result: Result = stack.run(
             command,
-            **{key: given[key] for key in keys},
+            **wanted,
+            **{key: given[key] for key in ("preview_only", "expect_no_changes", "event_log")},
             clear_pending_creates=given.get("clear_pending_creates", False),
             plugin_arguments=tuple(arguments),
         )

@@ -235,6 +235,7 @@ class Stack:
         clear_pending_creates: bool = False,
         targets: tuple[str, ...] = (),
         target_dependents: bool = False,
+        replaces: tuple[str, ...] = (),
         parallel: int | None = None,
         event_log: Path | None = None,
         diff: bool = False,
@@ -261,6 +262,8 @@ class Stack:
             if not preview:
                 stack.enter_context(self._locked())
                 snapshot = self.snapshot()
+            for state in snapshot.resources:
+                state.taint = state.taint or state.urn in replaces
             if clear_pending_creates:
                 snapshot.pending = [item for item in snapshot.pending if item.type != "creating"]
                 if not preview:

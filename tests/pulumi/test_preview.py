@@ -76,6 +76,27 @@ def test_prices_are_shown_and_whether_the_balance_covers_them(formed: FormProgra
     assert "the balance of 1000.00 covers it" in looked.output
 
 
+def test_what_this_run_paid_already_is_not_counted_twice(formed: FormProgram) -> None:
+    formed.control("PATCH", "/account", {"balance": "18.00"})
+    formed.declare(
+        {"site": ("Domain", {"name": "example.com"}), "web": ("Server", SERVER)},
+        "",
+    )
+    done = formed.run(formed.stack.up())
+    assert "Next: top up" not in done.output
+
+
+def test_a_namesake_is_named_in_the_preview(formed: FormProgram) -> None:
+    with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
+        client.servers.create(tariff_id=1, os="debian-12", name="web", months=1)
+        client.domains.register(name="example.com", privacy=True)
+    formed.declare({"web": ("Server", SERVER), "site": ("Domain", {"name": "example.com"})})
+    looked = formed.run(formed.stack.preview())
+    assert "a server named 'web' exists" in looked.output
+    assert "example.com is on this account already" in looked.output
+    assert looked.output.count("Next: set adopt_id") == 2
+
+
 def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(formed: FormProgram) -> None:
     declared: Declarations = {f"web{n}": ("Server", SERVER) for n in range(3)}
     formed.declare(declared)
@@ -116,7 +137,7 @@ def test_rebuilding_is_for_the_user_to_say(formed: FormProgram) -> None:
         formed.run(formed.stack.preview(), {"replace": 1})
     wish = {**SERVER, "os": "ubuntu-24.04", "password": "Zyxwvut9", "rebuild": "reinstall"}
     formed.declare({"web": ("Server", wish)})
-    formed.run(formed.stack.preview(), {"update": 1})
+    assert "ITS DISK IS ERASED" in formed.run(formed.stack.preview(), {"update": 1}).output
     done = formed.run(formed.stack.up(), {"update": 1})
     assert "its disk is erased" in done.output
     (after,) = formed.living
@@ -189,7 +210,8 @@ def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(formed: For
 def test_importing_what_is_not_there_says_so(formed: FormProgram) -> None:
     if formed.form != "native":
         formed.declare({"web": ("Server", {**SERVER, "adopt_id": "4711"})})
-        refused = formed.stack.up()
+        refused = formed.stack.preview()
+        assert refused.exit_code != 0
         assert "adopt_id: there is no living server 4711" in refused.output
     else:
         for kind, id in (

@@ -149,7 +149,7 @@ def test_rebuilding_is_for_the_user_to_say(formed: FormProgram) -> None:
 def outside(formed: FormProgram) -> dict[str, dict[str, Any]]:
     """One object of each noun, made by hand: what names it for an import, and what adopts it."""
     with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
-        server = client.servers.create(tariff_id=1, os="debian-12", name="web", months=1).server  # type: ignore[union-attr]  # a 201
+        server = client.servers.create(tariff_id=1, os="debian-12", name="web", months=1).server  # type: ignore[union-attr]  # answered at once, with a 201
         base = str(server.id)
         key = client.ssh_keys.create(name="key", public_key=PUBLIC_KEY)
         site = client.domains.register(name="example-1.com", privacy=True)

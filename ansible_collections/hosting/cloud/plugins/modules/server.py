@@ -34,7 +34,7 @@ options:
     type: int
   os:
     description:
-      - Image slug, from the catalog. Needed to order a server. It cannot be changed afterwards.
+      - Image slug, from the catalog. Needed to order a server. Afterwards it is changed with O(rebuild=reinstall) only.
     type: str
   months:
     description:
@@ -80,6 +80,17 @@ options:
     description:
       - Free text shown in the cabinet. An explicit V(null) empties it.
     type: str
+  power:
+    description:
+      - Start or stop the server. Without it, it is left as it is.
+    type: str
+    choices: [running, stopped]
+  rebuild:
+    description:
+      - What another O(os) does to a server that exists. V(reinstall) installs it on the same server, B(which erases its disk); anything
+        else refuses the change, since a replacement costs money.
+    type: str
+    choices: [replace, reinstall, forbid]
   adopt_id:
     description:
       - When no server has the O(name), take over this one, whatever its name, instead of ordering. O(tariff_id) and O(os) must be the
@@ -156,6 +167,10 @@ server:
       description: Id of the server, null in check mode as long as there is none.
       type: str
       sample: "4711"
+    mode:
+      description: V(live), or V(test) for what was only simulated with a test key. Null for what was found as it is.
+      type: str
+      sample: live
     name:
       description: Host name.
       type: str
@@ -177,9 +192,17 @@ server:
       type: str
       sample: VDS-2
     os:
-      description: Image slug as ordered.
+      description: Image slug.
       type: str
       sample: debian-12
+    os_shown:
+      description: Image slug that the service goes on showing after a reinstallation, where it does not follow. Null otherwise.
+      type: str
+      sample: debian-12
+    power:
+      description: V(running) or V(stopped). Null while the service keeps it suspended.
+      type: str
+      sample: running
     location:
       description: Name of the location.
       type: str
@@ -221,10 +244,10 @@ server:
       description: When the next renewal is due, RFC 3339 in UTC.
       type: str
       sample: "2026-12-21T10:00:00Z"
-    refund_amount:
-      description: What a deletion would credit now, a decimal number as text. Null where it was not asked for.
-      type: str
-      sample: "4.20"
+    refund_quote:
+      description: What a deletion would credit now, where it was read by id. C(amount) is a decimal number as text.
+      type: dict
+      sample: {amount: "4.20", currency: EUR, refundable: true}
     blocked:
       description: Whether staff has locked it.
       type: bool
@@ -264,6 +287,8 @@ OPTIONS = {
     "custom_fields": {"type": "dict"},
     "auto_renew": {"type": "bool"},
     "notes": {"type": "str"},
+    "power": {"type": "str", "choices": ["running", "stopped"]},
+    "rebuild": {"type": "str", "choices": ["replace", "reinstall", "forbid"]},
     "adopt_id": {"type": "str"},
     "order_attempt": {"type": "int"},
 }

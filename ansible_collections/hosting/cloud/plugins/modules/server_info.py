@@ -75,6 +75,10 @@ servers:
       description: Id of the server.
       type: str
       sample: "4711"
+    mode:
+      description: V(live), or V(test) for what was only simulated with a test key. Null for what was found as it is.
+      type: str
+      sample: live
     name:
       description: Host name.
       type: str
@@ -96,9 +100,17 @@ servers:
       type: str
       sample: VDS-2
     os:
-      description: Image slug as ordered.
+      description: Image slug.
       type: str
       sample: debian-12
+    os_shown:
+      description: Image slug that the service goes on showing after a reinstallation, where it does not follow. Null otherwise.
+      type: str
+      sample: debian-12
+    power:
+      description: V(running) or V(stopped). Null while the service keeps it suspended.
+      type: str
+      sample: running
     location:
       description: Name of the location.
       type: str
@@ -140,10 +152,10 @@ servers:
       description: When the next renewal is due, RFC 3339 in UTC.
       type: str
       sample: "2026-12-21T10:00:00Z"
-    refund_amount:
-      description: What a deletion would credit now, a decimal number as text. Only read with O(id).
-      type: str
-      sample: "4.20"
+    refund_quote:
+      description: What a deletion would credit now, where it was read by id. C(amount) is a decimal number as text.
+      type: dict
+      sample: {amount: "4.20", currency: EUR, refundable: true}
     blocked:
       description: Whether staff has locked it.
       type: bool

@@ -69,6 +69,10 @@ ssh_key:
       description: Id of the key, null in check mode as long as there is none.
       type: str
       sample: "31"
+    mode:
+      description: V(live), or V(test) for what was only simulated with a test key. Null for what was found as it is.
+      type: str
+      sample: live
     name:
       description: Name shown in the account.
       type: str

@@ -61,6 +61,10 @@ ssh_keys:
       description: Id of the key.
       type: str
       sample: "31"
+    mode:
+      description: V(live), or V(test) for what was only simulated with a test key. Null for what was found as it is.
+      type: str
+      sample: live
     name:
       description: Name shown in the account.
       type: str

@@ -81,7 +81,7 @@ class House:
             client=client,
             identity=identity,
             owned=owned,
-            claims=Claims(),
+            claims=more.pop("claims", None) or Claims(),
             clock=EmulatorClock(self.control),
             tell=self.told.append,
             warn=self.told.append,

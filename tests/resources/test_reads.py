@@ -1,0 +1,137 @@
+"""Answers that a process shares: asked once, believed for a while, forgotten when a write makes them untrue."""
+
+import threading
+from typing import Any
+
+from pulumi_hosting.resources import engine
+from pulumi_hosting.resources.base import Clock, Patience
+from pulumi_hosting.resources.claims import Claims
+from pulumi_hosting.resources.reads import FEW, Reads
+from pulumi_hosting.resources.server import SERVER
+from tests.resources.conftest import GOOD, Dying, House
+
+
+class Hand(Clock):
+    """Moved by hand."""
+
+    def __init__(self) -> None:
+        self.at = 0.0
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        return self.at
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.at += seconds
+
+
+def test_an_answer_is_asked_for_once_until_it_is_old_or_forgotten() -> None:
+    reads, clock = Reads(), Hand()
+    asked: list[int] = []
+
+    def fetch() -> int:
+        asked.append(len(asked))
+        return asked[-1]
+
+    def get() -> int:
+        return reads.get(("servers",), fetch, clock.monotonic, 60.0)
+
+    assert [get(), get()] == [0, 0]
+    clock.at = 60.0
+    assert get() == 0
+    clock.at = 61.0
+    assert get() == 1
+    reads.forget("servers")
+    assert get() == 2
+    reads.forget("domains")
+    assert get() == 2
+    reads.amend(("servers",), lambda value: value + 40)
+    assert get() == 42
+
+
+def test_a_failure_is_not_remembered() -> None:
+    reads, clock = Reads(), Hand()
+    answers: list[Any] = [ValueError("no"), 7]
+
+    def fetch() -> int:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return int(answer)
+
+    for expected in ("failed", 7, 7):
+        try:
+            assert reads.get(("x",), fetch, clock.monotonic, 60.0) == expected
+        except ValueError:
+            assert expected == "failed"
+
+
+def test_what_is_forgotten_while_it_is_asked_for_is_asked_for_again() -> None:
+    reads, clock = Reads(), Hand()
+
+    def fetch() -> str:
+        reads.forget("servers")  # a write, while the answer is under way
+        return "old, perhaps"
+
+    assert reads.get(("servers",), fetch, clock.monotonic, 60.0) == "old, perhaps"
+    assert reads.get(("servers",), lambda: "new", clock.monotonic, 60.0) == "new"
+
+
+def test_sixteen_askers_wait_for_one_answer() -> None:
+    reads, clock = Reads(), Hand()
+    asked: list[int] = []
+    everybody = threading.Barrier(16)
+    answers: list[str] = []
+
+    def fetch() -> str:
+        asked.append(1)
+        return "once"
+
+    def ask() -> None:
+        everybody.wait(30)
+        answers.append(reads.get(("servers",), fetch, clock.monotonic, 60.0))
+
+    threads = [threading.Thread(target=ask) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert answers == ["once"] * 16
+    assert len(asked) == 1
+
+
+def test_pauses_grow_to_the_longest_and_end() -> None:
+    clock = Hand()
+    patience = Patience(clock, 20.0, 5.0)
+    while not patience.over:
+        patience.pause()
+    assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
+
+
+def test_many_servers_are_read_by_the_list(house: House) -> None:
+    claims = Claims()
+    made = [
+        engine.create(house.context(identity=f"pulumi:t/dev/server/{n}", claims=claims), SERVER, wish)
+        for n in range(12)
+        for wish in [engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs]
+    ]
+    transport = Dying()
+    context = house.context(transport=transport)
+    for state in made:
+        found = engine.read(context, SERVER, state)
+        assert not engine.diff(SERVER, state.values(), found.values()), state.id
+    assert len(transport.sent) == FEW + 1  # each of the first by itself, then one page for all
+
+
+def test_a_program_of_many_servers_looks_for_lost_ones_once(house: House) -> None:
+    transport, reads, claims = Dying(), Reads(), Claims()
+    client: Any = None
+    for n in range(5):
+        context = house.context(identity=f"pulumi:t/dev/server/{n}", transport=transport, reads=reads, claims=claims)
+        client = client or context.client
+        context.client = client
+        engine.create(context, SERVER, engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs)
+    lists = [line for line in transport.sent if line.endswith(("/servers", "/orders")) and line.startswith("GET")]
+    assert len(lists) == 2
+    assert len(transport.sent) == 1 + 2 + 5 * 3  # /me, the look, and for each: the order, a look at it, its mark

@@ -69,7 +69,7 @@ class Adapter:
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if olds.get(IDENTITY):
             ours[IDENTITY] = olds[IDENTITY]  # a renamed declaration keeps the identity its object is marked with
-        if olds and IDENTITY in ours:
+        if olds.keys() - {IDENTITY} and IDENTITY in ours:  # a plugin is told the identity even where nothing is there yet
             self.session.is_declared(ours[IDENTITY])
         if not failures:
             failures.update(self._ask(olds, checked, unknown, {**news, **ours}))

@@ -69,8 +69,6 @@ class Adapter:
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if olds.get(IDENTITY):
             ours[IDENTITY] = olds[IDENTITY]  # a renamed declaration keeps the identity its object is marked with
-        if olds.keys() - {IDENTITY} and IDENTITY in ours:  # a plugin is told the identity even where nothing is there yet
-            self.session.is_declared(ours[IDENTITY])
         if not failures:
             failures.update(self._ask(olds, checked, unknown, {**news, **ours}))
         later = {camel(name): news[camel(name)] for name in unknown}
@@ -169,8 +167,6 @@ class Adapter:
         """Id and outputs. Raises :class:`Partial` when something went wrong after the object, or its order, was there."""
         self.session.must_be_able_to_write(creating=True)
         context = self._context(props)
-        # Engines replace on demand (up --replace, state taint) without asking for a difference, so nobody said which object is the old one.
-        context.replacing = self.session.is_known(context.identity) and not context.owned
         inputs = self._inputs(props)
         self._must_be_affordable(context, inputs)
         made: list[Any] = []
@@ -222,10 +218,14 @@ class Adapter:
 
     def delete(self, id: str, olds: Wire) -> None:
         if self.session.made(self.noun.kind, id):
-            # The creation that this deletion follows found the object that was there already: there is no second one to remove.
-            self.tell(f"warning: {self._title(olds)}: {self.noun.title} {id} stays: it could not be replaced by another, and is kept")
+            # Engines replace on demand (up --replace, state taint) without asking for a difference, so nobody said which object is the old
+            # one, and the creation found it, as it finds what an interrupted run bought: there is no second one to remove.
+            self.tell(
+                f"warning: {self._title(olds)}: {self.noun.title} {id} stays: it was found again, not replaced. Next: declare it under another name"
+            )
             return
         self.session.must_be_able_to_write()
+        self._claim(olds, olds, id)
         engine.delete(self._context(olds), self.noun, self._state(id, self._values(id, olds)))
 
     # --- parts

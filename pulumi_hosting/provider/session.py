@@ -91,7 +91,6 @@ class Session:
         self._api_key: Secret | None = None
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
-        self._declared_before: set[str] = set()
         self._made: set[tuple[str, str]] = set()
         self.claims = Claims()
         self.reads = Reads()
@@ -149,13 +148,6 @@ class Session:
         """An object of the stack that was made with a key of this mode."""
         if mode is not None:
             self._seen_modes.add(mode)
-
-    def is_declared(self, identity: str) -> None:
-        """The engine's state holds an object of this declaration."""
-        self._declared_before.add(identity)
-
-    def is_known(self, identity: str) -> bool:
-        return identity in self._declared_before
 
     def has_made(self, kind: str, id: str) -> None:
         self._made.add((kind, id))

@@ -208,7 +208,6 @@ class Context:
       and the ownership mark are derived from it; it holds no secret.
     - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is the one meant.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
-    - ``replacing``: it owns an object already, whose id nobody said, and another one is wanted: what shows to be its own is owned.
     - ``wait_timeout``: seconds to wait for anything asynchronous; ``poll_interval``: the longest pause between two looks, in seconds.
     - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
     """
@@ -217,7 +216,6 @@ class Context:
     identity: str
     name_is_identity: bool = False
     owned: frozenset[str] = frozenset()
-    replacing: bool = False
     claims: Claims = field(default_factory=Claims)
     reads: Reads = field(default_factory=Reads)
     wait_timeout: float = 600.0

@@ -112,9 +112,6 @@ class ServerOrder:
                 raise Ambiguous(f"server name {self.body['name']!r}", [str(server.id) for server in candidates])
             return Ordered(candidates[0]) if candidates else None
         own = [server for server in candidates if split_mark(server.notes)[1] == mark(self.context.identity)]
-        if self.context.replacing and len(own) == 1:
-            self.context.owned |= {str(own[0].id)}
-            candidates, own = [server for server in candidates if server is not own[0]], []
         if len(own) > 1:
             raise Ambiguous(f"the mark {mark(self.context.identity)} of this declaration", [str(server.id) for server in own])
         if own:

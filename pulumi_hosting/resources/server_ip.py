@@ -296,9 +296,6 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             found = next(
                 (ip for ip in loose if self._is_ours(context, inputs, world.before(len(world.extra) - world.extra.index(ip)))), None
             )
-            if found is not None and context.replacing:
-                context.owned |= {f"{inputs.server_id}/{found.id}"}
-                continue
             if found is not None:
                 context.tell(f"address {found.address} is this declaration's: an earlier run bought it")
                 return self._state(context, inputs.server_id, found)

@@ -195,7 +195,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         ]
         if len(ours) > 1:
             raise Ambiguous(f"the mark {own} of this declaration", [str(found.id) for found in ours])
-        if not ours or context.replacing:
+        if not ours:
             return None
         context.tell(f"webhook subscription {ours[0].id} carries this declaration's mark: an earlier run made it; it gets a new secret")
         return _from_api(ours[0], inputs.url, context.client.webhooks.rotate_secret(ours[0].id).secret)

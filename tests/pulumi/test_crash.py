@@ -71,7 +71,6 @@ LATE = {"delay": 20}
 FAULTS: list[dict[str, Any]] = [
     {"method": "POST", "path": "^/servers$", "action": LATE},
     {"method": "POST", "path": "^/servers$", "after": 1, "action": {"panel_timeout": "active"}},
-    {"method": "GET", "path": "^/orders/", "action": LATE},
     {"method": "POST", "path": "^/domains$", "action": LATE},
     {"method": "POST", "path": "^/domains/transfers$", "action": LATE},
     {"method": "POST", "path": "^/servers/[0-9]+/ips$", "action": LATE},
@@ -88,6 +87,7 @@ def purchases(base: str) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
+@pytest.mark.emulator(provisioning_delay=600)
 @pytest.mark.parametrize("orphan", [False, True], ids=["everything killed", "only the engine killed"])
 def test_killed_between_purchase_and_answer(formed: FormProgram, orphan: bool) -> None:
     with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
@@ -105,6 +105,7 @@ def test_killed_between_purchase_and_answer(formed: FormProgram, orphan: bool) -
     try:
         formed.stack.cancel()
         assert formed.resources() == {}  # every purchase was made, none was recorded
+        formed.control("POST", "/clock", {"advance": 601})
         formed.run(formed.stack.up())
         assert sorted(server["name"] for server in formed.living) == ["base", "one", "two"]
         assert sorted(domain["name"] for domain in formed.objects("domains")) == ["example-1.com", "example-2.com"]

@@ -24,7 +24,7 @@ mail = ServerIp("mail", server_id=web.id)
 
 # Without an address, the primary one of the server is meant.
 Ptr("web-ptr", server_id=web.id, domain=f"www.{DOMAIN}")
-Ptr("mail-ptr", server_id=web.id, address=mail.address.apply(str), domain=f"mail.{DOMAIN}")
+Ptr("mail-ptr", server_id=web.id, address=mail.address, domain=f"mail.{DOMAIN}")
 
 news = WebhookSubscription(
     "news",

@@ -12,6 +12,10 @@ from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, accoun
 
 Wire = Mapping[str, Any]
 
+# Inputs that decide whether, and at what price, something is ordered at all.
+_DECIDING = frozenset({"adopt_id", "auth_code"})
+_PRICED = _DECIDING | {"tariff_id", "months", "hours", "billing_cycle", "promo_code", "years"}
+
 
 def _print(line: str) -> None:
     # Pulumi shows a provider's output as information about the stack.
@@ -78,6 +82,8 @@ class Adapter:
         """What only the account can tell of what is new in a declaration: scopes, catalog, the price."""
         wish = checked.values
         before, _ = from_pulumi(olds)
+        if before and (refused := engine.forbidden(self.noun, before, wish)):
+            return refused
         fields = frozenset(name for name, value in wish.items() if before.get(name) != value) if before else frozenset(wish) | unknown
         if not fields:
             return {}
@@ -88,9 +94,13 @@ class Adapter:
             if missing:
                 lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {self.noun.title}"
                 return {"": f"{lacks}. Next: give it that scope, or use another key"}
-            failures = self.noun.validate(context, wish, fields)
+            # A value that comes later may make all the difference: what is to be taken over, or transferred, is neither in stock nor free.
+            failures = {} if unknown & _DECIDING else self.noun.validate(context, wish, fields)
             if failures or before:
                 return failures
+            if unknown & _PRICED:
+                context.tell("its price depends on values that are not known yet")
+                return {}
             if wish.get("adopt_id") is not None and checked.inputs is not None:
                 self.noun.foresee(context, checked.inputs)
             return self._price(context, wish)
@@ -133,7 +143,9 @@ class Adapter:
             self.tell(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
         found = engine.diff(self.noun, self._values(id, olds), checked.values, unknown)
-        engine.refuse_forbidden(self.noun, state, found)
+        if not found.replaces:
+            # Whatever is to be deleted later in this run, it is not this.
+            self.session.keep(self.noun.kind, id)
         consequence = self.noun.consequence(found.fields - {*found.replaces})
         for remark in [*found.remarks, *([consequence] if consequence else [])]:
             self.tell(f"{self._title(news)}: {remark}")
@@ -157,6 +169,9 @@ class Adapter:
         """The outputs after an update, as far as they are known before it."""
         wish, unknown = from_pulumi(news)
         known = engine.check(self.noun, wish, unknown).values
+        engine.refuse_forbidden(
+            self.noun, self._state(id, self._values(id, olds)), engine.diff(self.noun, self._values(id, olds), known, unknown)
+        )
         outputs = {**self._recorded(self._state(id, self._values(id, olds)), known), **to_pulumi(known)}
         outputs |= {camel(name): UNKNOWN for name in unknown}
         return {**outputs, **_ours(news), MANAGED: sorted({*known, *unknown})}
@@ -172,12 +187,12 @@ class Adapter:
         made: list[Any] = []
         try:
             state = engine.create(context, self.noun, inputs, made.append)
-        except HostingError as error:
+        except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
             if not made:
                 raise
-            self.session.has_made(self.noun.kind, made[-1].id)
-            raise self._partial(made[-1], props, error) from None
-        self.session.has_made(self.noun.kind, state.id)
+            self.session.keep(self.noun.kind, made[-1].id)
+            raise self._partial(made[-1], self._outputs(made[-1], props), error) from None
+        self.session.keep(self.noun.kind, state.id)
         return state.id, self._outputs(state, props)
 
     def read(self, id: str, olds: Wire, inputs: Wire | None = None) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
@@ -193,10 +208,9 @@ class Adapter:
         declared = {name: values.get(name) for name in managed}
         if self.ids_may_change and self.noun.is_provisional(state):
             try:
-                wish = engine.check(self.noun, from_pulumi(inputs or olds)[0]).inputs
-                state = engine.resume(context, self.noun, state, wish)
+                state = engine.wait(context, self.noun, state)
             except HostingError as error:
-                raise self._partial(state, {**olds, MANAGED: managed}, error, inputs) from None
+                raise self._partial(state, {**self._recorded(state, declared), **_ours(olds), MANAGED: managed}, error, inputs) from None
         self.session.saw(state.mode)
         live = to_pulumi(engine.live_inputs(self.noun, state, managed, declared))
         kept = _ours(olds)
@@ -213,16 +227,27 @@ class Adapter:
         found = engine.diff(self.noun, values, inputs.given())
         engine.refuse_forbidden(self.noun, state, found)
         if found.fields:
-            state = engine.update(self._context(news), self.noun, state, inputs, found.fields)
+            context = self._context(news)
+            done: list[Any] = []
+            context.save = done.append
+            try:
+                state = engine.update(context, self.noun, state, inputs, found.fields)
+            except HostingError as error:
+                if not done:
+                    raise
+                # What was declared beside the state is recorded once it was acted on, and that is not known here.
+                outputs = {**olds, **to_pulumi(done[-1].values(), ("id",), self.noun.State.nested_fields())}
+                raise self._partial(done[-1], outputs, error) from None
         return self._outputs(state, news)
 
     def delete(self, id: str, olds: Wire) -> None:
-        if self.session.made(self.noun.kind, id):
+        claims = self.session.claims.of_kind(self.noun.kind)
+        identity = str(olds.get(IDENTITY) or "")
+        if self.session.keeps(self.noun.kind, id) or id in claims.of_others(identity):
             # Engines replace on demand (up --replace, state taint) without asking for a difference, so nobody said which object is the old
-            # one, and the creation found it, as it finds what an interrupted run bought: there is no second one to remove.
-            self.tell(
-                f"warning: {self._title(olds)}: {self.noun.title} {id} stays: it was found again, not replaced. Next: declare it under another name"
-            )
+            # one, and the creation found it, as it finds what an interrupted run bought. Or two declarations share one object.
+            stays = f"{self.noun.title} {id} stays: a declaration of this program has it"
+            self.tell(f"warning: {self._title(olds)}: {stays}. Next: for another one, declare it under another name")
             return
         self.session.must_be_able_to_write()
         self._claim(olds, olds, id)
@@ -231,16 +256,21 @@ class Adapter:
     # --- parts
 
     def _must_be_affordable(self, context: Context, inputs: Any) -> None:
-        if self.session.budget.limit is None:
+        limit = self.session.budget.limit
+        if limit is None or getattr(inputs, "adopt_id", None) is not None or type(self.noun).cost is Noun.cost:
             return
         cost: Cost | None = self.session.budget.planned(context.identity) or self.noun.cost(context, inputs.given())
-        if cost is not None and (refusal := self.session.budget.refusal(context.identity, cost)):
+        refusal = (
+            f"its price is not known, and maxCharge is {limit}; it is not ordered. Next: see why there is no price, or leave maxCharge out"
+        )
+        if cost is None or (refusal := self.session.budget.refusal(context.identity, cost) or ""):
             raise InvalidInput({"max_charge": refusal}, f"{self.noun.title} {self._title({IDENTITY: context.identity})}")
 
-    def _partial(self, state: Any, props: Wire, error: HostingError, inputs: Wire | None = None) -> Partial:
-        kept = {**self._recorded(state, {}), **_ours(props), MANAGED: props.get(MANAGED, [])}
-        outputs = self._outputs(state, props) if inputs is None else kept
-        return Partial(state.id, outputs, [str(error)], refresh=self.noun.is_provisional(state), inputs=inputs)
+    def _partial(self, state: Any, outputs: Wire, error: Exception, inputs: Wire | None = None) -> Partial:
+        reason = (
+            str(error) if isinstance(error, HostingError) else f"the provider failed ({type(error).__name__}): a defect. Next: report it"
+        )
+        return Partial(state.id, outputs, [reason], refresh=self.noun.is_provisional(state), inputs=inputs)
 
     def _inputs(self, props: Wire) -> Any:
         checked = engine.check(self.noun, from_pulumi(props)[0])
@@ -277,6 +307,7 @@ class Adapter:
         title = self._title(props)
         warn = self.warn
         return self.session.context(
+            self.noun.kind,
             str(props.get(IDENTITY) or ""),
             float(timeout) if isinstance(timeout, int | float) else None,
             lambda line: self.tell(f"{title}: {line}"),
@@ -286,7 +317,7 @@ class Adapter:
     def _claim(self, olds: Wire, news: Wire, id: str) -> None:
         for props in (olds, news):
             if props.get(IDENTITY):
-                self.session.claims.add(props[IDENTITY], id)
+                self.session.claims.of_kind(self.noun.kind).add(props[IDENTITY], id)
 
     def _title(self, props: Wire) -> str:
         return str(props.get(IDENTITY) or self.noun.title).rsplit("/", 1)[-1]

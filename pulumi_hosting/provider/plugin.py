@@ -186,10 +186,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         given = opened(request.args).values
-        if not _is_default(request.name):
-            # A provider that the program declares is another account beside the one of the environment: its own settings come first.
-            others = {variable for name, variable in SETTINGS.items() if not given.get(name)}
-            self.session = Session({variable: value for variable, value in os.environ.items() if variable in others})
+        # A provider that the program declares is another account beside the one of the environment: its own settings come first.
+        others = {variable for name, variable in SETTINGS.items() if _is_default(request.name) or not given.get(name)}
+        # Another command has begun: what the one before saw and kept (a plugin may be attached to several) is none of its.
+        self.session = Session({variable: value for variable, value in os.environ.items() if variable in others})
         self.session.configure({name: given.get(name) for name in SETTINGS})
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True)
 

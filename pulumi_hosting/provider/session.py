@@ -91,7 +91,7 @@ class Session:
         self._api_key: Secret | None = None
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
-        self._made: set[tuple[str, str]] = set()
+        self._kept: set[tuple[str, str]] = set()
         self.claims = Claims()
         self.reads = Reads()
         self.budget = Budget()
@@ -101,7 +101,8 @@ class Session:
 
     def configure(self, config: Mapping[str, Any]) -> None:
         """Take ``apiKey``, ``baseUrl``, ``mode``, ``maxCharge``; nothing is sent. Raises ``ConfigurationError`` for a wrong value."""
-        settings = {name: str(value) for name in SETTINGS if (value := self._environ.get(SETTINGS[name]) or config.get(name))}
+        given = {name: self._environ.get(SETTINGS[name]) or config.get(name) for name in SETTINGS}
+        settings = {name: str(value) for name, value in given.items() if value not in (None, "")}  # a maxCharge of 0 is one
         failures = self.check_config(settings)
         if failures:
             raise ConfigurationError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
@@ -149,12 +150,12 @@ class Session:
         if mode is not None:
             self._seen_modes.add(mode)
 
-    def has_made(self, kind: str, id: str) -> None:
-        self._made.add((kind, id))
+    def keep(self, kind: str, id: str) -> None:
+        """A declaration of this program has this object, and is to keep it."""
+        self._kept.add((kind, id))
 
-    def made(self, kind: str, id: str) -> bool:
-        """Whether this process made, or found for a creation, just this object."""
-        return (kind, id) in self._made
+    def keeps(self, kind: str, id: str) -> bool:
+        return (kind, id) in self._kept
 
     def forbid_writes(self, reason: str) -> None:
         """From now on nothing new is begun; what is under way goes on."""
@@ -183,16 +184,18 @@ class Session:
 
     def context(
         self,
+        kind: str,
         identity: str,
         wait_timeout: float | None,
         tell: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
     ) -> Context:
+        claims = self.claims.of_kind(kind)
         return Context(
             client=self.client,
             identity=identity,
-            owned=self.claims.of(identity),
-            claims=self.claims,
+            owned=claims.of(identity),
+            claims=claims,
             reads=self.reads,
             wait_timeout=wait_timeout or 600.0,
             clock=self.clock,

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -100,10 +101,12 @@ class Inputs(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
 
     @classmethod
+    @cache
     def trait(cls, name: str) -> Trait:
         return next((item for item in cls.model_fields[name].metadata if isinstance(item, Trait)), Trait())
 
     @classmethod
+    @cache
     def secret_fields(cls) -> frozenset[str]:
         """Fields whose values are never shown."""
         return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
@@ -122,10 +125,12 @@ class State(BaseModel):
     mode: str | None = Field(default=None, description="live, or test: made with a test key, so only simulated.")
 
     @classmethod
+    @cache
     def secret_fields(cls) -> frozenset[str]:
         return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
 
     @classmethod
+    @cache
     def nested_fields(cls) -> frozenset[str]:
         """Fields that hold an object of named fields."""
         return frozenset(name for name, info in cls.model_fields.items() if any(map(_is_model, _parts(info.annotation))))
@@ -209,6 +214,7 @@ class Context:
     - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is the one meant.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
     - ``wait_timeout``: seconds to wait for anything asynchronous; ``poll_interval``: the longest pause between two looks, in seconds.
+    - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
     - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
     """
 
@@ -221,6 +227,7 @@ class Context:
     wait_timeout: float = 600.0
     poll_interval: float = 5.0
     clock: Clock = field(default_factory=Clock)
+    save: Callable[[Any], None] = lambda state: None
     tell: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
 
@@ -351,6 +358,10 @@ class Noun(ABC, Generic[I, S]):
 
     def settle(self, context: Context, state: S, inputs: I) -> S:
         """Wait until it is usable."""
+        return state
+
+    def wait(self, context: Context, state: S) -> S:
+        """Only wait for what an order brings: the part of ``settle`` that reads. Raises ``NotReady``."""
         return state
 
     def is_provisional(self, state: S) -> bool:

@@ -10,12 +10,18 @@ from contextlib import contextmanager
 
 
 class Claims:
-    """Ids by declaration, and one lock per natural key. Thread-safe."""
+    """Ids by declaration, and one lock per natural key. Thread-safe. Ids of one kind say nothing of another's: see ``of_kind``."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._ids: dict[str, set[str]] = {}
         self._locks: dict[str, threading.Lock] = {}
+        self._kinds: dict[str, Claims] = {}
+
+    def of_kind(self, kind: str) -> "Claims":
+        """The claims of one kind of object: an SSH key and a server may have the same number."""
+        with self._guard:
+            return self._kinds.setdefault(kind, Claims())
 
     def add(self, identity: str, id: str) -> None:
         with self._guard:

@@ -313,13 +313,16 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             context.warn(f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is active. Next: run again then")
             return (_from_api(found, state) if found else state).model_copy(update={"id": state.id})
         id = found.id
-        context.reads.forget("domains")
         after = found
         patch = {name: value for name, value in inputs.given().items() if name in fields & {"privacy", "auto_renew"} and value is not None}
-        if patch:
-            after = context.client.domains.update(id, **patch)
-        if "nameservers" in fields and inputs.nameservers is not None:
-            after = context.client.domains.set_nameservers(id, nameservers=inputs.nameservers)
+        try:
+            if patch:
+                after = context.client.domains.update(id, **patch)
+                context.save(_from_api(after, state).model_copy(update={"id": state.id}))
+            if "nameservers" in fields and inputs.nameservers is not None:
+                after = context.client.domains.set_nameservers(id, nameservers=inputs.nameservers)
+        finally:
+            context.reads.forget("domains")
         # Both answer with the whole domain; the spec promises only what was set.
         return _from_api(after, state).model_copy(update={"id": state.id})
 
@@ -331,8 +334,8 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             return
         until = f", paid until {found.expires_at:%Y-%m-%d}" if found.expires_at else ""
         if found.auto_renew and _is_settled(found):
-            context.reads.forget("domains")
             context.client.domains.update(found.id, auto_renew=False)
+            context.reads.forget("domains")
             context.warn(f"the API deletes no domain: {state.name} stays on the account{until}; its auto-renewal is now off")
         elif found.auto_renew:
             context.warn(f"{state.name} is {found.status} and stays on the account with auto-renewal on. Next: turn it off in the cabinet")

@@ -168,7 +168,7 @@ def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any],
             continue
         if trait.trigger and not olds:
             continue  # there is nothing yet that it could act on
-        if trait.write_only and before is None:
+        if before is None and (trait.write_only or ((trait.replaces or trait.rebuilds) and field in noun.State.model_fields)):
             continue  # not observable, and nothing was ever recorded: nothing to compare with
         if how == "refuse":
             refusals.append(field)
@@ -225,9 +225,29 @@ def guard(context: Context, noun: Noun[Any, Any], state: State) -> None:
 def create(context: Context, noun: Noun[Any, Any], inputs: Any, save: Callable[[State], None] = lambda state: None) -> Any:
     """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting."""
     state = _stamped(noun.create(context, inputs), context.mode)
+    _refuse_taken(context, noun, inputs, state)
     save(state)
     context.claims.add(context.identity, state.id)
     return _settle(context, noun, state, inputs, context.mode)
+
+
+def _refuse_taken(context: Context, noun: Noun[Any, Any], inputs: Any, state: State) -> None:
+    """Nothing is adopted that is to be replaced, or that another declaration has."""
+    if getattr(inputs, "adopt_id", None) is None:
+        return
+    if state.id in context.owned:
+        raise NounError(
+            f"adopt_id names {noun.title} {state.id}, the very one that is to be replaced; nothing was changed. Next: leave adopt_id out"
+        )
+    if state.id in context.claims.of_others(context.identity):
+        raise NounError(f"adopt_id: another declaration has {noun.title} {state.id} already; nothing was changed. Next: correct adopt_id")
+
+
+def wait(context: Context, noun: Noun[Any, Any], state: Any) -> Any:
+    """Only wait, writing nothing: for a state whose id is provisional. Raises ``NotReady``."""
+    arrived = _stamped(noun.wait(context, state), state.mode)
+    context.claims.add(context.identity, arrived.id)
+    return arrived
 
 
 def resume(context: Context, noun: Noun[Any, Any], state: Any, inputs: Any) -> Any:
@@ -377,6 +397,16 @@ def _refuse_namesake(context: Context, noun: Noun[Any, Any], inputs: Any, curren
             f"nothing was changed. Next: choose another name, or delete {noun.title} {other.id} first",
             id=other.id,
         )
+
+
+def forbidden(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, str]:
+    """Field → reason, for changes from one declaration to the next that the new one forbids."""
+    return {
+        field: "differs from what was declared before, and rebuild is 'forbid': declare what it was, or set rebuild to another value"
+        for field in noun.Inputs.model_fields
+        if field in news and noun.on_change(field, news) == "refuse" and field in olds
+        if not _same(noun.Inputs.trait(field), olds[field], news[field])
+    }
 
 
 def refuse_forbidden(noun: Noun[Any, Any], current: State, found: Diff) -> None:

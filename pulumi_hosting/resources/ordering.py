@@ -209,11 +209,11 @@ class ServerOrder:
                 return Ordered(server, order, charged=order.amount, invoice_id=order.invoice_id) if server else None
             self.context.claims.add(self.context.identity, f"{ORDER_PREFIX}{order.invoice_id}")
             return Ordered(None, order, charged=order.amount, invoice_id=order.invoice_id)
+        if answer.root_password is not None and answer.root_password.reveal():
+            # A replay shows no secret, so this is the first answer: it need not be read to be believed, and reading could only lose it.
+            return Ordered(answer.server, None, answer.root_password, answer.charged, answer.invoice_id)
         server = self._alive(answer.server.id, answer.server.name)
-        if server is None:
-            return None
-        shown = answer.root_password if answer.root_password else None
-        return Ordered(server, None, shown, answer.charged, answer.invoice_id)
+        return Ordered(server, None, None, answer.charged, answer.invoice_id) if server is not None else None
 
     def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
         """The server an answer names, if it lives and is still what was ordered. Raises Foreign for one that was renamed since."""

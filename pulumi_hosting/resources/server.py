@@ -366,7 +366,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 failures["os"] = f"there is no image {wish['os']!r}: choose one of {', '.join(sorted(images))}"
             elif tariff is not None and wish["os"] in tariff.excluded_os:
                 failures["os"] = f"image {wish['os']} is not offered with tariff {tariff.id} ({tariff.name})"
-        if not failures and "name" in fields and "tariff_id" in fields:
+        if not failures and "name" in wish and {"name", "tariff_id"} <= fields:
             self._remark_on_namesakes(context, wish["name"])
         return failures
 
@@ -477,11 +477,14 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         differing = [
             f"{name} is {getattr(state, name)!r}, not {wish!r}"
             for name, wish in inputs.given().items()
-            if name in ("tariff_id", "os", "billing_cycle") and getattr(state, name) != wish
+            if name in ("tariff_id", "os", "billing_cycle") and getattr(state, name) not in (None, wish)
         ]
         if differing:
             raise NounError(f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is")
         return state
+
+    def wait(self, context: Context, state: ServerState) -> ServerState:
+        return self._await(context, state) if state.id.startswith(ORDER_PREFIX) else state
 
     def settle(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
         """Wait for the order, then set what an order cannot carry: notes, auto-renew, our mark."""
@@ -552,6 +555,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         wishes = {name: value for name, value in inputs.given().items() if name in fields & {"name", "notes", "auto_renew"}}
         if wishes:
             state = self._patch(context, state, wishes)
+            context.save(state)
         if fields & {"os", "ssh_key_ids", "password"}:
             state = self._reinstall(context, state, inputs)
         return self._power(context, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
@@ -574,17 +578,13 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         password = result.root_password if shown else inputs.password
         if password is None and not inputs.ssh_key_ids:
             context.warn(f"server {state.id}: its new root password was not shown. Next: declare a password, or reset it")
+        installed = {"os": inputs.os, "ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password}
+        # What follows may fail; that the disk was erased, and with which password it begins again, must not be forgotten.
+        context.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
         state = self._until(context, state, lambda server: server.status in POWER and server.os == inputs.os, patience=120.0)
-        follows = state.os == inputs.os
-        return state.model_copy(
-            update={
-                "os": inputs.os,
-                "os_shown": None if follows else state.os,
-                "ssh_key_ids": inputs.ssh_key_ids,
-                "password": inputs.password,
-                "root_password": password,
-            }
-        )
+        state = state.model_copy(update={**installed, "os_shown": None if state.os == inputs.os else state.os})
+        context.save(state)
+        return state
 
     def _power(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
         """Start or stop. Convergent, so a repeated run does no harm."""
@@ -626,8 +626,12 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 server = _living(context, state.id)
                 own = split_mark(server.notes)[1] if server else None
             body["notes"] = with_mark(body["notes"] or "", own) if own else body["notes"]
-        after = _as_written(context, _from_api(context.client.servers.update(int(state.id), **body), state), state)
-        context.reads.forget("servers")
+        try:
+            after = _as_written(context, _from_api(context.client.servers.update(int(state.id), **body), state), state)
+        finally:
+            context.reads.forget("servers")
+            if "name" in body:
+                context.reads.forget("world")
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in wishes.items() if value is not None})
 
@@ -665,6 +669,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                     return
                 raise
             context.reads.forget("servers")
+            context.reads.forget("world")
             if result.refunded is not None:
                 context.tell(f"server {state.id} deleted, {result.refunded} {result.currency or ''} credited".rstrip())
             return

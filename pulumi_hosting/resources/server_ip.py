@@ -137,7 +137,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         if id.startswith(PENDING):
             if last is None or last.present_before is None:
                 raise NounError(f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>")
-            return self._arrived(context, last) or last
+            return None if self._server_is_gone(context, last.server_id) else self._arrived(context, last) or last
         server_id, wanted = addresses.split_id(id, "an address")
         found = addresses.of_server(context, server_id)
         ip = addresses.pick(found, wanted) if found is not None else None
@@ -251,7 +251,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         wait = context.patience()
         while True:
             world = self._world(context, inputs.server_id)
-            if world.bought <= len(world.extra) or inputs.order_attempt:
+            if world.bought <= len(world.extra) or (wait.over and inputs.order_attempt):
                 return world
             if wait.over:
                 invoice = f"invoice {world.newest.id}" if world.newest else "no invoice of it is known"
@@ -288,9 +288,8 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
 
     # 2
     def _lost(self, context: Context, inputs: ServerIpInputs, world: _World) -> ServerIpState | None:
-        """The address that an interrupted run of this declaration bought. Raises ``Foreign`` for addresses nobody can explain."""
-        if inputs.order_attempt:
-            return None
+        """The address that an interrupted run of this declaration bought. Raises ``Foreign`` for addresses nobody can explain, unless
+        ``order_attempt`` says that another one is wanted beside them."""
         wait = context.patience(_CLAIM_PATIENCE)
         while loose := self._loose(context, inputs, world):
             found = next(
@@ -299,6 +298,8 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             if found is not None:
                 context.tell(f"address {found.address} is this declaration's: an earlier run bought it")
                 return self._state(context, inputs.server_id, found)
+            if inputs.order_attempt:
+                return None
             if wait.over:
                 named = ", ".join(f"{ip.address} (id {ip.id})" for ip in loose)
                 invoice = f", newest invoice {world.newest.id}" if world.newest else ""
@@ -401,7 +402,10 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
 
     # 4
     def settle(self, context: Context, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
-        """Wait until the address is assigned."""
+        return self.wait(context, state)
+
+    def wait(self, context: Context, state: ServerIpState) -> ServerIpState:
+        """Until the address is assigned."""
         wait = context.patience()
         while self.is_provisional(state):
             if arrived := self._arrived(context, state):
@@ -436,6 +440,13 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             )
         return self._state(context, state.server_id, new[0], state) if new else None
 
+    @staticmethod
+    def _server_is_gone(context: Context, server_id: str) -> bool:
+        try:
+            return context.client.servers.get(int(server_id)).is_gone
+        except NotFound:
+            return True
+
     # --- changing and removing
 
     def update(self, context: Context, state: ServerIpState, inputs: ServerIpInputs, fields: frozenset[str]) -> ServerIpState:
@@ -443,7 +454,9 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
 
     def delete(self, context: Context, state: ServerIpState) -> None:
         if self.is_provisional(state):
-            state = self.settle(context, state, self.Inputs(server_id=state.server_id))
+            if self._server_is_gone(context, state.server_id):
+                return
+            state = self.wait(context, state)
         server_id, wanted = addresses.split_id(state.id, "an address")
         found = addresses.of_server(context, server_id, fresh=True)
         ip = addresses.pick(found, wanted) if found is not None else None

@@ -122,7 +122,6 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         with context.claims.alone(f"ssh key {fingerprint(inputs.public_key)}"):
             if existing := self._existing(context, inputs):
                 return existing
-            context.reads.forget("ssh_keys")
             try:
                 return _from_api(context.client.ssh_keys.create(name=inputs.name, public_key=inputs.public_key), inputs.public_key)
             except (TransportError, ApiError) as error:
@@ -132,6 +131,8 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
                 if existing := self._existing(context, inputs):
                     return existing
                 raise
+            finally:
+                context.reads.forget("ssh_keys")
 
     def _existing(self, context: Context, inputs: SshKeyInputs) -> SshKeyState | None:
         key = self._same_material(context.client.ssh_keys.list(), inputs)
@@ -157,7 +158,6 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         raise NounError(f"an SSH key cannot be changed in place ({', '.join(sorted(fields))})")
 
     def delete(self, context: Context, state: SshKeyState) -> None:
-        context.reads.forget("ssh_keys")
         try:
             context.client.ssh_keys.delete(int(state.id))
         except NotFound:
@@ -165,6 +165,8 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         except TransportError:
             if any(str(key.id) == state.id for key in context.client.ssh_keys.list()):
                 raise
+        finally:
+            context.reads.forget("ssh_keys")
 
 
 SSH_KEY = SshKeyNoun()

@@ -129,7 +129,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         wanted = _plain_url(inputs.url)
         same = [found for found in context.client.webhooks.list() if _plain_url(found.url) == wanted]
         if len(same) > 1:
-            raise Ambiguous(f"webhook subscription to {inputs.url}", [str(found.id) for found in same])
+            raise Ambiguous("the url of this webhook subscription", [str(found.id) for found in same])
         return _from_api(same[0], inputs.url) if same else None
 
     def read(self, context: Context, id: str, last: WebhookSubscriptionState | None = None) -> WebhookSubscriptionState | None:
@@ -206,7 +206,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         for found in context.client.webhooks.list():
             if _plain_url(found.url) == wanted and split_mark(found.description)[1] is None:
                 context.warn(
-                    f"subscription {found.id} delivers to {inputs.url} already; every event that both want comes twice. "
+                    f"subscription {found.id} delivers to its url already; every event that both want comes twice. "
                     f"Next: set adopt_id to {found.id} to take it over, or delete it"
                 )
 
@@ -251,6 +251,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         self, context: Context, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs, fields: frozenset[str]
     ) -> WebhookSubscriptionState:
         state = self._patch(context, state, inputs, fields - {"rotation"})
+        context.save(state)
         if "rotation" in fields:
             state = state.model_copy(update={"secret": context.client.webhooks.rotate_secret(int(state.id)).secret})
             context.tell(f"webhook subscription {state.id} has a new secret; the old one has stopped")
@@ -266,13 +267,14 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             body["description"] = text if context.name_is_identity else with_mark(text, mark(context.identity))
         if not body:
             return state
-        context.reads.forget("webhooks")
-        return _from_api(context.client.webhooks.update(int(state.id), **body), inputs.url, state.secret)
+        try:
+            return _from_api(context.client.webhooks.update(int(state.id), **body), inputs.url, state.secret)
+        finally:
+            context.reads.forget("webhooks")
 
     # --- removing
 
     def delete(self, context: Context, state: WebhookSubscriptionState) -> None:
-        context.reads.forget("webhooks")
         try:
             context.client.webhooks.delete(int(state.id))
         except NotFound:
@@ -280,6 +282,8 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         except TransportError:
             if any(str(found.id) == state.id for found in context.client.webhooks.list()):
                 raise
+        finally:
+            context.reads.forget("webhooks")
 
 
 WEBHOOK_SUBSCRIPTION = WebhookSubscriptionNoun()

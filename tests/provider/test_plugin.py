@@ -187,6 +187,7 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
     assert live.id == made.id
     assert opened(live.inputs).values == {**WEB, "name": "www", "notes": "changed in the cabinet"}
 
+    plugin.configure()  # the next command: within one, what is to stay as it is is not deleted
     plugin.delete(SERVER, made.id, live.properties)
     assert plugin.read(SERVER, made.id, live.properties, renamed).id == ""
     plugin.delete(SERVER, made.id, live.properties)

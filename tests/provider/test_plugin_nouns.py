@@ -49,8 +49,9 @@ def test_what_was_made_is_read_and_imported_without_a_difference(plugin: Asked, 
         assert later.diff(urn, id, found.properties, inputs).changes == none  # the program declares what was imported
         assert later.diff(urn, id, found.properties, later.inputs(urn, opened(found.inputs).values)).changes == none
 
-        later.delete(urn, id, outputs)
-        later.delete(urn, id, outputs)
+    with asked(emulator) as last:
+        last.delete(urn, id, outputs)
+        last.delete(urn, id, outputs)
     with asked(emulator) as last:
         gone = last.read(urn, id, outputs, inputs).id == ""
         assert gone is (token != "hosting:index:Domain")  # of which no deletion exists: it is only forgotten

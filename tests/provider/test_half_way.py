@@ -1,0 +1,248 @@
+"""What is left when something fails half-way, when two declarations meet, and when an engine asks what it rarely asks."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.errors import HostingError, InvalidInput
+from pulumi_hosting.provider.adapter import Adapter, Partial
+from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.values import IDENTITY, UNKNOWN
+from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources.base import NounError
+from tests.pulumi.conftest import PUBLIC_KEY
+
+WEB: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web"}
+
+
+class Process:
+    """A provider process: what one command of an engine asks."""
+
+    def __init__(self, emulator: Any, **settings: Any) -> None:
+        self.told: list[str] = []
+        self.session = Session({})
+        self.session.configure({"apiKey": emulator.live_key, "baseUrl": emulator.base_url, **settings})
+
+    def of(self, kind: str, *, native: bool = False) -> Adapter:
+        return Adapter(NOUNS[kind], self.session, self.told.append, ids_may_change=native)
+
+    def made(self, kind: str, name: str, wish: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """Id, outputs and inputs of a creation."""
+        inputs, failures = self.of(kind).check({}, {**wish, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
+        assert failures == {}
+        return (*self.of(kind).create(inputs), inputs)
+
+
+@pytest.fixture
+def control(emulator: Any) -> Control:
+    return Control(emulator.control_url)
+
+
+@pytest.fixture
+def processes(emulator: Any) -> Iterator[Any]:
+    started: list[Process] = []
+
+    def start(**settings: Any) -> Process:
+        started.append(Process(emulator, **settings))
+        return started[-1]
+
+    yield start
+    for process in started:
+        process.session.client.close()
+
+
+def living(control: Control) -> list[dict[str, Any]]:
+    return list(control("GET", "/objects")["servers"])
+
+
+def test_a_reinstallation_is_remembered_though_the_power_fails_afterwards(processes: Any, control: Control) -> None:
+    first = processes()
+    id, outputs, inputs = first.made("server", "web", {**WEB, "rebuild": "reinstall", "power": "stopped"})
+    wish = {**inputs, "os": "ubuntu-24.04", "password": "Zyxwvut9"}
+    control("POST", "/faults", {"path": "/actions/power$", "action": {"status": 500, "code": "server_error"}, "times": 9})
+    with pytest.raises(Partial) as stopped:
+        first.of("server").update(id, outputs, wish)
+    assert not stopped.value.refresh
+    left = stopped.value.outputs
+    assert (left["os"], left["rootPassword"], left["power"]) == ("ubuntu-24.04", "Zyxwvut9", "running")
+    control("DELETE", "/faults")
+    second = processes()
+    assert second.of("server").diff(id, left, wish).properties.keys() == {"power"}
+    second.of("server").update(id, left, wish)
+    sent = [entry["path"] for entry in control("GET", "/requests") if entry["path"].endswith("/reinstall")]
+    assert len(sent) == 1
+
+
+def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: Any, control: Control) -> None:
+    process = processes()
+    id, outputs, inputs = process.made("webhook_subscription", "hook", {"url": "https://hooks.example.com/x", "events": ["*"]})
+    control("POST", "/faults", {"path": "/rotate-secret$", "action": {"status": 500, "code": "server_error"}, "times": 9})
+    wish = {**inputs, "rotation": "1", "description": "ops"}
+    with pytest.raises(Partial) as stopped:
+        process.of("webhook_subscription").update(id, outputs, wish)
+    left = stopped.value.outputs
+    assert left["description"] == "ops"
+    assert process.of("webhook_subscription").diff(id, left, wish).properties.keys() == {"rotation"}
+
+
+def test_a_deletion_left_over_from_a_forced_replacement_takes_nothing(processes: Any, control: Control) -> None:
+    id, outputs, inputs = processes().made("server", "web", WEB)
+    forced = processes()  # up --replace, and something else fails: the old one is still to be deleted
+    again, outs = forced.of("server").create(inputs)
+    assert again == id
+    later = processes()
+    assert not later.of("server").diff(id, outs, inputs).changes
+    later.of("server").delete(id, outputs)
+    assert [str(server["id"]) for server in living(control)] == [id]
+    assert any("stays: a declaration of this program has it" in line for line in later.told)
+    processes().of("server").delete(id, outs)  # a destroy asks for no difference
+    assert living(control) == []
+
+
+def test_what_is_to_be_replaced_is_not_adopted(processes: Any, control: Control) -> None:
+    id, outputs, inputs = processes().made("server", "web", {**WEB, "password": "Abcdefg1"})
+    process = processes()
+    wish = {**inputs, "password": "Zyxwvut9", "adoptId": id}
+    assert process.of("server").diff(id, outputs, wish).replaces == ("password",)
+    with pytest.raises(NounError, match="the very one that is to be replaced; nothing was changed"):
+        process.of("server").create(wish)
+    assert len(living(control)) == 1
+
+
+def test_two_declarations_do_not_adopt_the_same(processes: Any) -> None:
+    id, _, _ = processes().made("server", "web", WEB)
+    process = processes()
+    process.made("server", "one", {**WEB, "adoptId": id})
+    with pytest.raises(NounError, match="another declaration has server"):
+        process.made("server", "two", {**WEB, "adoptId": id})
+
+
+def test_what_two_declarations_share_goes_with_the_last(processes: Any, control: Control) -> None:
+    process = processes()
+    key = {"name": "me", "publicKey": PUBLIC_KEY}
+    id, outputs, inputs = process.made("ssh_key", "a", key)
+    other, _, _ = process.made("ssh_key", "b", key)
+    assert other == id
+    later = processes()
+    assert not later.of("ssh_key").diff(id, outputs, inputs).changes  # a stays in the program, b does not
+    later.of("ssh_key").delete(id, {**outputs, IDENTITY: "pulumi:t/dev/ssh_key/b"})
+    assert len(control("GET", "/objects")["ssh_keys"]) == 1
+
+
+def test_equal_numbers_of_different_kinds_mean_nothing(processes: Any, control: Control) -> None:
+    process = processes()
+    process.session.claims.of_kind("ssh_key").add("pulumi:t/dev/ssh_key/me", "20001")
+    id, _, _ = process.made("server", "web", WEB)
+    assert id == "20001"
+    assert len(living(control)) == 1
+
+
+def test_no_price_is_no_order_where_the_charge_is_limited(processes: Any, control: Control) -> None:
+    control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"status": 400, "code": "invalid_request"}, "times": 9})
+    process = processes(maxCharge="100.00")
+    with pytest.raises(InvalidInput, match=r"its price is not known, and maxCharge is 100\.00; it is not ordered"):
+        process.made("server", "web", WEB)
+    assert living(control) == []
+
+
+@pytest.mark.parametrize("limit", [0, 0.0, "0"])
+def test_a_limit_of_nothing_is_a_limit(processes: Any, control: Control, limit: Any) -> None:
+    process = processes(maxCharge=limit)
+    _, failures = process.of("server").check({}, {**WEB, IDENTITY: "pulumi:t/dev/server/web"})
+    assert "more than maxCharge 0" in failures[""]
+
+
+@pytest.mark.parametrize("field", ["tariffId", "os", "billingCycle"])
+def test_what_the_service_does_not_show_is_not_compared(processes: Any, field: str) -> None:
+    process = processes()
+    id, outputs, inputs = process.made("server", "web", {**WEB, "billingCycle": "monthly"})
+    outputs.pop(field)
+    assert not process.of("server").diff(id, outputs, inputs).changes
+
+
+def test_values_that_come_later_are_no_mistakes(processes: Any, control: Control) -> None:
+    process = processes(maxCharge="1.00")
+    control("PATCH", "/tariffs/1", {"in_stock": False})
+    for kind, wish in (
+        ("server", {**WEB, "name": UNKNOWN, "tariffId": 2.0, "months": UNKNOWN}),
+        ("server", {**WEB, "adoptId": UNKNOWN}),
+        ("domain", {"name": "taken-1.com", "authCode": UNKNOWN}),
+        ("server_ip", {"serverId": UNKNOWN}),
+        ("ptr", {"serverId": UNKNOWN, "address": UNKNOWN, "domain": UNKNOWN}),
+        ("webhook_subscription", {"url": UNKNOWN, "events": UNKNOWN, "active": UNKNOWN}),
+        ("ssh_key", {"name": "me", "publicKey": UNKNOWN}),
+    ):
+        inputs, failures = process.of(kind).check({}, {**wish, IDENTITY: f"pulumi:t/dev/{kind}/it"})
+        assert failures == {}, kind
+        assert process.of(kind).preview_create(inputs)["mode"] == "live"
+
+
+def test_drift_of_what_must_not_be_rebuilt_is_a_difference_and_no_failure(processes: Any, control: Control) -> None:
+    process = processes()
+    id, outputs, inputs = process.made("server", "web", {**WEB, "rebuild": "forbid"})
+    control("PATCH", f"/servers/{id}", {"os": "ubuntu-24.04"})
+    found = processes().of("server").read(id, outputs)
+    assert found is not None
+    assert process.of("server").diff(id, found[1], inputs).properties.keys() == {"os"}
+    with pytest.raises(NounError, match="rebuild is 'forbid'; nothing was changed"):
+        process.of("server").update(id, found[1], inputs)
+    _, failures = process.of("server").check(inputs, {**inputs, "os": "ubuntu-24.04"})
+    assert "rebuild is 'forbid'" in failures["os"]
+
+
+@pytest.mark.emulator(clock="manual", ip_delay=600)
+def test_a_purchase_under_way_goes_with_its_server(processes: Any, control: Control) -> None:
+    process = processes()
+    server, _, _ = process.made("server", "web", WEB)
+    wish = {"serverId": server, "waitTimeout": 0.01}
+    with pytest.raises(Partial) as waiting:
+        process.made("server_ip", "spare", wish)
+    assert waiting.value.refresh
+    pending = waiting.value.id
+    assert pending.startswith("pending:")
+    control("DELETE", f"/servers/{server}")
+    later = processes()
+    assert later.of("server_ip", native=True).read(pending, waiting.value.outputs) is None
+    later.of("server_ip").delete(pending, waiting.value.outputs)
+
+
+def test_another_address_on_demand_is_bought_once_too(processes: Any, control: Control) -> None:
+    server, _, _ = processes().made("server", "web", WEB)
+    for _ in range(2):  # the second time nothing is remembered, as after a kill
+        processes().made("server_ip", "spare", {"serverId": server, "orderAttempt": 1.0})
+    assert len([address for address in control("GET", "/objects")["addresses"] if address["bought"]]) == 1
+
+
+def test_an_answer_that_shows_a_password_needs_no_second_look(processes: Any, control: Control) -> None:
+    control(
+        "POST", "/faults", {"method": "GET", "path": "^/servers/[0-9]+$", "action": {"status": 500, "code": "server_error"}, "times": 9}
+    )
+    _, outputs, _ = processes().made("server", "web", WEB)
+    assert outputs["rootPassword"]
+
+
+@pytest.mark.emulator(clock="manual", provisioning_delay=600)
+def test_reading_writes_nothing(processes: Any, control: Control) -> None:
+    control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    process = processes()
+    inputs, _ = process.of("server").check({}, {**WEB, "notes": "one", "waitTimeout": 0.01, IDENTITY: "pulumi:t/dev/server/web"})
+    with pytest.raises(Partial) as waiting:
+        process.of("server").create(inputs)
+    control("POST", "/clock", {"advance": 3600})
+    before = len(control("GET", "/requests"))
+    found = processes().of("server", native=True).read(waiting.value.id, waiting.value.outputs, inputs)
+    assert found is not None
+    assert found[0].isdigit()
+    assert {entry["method"] for entry in control("GET", "/requests")[before:]} == {"GET"}
+    later = processes()
+    assert later.of("server").diff(found[0], found[1], inputs).properties.keys() == {"notes"}
+
+
+def test_a_failing_step_is_told_in_one_line(processes: Any, control: Control) -> None:
+    process = processes()
+    control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"status": 403, "code": "account_suspended"}})
+    with pytest.raises(HostingError) as refused:
+        process.made("server", "web", WEB)
+    assert "\n" not in str(refused.value)

@@ -204,8 +204,11 @@ class Adapter:
         state = engine.read(context, self.noun, last)
         if state is None:
             return None
+        # What was declared since, and made no difference, is among the inputs alone.
+        since = from_pulumi(inputs or {})[0]
         managed = [name for name in olds.get(MANAGED, ()) if isinstance(name, str)] or self._shown_inputs(state)
-        declared = {name: values.get(name) for name in managed}
+        managed = sorted({*managed, *(name for name in since if name in self.noun.Inputs.model_fields)})
+        declared = {name: values.get(name, since.get(name)) for name in managed}
         if self.ids_may_change and self.noun.is_provisional(state):
             try:
                 state = engine.wait(context, self.noun, state)

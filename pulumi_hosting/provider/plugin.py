@@ -210,7 +210,8 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds, news = Subject.of(request.urn), opened(request.olds).values, opened(request.news).values
         # Both names of the declaration, old and new, are told whose the object is: a replacement is ordered under the new one.
-        before = {**olds, IDENTITY: _identity(subject, olds, opened(request.old_inputs).values)}
+        declared = opened(request.old_inputs).values
+        before = {**_unseen(subject, declared), **olds, IDENTITY: _identity(subject, olds, declared)}
         found = self._adapter(subject).diff(request.id, before, {**news, IDENTITY: subject.identity})
         kinds = provider_pb2.DiffResponse
         answer = kinds(
@@ -258,8 +259,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds, news = Subject.of(request.urn), opened(request.olds), opened(request.news)
-        answering = _Answering(subject, _identity(subject, olds.values, opened(request.old_inputs).values), news)
-        before, asked = answering.asked(olds.values), answering.asked(news.values, request.timeout)
+        declared = opened(request.old_inputs).values
+        answering = _Answering(subject, _identity(subject, olds.values, declared), news)
+        before, asked = answering.asked({**_unseen(subject, declared), **olds.values}), answering.asked(news.values, request.timeout)
         if request.preview:
             foreseen = self._adapter(subject).preview_update(request.id, before, asked)
             return provider_pb2.UpdateResponse(properties=answering.outputs(foreseen))
@@ -306,6 +308,12 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             warn=lambda line: self.link.warn(urn, line.removeprefix(known)),
             ids_may_change=True,
         )
+
+
+def _unseen(subject: Subject, declared: Mapping[str, Any]) -> Props:
+    """What the service never shows, as it was declared last: an engine that saw no difference recorded it among the inputs alone."""
+    names = [camel(name) for name in subject.noun.Inputs.model_fields if subject.noun.Inputs.trait(name).write_only]
+    return {name: declared[name] for name in names if declared.get(name) is not None}
 
 
 class _Answering:

@@ -476,3 +476,18 @@ def test_the_engines_address_is_found_among_its_arguments(arguments: list[str], 
 
 def test_opened_values_do_not_show() -> None:
     assert "cAnary" not in repr(Opened({"password": "cAnary"}, frozenset({"password"})))
+
+
+def test_what_is_declared_after_an_import_and_never_shown_is_compared_from_then_on(plugin: Asked) -> None:
+    id = plugin.made()[1]
+    found = plugin.read(SERVER, id)  # as an import asks
+    declared = plugin.inputs(SERVER, {**WEB, "password": "Abcdefg1"}, opened(found.inputs).values)
+    none = provider_pb2.DiffResponse.DIFF_NONE
+    assert plugin.diff(SERVER, id, found.properties, declared).changes == none
+    # The engine saw no difference: it has the password among the inputs alone.
+    again = plugin.inputs(SERVER, {**WEB, "password": "Zyxwvut9"}, opened(declared).values)
+    changed = plugin("Diff", provider_pb2.DiffRequest(id=id, urn=SERVER, olds=found.properties, news=again, old_inputs=declared))
+    assert list(changed.replaces) == ["password"]
+    live = plugin.read(SERVER, id, found.properties, declared)
+    assert opened(live.inputs).values["password"] == "Abcdefg1"
+    assert "password" in opened(live.inputs).secrets

@@ -9,7 +9,6 @@ Importing this package loads nothing else: a name below is loaded when it is fir
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -216,6 +215,8 @@ __all__ = [*_HOMES]  # names of strings, made from the one list
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version  # dear to load, and seldom asked for
+
         return version("pulumi-hosting")
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -401,7 +401,7 @@ class Noun(ABC, Generic[I, S]):
 
     def predict(self, inputs: I, state: S | None) -> dict[str, Any]:
         """The state's fields as they would be afterwards, as far as they can be known without doing it."""
-        known = state.shown() if state else {}
+        known = {**state.shown(), "mode": state.mode or ("test" if self.is_simulated(state.id) else "live")} if state else {}
         hidden = self.State.secret_fields()
         wished = {name: value for name, value in inputs.given().items() if name in self.State.model_fields and name not in hidden}
         return {**known, **wished}

@@ -309,6 +309,11 @@ def delete(context: Context, noun: Noun[Any, Any], state: Any) -> None:
 # --- the whole way -----------------------------------------------------------------------------------------------------------
 
 
+def shown(noun: Noun[Any, Any], state: State) -> dict[str, Any]:
+    """What can be shown of an object, whether it was made just now or found."""
+    return {**state.shown(), "mode": state.mode or ("test" if noun.is_simulated(state.id) else "live")}
+
+
 def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | None = None, dry_run: bool = False) -> Outcome:
     """Bring the account to what ``inputs`` declare. ``id`` names the object where it is known (a rename, for example).
 
@@ -319,27 +324,27 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
     if current is None:
         inputs = _whole(noun, inputs)
         taken = noun.foresee(context, inputs)
-        before = taken.shown() if taken else None
+        before = shown(noun, taken) if taken else None
         if dry_run:
             return Outcome("created", before, noun.predict(inputs, taken), None)
         state = create(context, noun, inputs)
-        return Outcome("created", before, state.shown(), state)
+        return Outcome("created", before, shown(noun, state), state)
     settled = Diff()
     if noun.is_provisional(current):
         settled = _set_by_settling(noun, current, inputs)
         if dry_run:
             action: Action = "updated" if settled else "unchanged"
-            return Outcome(action, current.shown(), noun.predict(inputs, current), current, settled)
-        before = current.shown()
+            return Outcome(action, shown(noun, current), noun.predict(inputs, current), current, settled)
+        before = shown(noun, current)
         current = resume(context, noun, current, inputs)
     else:
-        before = current.shown()
+        before = shown(noun, current)
     found = diff(noun, current.values(), inputs.given())
     refuse_forbidden(noun, current, found)
     if not found:
         if settled:
-            return Outcome("updated", before, current.shown(), current, settled)
-        return Outcome("unchanged", current.shown(), current.shown(), current, found)
+            return Outcome("updated", before, shown(noun, current), current, settled)
+        return Outcome("unchanged", shown(noun, current), shown(noun, current), current, found)
     if id is not None and found.fields & set(noun.natural_key):
         _refuse_namesake(context, noun, inputs, current)
     if found.replaces:
@@ -350,11 +355,11 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
             return Outcome("replaced", before, noun.predict(inputs, None), None, found)
         delete(context, noun, current)
         state = create(context, noun, inputs)
-        return Outcome("replaced", before, state.shown(), state, found)
+        return Outcome("replaced", before, shown(noun, state), state, found)
     if dry_run:
         return Outcome("updated", before, noun.predict(inputs, current), None, found)
     state = update(context, noun, current, inputs, found.fields)
-    return Outcome("updated", before, state.shown(), state, found)
+    return Outcome("updated", before, shown(noun, state), state, found)
 
 
 def ensure_absent(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | None = None, dry_run: bool = False) -> Outcome:
@@ -364,7 +369,7 @@ def ensure_absent(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: st
         return Outcome("unchanged", None, None, None)
     if not dry_run:
         delete(context, noun, current)
-    return Outcome("deleted", current.shown(), None, None)
+    return Outcome("deleted", shown(noun, current), None, None)
 
 
 def _set_by_settling(noun: Noun[Any, Any], current: State, inputs: Any) -> Diff:

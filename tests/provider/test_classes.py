@@ -15,6 +15,7 @@ import pytest
 from pulumi._types import output_type_to_dict
 from pulumi.dynamic.dynamic import serialize_provider
 from pulumi.runtime import mocks, rpc
+from pulumi.runtime.settings import _get_rpc_manager
 from pulumi.runtime.stack import wait_for_rpcs
 from pulumi.runtime.sync_await import _sync_await
 
@@ -85,6 +86,7 @@ class Engine:
 
     def __init__(self, *, preview: bool = False) -> None:
         self.world = World()
+        _get_rpc_manager().clear()  # what an earlier test let fail is none of this one's
         mocks.set_mocks(self.world, project="shop", stack="dev", preview=preview, monitor=Monitor(self.world))
 
     def run(self, program: Callable[[], Any]) -> Any:

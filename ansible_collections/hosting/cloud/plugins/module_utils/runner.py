@@ -95,7 +95,7 @@ def _bring(task: Task, kind: str, clears: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _look(task: Task, kind: str, result: str, options: Collection[str]) -> dict[str, Any]:
-    from pulumi_hosting.resources import NOUNS
+    from pulumi_hosting.resources import NOUNS, engine
 
     noun = NOUNS[kind]
     context = _context(task, kind, read_only=True)
@@ -105,7 +105,7 @@ def _look(task: Task, kind: str, result: str, options: Collection[str]) -> dict[
         states = [] if found is None else [found]
     else:
         states = list(noun.all(context, **filters))
-    return {"changed": False, result: [shape(noun, state.shown()) for state in states]}
+    return {"changed": False, result: [shape(noun, engine.shown(noun, state)) for state in states]}
 
 
 def _mentioned(task: Task, noun: Noun[Any, Any], clears: Mapping[str, Any]) -> dict[str, Any]:

@@ -168,7 +168,7 @@ server:
       type: str
       sample: "4711"
     mode:
-      description: V(live), or V(test) for what was only simulated with a test key. Null for what was found as it is.
+      description: V(live), or V(test) for what was only simulated with a test key.
       type: str
       sample: live
     name:

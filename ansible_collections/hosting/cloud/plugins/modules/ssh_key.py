@@ -70,7 +70,7 @@ ssh_key:
       type: str
       sample: "31"
     mode:
-      description: V(live), or V(test) for what was only simulated with a test key. Null for what was found as it is.
+      description: V(live), or V(test) for what was only simulated with a test key.
       type: str
       sample: live
     name:

@@ -62,7 +62,7 @@ ssh_keys:
       type: str
       sample: "31"
     mode:
-      description: V(live), or V(test) for what was only simulated with a test key. Null for what was found as it is.
+      description: V(live), or V(test) for what was only simulated with a test key.
       type: str
       sample: live
     name:

@@ -208,6 +208,15 @@ def test_a_purchase_under_way_goes_with_its_server(processes: Any, control: Cont
     later.of("server_ip").delete(pending, waiting.value.outputs)
 
 
+def test_the_last_server_in_stock_is_not_refused_to_whoever_ordered_it(processes: Any, control: Control) -> None:
+    processes().made("server", "web", WEB)  # and killed before it was remembered
+    control("PATCH", "/tariffs/1", {"in_stock": False})
+    processes().made("server", "web", WEB)
+    assert len(living(control)) == 1
+    _, failures = processes().of("server").check({}, {**WEB, "name": "other", IDENTITY: "pulumi:t/dev/server/other"})
+    assert failures.keys() == {"tariff_id"}
+
+
 def test_another_address_on_demand_is_bought_once_too(processes: Any, control: Control) -> None:
     server, _, _ = processes().made("server", "web", WEB)
     for _ in range(2):  # the second time nothing is remembered, as after a kill

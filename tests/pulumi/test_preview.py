@@ -46,11 +46,11 @@ def test_wrong_input_is_refused_in_the_preview_by_its_field(formed: FormProgram)
     assert all(entry["method"] == "GET" for entry in formed.control("GET", "/requests"))
 
 
-def test_an_interrupted_order_of_the_last_server_in_stock_is_still_found(formed: FormProgram) -> None:
+def test_what_exists_need_not_be_in_stock(formed: FormProgram) -> None:
     formed.declare({"web": ("Server", SERVER)})
     formed.run(formed.stack.up())
     formed.control("PATCH", "/tariffs/1", {"in_stock": False})
-    formed.run(formed.stack.up("--expect-no-changes"))  # what exists need not be in stock
+    formed.run(formed.stack.up("--expect-no-changes"))
 
 
 def test_missing_scopes_are_named_before_anything_is_sent(formed: FormProgram) -> None:

@@ -147,19 +147,3 @@ def test_a_registration_under_way_is_a_state(house: House) -> None:
     assert found.fields == {"auto_renew"}
     state = engine.update(house.context(), noun, state, inputs, found.fields)
     assert state.auto_renew is True
-
-
-def test_an_address_that_takes_its_time_is_waited_for_by_the_next_run(house: House) -> None:
-    noun, inputs = wish_of(house, "server_ip")
-    before = spent(house)
-    saved: list[Any] = []
-    house.control("PATCH", "/service", {"readings": {}})
-    context = house.context(identity="pulumi:t/dev/server_ip/it", wait_timeout=0.0)
-    try:
-        engine.create(context, noun, inputs, saved.append)
-    except NounError:
-        assert saved[0].id.startswith("pending:")
-        state = engine.resume(house.context(identity="pulumi:t/dev/server_ip/it"), noun, saved[0], inputs)
-        assert "/" in state.id
-    assert len(made(house, noun)) == 1
-    assert spent(house) > before

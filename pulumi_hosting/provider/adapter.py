@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, TransportError
 from pulumi_hosting.provider.session import SESSION, Session
-from pulumi_hosting.provider.values import IDENTITY, MANAGED, UNKNOWN, WAIT_TIMEOUT, camel, from_pulumi, is_unknown, to_pulumi
+from pulumi_hosting.provider.values import ACCOUNT, IDENTITY, MANAGED, UNKNOWN, WAIT_TIMEOUT, camel, from_pulumi, is_unknown, to_pulumi
 from pulumi_hosting.resources import engine
 from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, account
 
@@ -123,7 +123,8 @@ class Adapter:
         if refusal := self.session.budget.refusal(context.identity, cost):
             return {"": refusal}
         total = self.session.budget.plan(context.identity, cost)
-        line = f"charges {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
+        charges = "would charge" if context.client.is_test_key else "charges"
+        line = f"{charges} {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
         balance = self.session.budget.opening(cost)
         if balance is None:
             context.tell(line)
@@ -203,6 +204,7 @@ class Adapter:
         context = self._context(olds)
         state = engine.read(context, self.noun, last)
         if state is None:
+            self._must_be_its_account(id, olds)
             return None
         # What was declared since, and made no difference, is among the inputs alone.
         since = from_pulumi(inputs or {})[0]
@@ -217,10 +219,13 @@ class Adapter:
         self.session.saw(state.mode)
         live = to_pulumi(engine.live_inputs(self.noun, state, managed, declared))
         kept = _ours(olds)
-        return state.id, {**self._recorded(state, declared), **kept, MANAGED: managed}, {**live, **kept}
+        on = olds.get(ACCOUNT) or (None if MANAGED in olds else self._account())
+        outputs = {**self._recorded(state, declared), **kept, MANAGED: managed, **({ACCOUNT: on} if on else {})}
+        return state.id, outputs, {**live, **kept}
 
     def update(self, id: str, olds: Wire, news: Wire) -> dict[str, Any]:
         self.session.must_be_able_to_write()
+        self._must_be_its_account(id, olds)
         self._claim(olds, news, id)
         values = self._values(id, olds)
         inputs = self._inputs(news)
@@ -253,6 +258,7 @@ class Adapter:
             self.tell(f"warning: {self._title(olds)}: {stays}. Next: for another one, declare it under another name")
             return
         self.session.must_be_able_to_write()
+        self._must_be_its_account(id, olds)
         self._claim(olds, olds, id)
         engine.delete(self._context(olds), self.noun, self._state(id, self._values(id, olds)))
 
@@ -303,7 +309,18 @@ class Adapter:
 
     def _outputs(self, state: Any, props: Wire) -> dict[str, Any]:
         given = engine.check(self.noun, from_pulumi(props)[0]).values
-        return {**self._recorded(state, given), **_ours(props), MANAGED: sorted(given)}
+        return {**self._recorded(state, given), **_ours(props), MANAGED: sorted(given), ACCOUNT: self._account()}
+
+    def _account(self) -> str:
+        return str(account(self.session.client).account_id)
+
+    def _must_be_its_account(self, id: str, olds: Wire) -> None:
+        """Raise ``NounError`` where the key is another account's than the object is on: what is not found there may well live."""
+        if olds.get(ACCOUNT) not in (None, self._account()):
+            raise NounError(
+                f"{self.noun.title} {id} is on account {olds[ACCOUNT]}, and this is a key of account {self._account()}; nothing was done. "
+                "Next: use a key of its account"
+            )
 
     def _context(self, props: Wire) -> Context:
         timeout = props.get(WAIT_TIMEOUT)

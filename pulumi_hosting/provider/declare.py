@@ -15,6 +15,10 @@ from pulumi_hosting.provider.names import IDENTITY, NAME, camel, class_of, token
 from pulumi_hosting.provider.version import version
 
 
+class WrongArguments(pulumi.RunError, TypeError):
+    """A resource was declared with arguments that it does not take. The program ends with this one line."""
+
+
 class _Field(str):
     """The name of a field. It is translated for the wire; the keys of a user's own map, which are plain text, are not."""
 
@@ -67,7 +71,7 @@ class Declaration:
     def _declare(self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
         """Make it of ``args`` or of keywords."""
         if args is not None and inputs:
-            raise TypeError(f"{type(self).__name__}: give either args or keywords, not both")
+            raise WrongArguments(f"{type(self).__name__}: give either args or keywords, not both")
         given = {name: value for name, value in (inputs if args is None else vars(args)).items() if value is not None}
         if self._default_name:
             given.setdefault("name", resource_name)
@@ -85,9 +89,9 @@ class Declaration:
 
     def _complain(self, given: Mapping[str, Any]) -> None:
         if unknown := given.keys() - set(self._inputs):
-            raise TypeError(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(self._inputs)}")
+            raise WrongArguments(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(self._inputs)}")
         if missing := [name for name in self._needed if name not in given]:
-            raise TypeError(f"{type(self).__name__} needs {_named(missing)}")
+            raise WrongArguments(f"{type(self).__name__} needs {_named(missing)}")
 
     def translate_input_property(self, prop: str) -> str:
         return camel(prop) if isinstance(prop, _Field) else prop

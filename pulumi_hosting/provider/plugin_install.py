@@ -1,6 +1,7 @@
 """Putting the plugin where Pulumi's CLI looks for it."""
 
 import os
+import pwd
 import shlex
 import shutil
 import subprocess
@@ -21,7 +22,8 @@ class InstallError(Exception):
 def place(environ: Mapping[str, str] = os.environ) -> Path:
     """The directory of this version's plugin, whether it is there or not: below ``PULUMI_HOME``, else ``~/.pulumi``."""
     home = environ.get("PULUMI_HOME")
-    return (Path(home) if home else Path.home() / ".pulumi") / "plugins" / f"resource-hosting-v{version()}"
+    # The CLI asks the system whose process this is, whatever HOME says.
+    return (Path(home) if home else Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pulumi") / "plugins" / f"resource-hosting-v{version()}"
 
 
 def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:

@@ -16,6 +16,9 @@ from pulumi_hosting.provider.names import camel as camel
 MANAGED = "__managed"
 """Output: the inputs the program gives, so that a refresh compares those and no others."""
 
+ACCOUNT = "__account"
+"""Output: the account the object is on, so that another account's silence is never taken for its end."""
+
 WAIT_TIMEOUT = "waitTimeout"
 
 UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its constructor untyped

@@ -7,6 +7,7 @@ forgets it. The id is the domain's number; until the service shows one, and in t
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -253,6 +254,8 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             return None
         what = f"transfer of {wish['name']}" if transfer else f"{wish['name']}, {years} year{'s' if years > 1 else ''}"
         balance = catalog.balance(context)
+        if self._named(context, wish["name"]) is not None:  # found again, or a stop: nothing is paid for it either way
+            amount, what = Decimal(0), f"{wish['name']} is on this account already"
         return Cost(amount, zone.currency or (balance.currency if balance else ""), what, balance.balance if balance else None)
 
     # --- making

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import ValidationError, create_model
 
 from pulumi_hosting.api.errors import InvalidInput
-from pulumi_hosting.resources.base import Context, Foreign, Inputs, Noun, NounError, State, Trait
+from pulumi_hosting.resources.base import Context, Foreign, Inputs, Noun, NounError, State, Trait, account
 
 Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 HIDDEN = "(secret)"
@@ -278,6 +278,7 @@ def read(context: Context, noun: Noun[Any, Any], last: Any) -> Any:
         return last
     found = noun.read(context, last.id, last)
     if found is None:
+        account(context.client)  # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this raises
         # A state that does not say which key made it: with a test key, absence says nothing where such objects are never listed.
         return last if made is None and context.client.is_test_key and not noun.listed_in_sandbox and _is_recorded(last) else None
     return _stamped(found, made or ("test" if noun.is_simulated(found.id) else "live"))
@@ -303,6 +304,7 @@ def delete(context: Context, noun: Noun[Any, Any], state: Any) -> None:
     if _mode_of(context, noun, state) == "test" and not noun.listed_in_sandbox:
         context.tell(f"{noun.title} {state.id} was simulated: there is nothing to remove")
         return
+    account(context.client)  # before "not found" is taken for done
     noun.delete(context, state)
 
 

@@ -8,6 +8,7 @@ import re
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
@@ -410,6 +411,9 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if quote.promo is not None and not quote.promo.valid:
             context.warn(f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is likely to be refused")
         tariff = catalog.tariffs(context).get(wish["tariff_id"])
+        own = mark(context.identity)
+        if any(split_mark(server.notes)[1] == own and str(server.id) not in context.owned for server in living_servers(context)):
+            return Cost(Decimal(0), quote.currency, "an earlier run ordered it", quote.balance)
         return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance)
 
     def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:

@@ -1,6 +1,6 @@
 """What is left when something fails half-way, when two declarations meet, and when an engine asks what it rarely asks."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -247,6 +247,47 @@ def test_reading_writes_nothing(processes: Any, control: Control) -> None:
     assert {entry["method"] for entry in control("GET", "/requests")[before:]} == {"GET"}
     later = processes()
     assert later.of("server").diff(found[0], found[1], inputs).properties.keys() == {"notes"}
+
+
+@pytest.mark.parametrize("kind", ["server", "domain", "ssh_key", "webhook_subscription"])
+@pytest.mark.parametrize("place", ["/v2", ""])
+def test_not_found_at_a_wrong_address_is_nobodys_end(processes: Any, emulator: Any, control: Control, kind: str, place: str) -> None:
+    wish = {
+        "server": WEB,
+        "domain": {"name": "example.com", "autoRenew": True},
+        "ssh_key": {"name": "me", "publicKey": PUBLIC_KEY},
+        "webhook_subscription": {"url": "https://hooks.example.com/x", "events": ["*"]},
+    }[kind]
+    id, outputs, inputs = processes().made(kind, "it", wish)
+    before = control("GET", "/objects")
+    astray = processes(baseUrl=emulator.base_url.removesuffix("/v1") + place)
+    with pytest.raises(HostingError):
+        astray.of(kind).read(id, outputs, inputs)
+    with pytest.raises(HostingError):
+        astray.of(kind).delete(id, outputs)
+    assert control("GET", "/objects") == before
+
+
+def test_another_accounts_silence_is_nobodys_end(processes: Any, control: Control) -> None:
+    id, outputs, inputs = processes().made("server", "web", WEB)
+    other = processes(apiKey=control("POST", "/accounts", {})["live_key"])
+    steps: list[Callable[[], Any]] = [
+        lambda: other.of("server").read(id, outputs, inputs),
+        lambda: other.of("server").update(id, outputs, {**inputs, "notes": "x"}),
+        lambda: other.of("server").delete(id, outputs),
+    ]
+    for step in steps:
+        with pytest.raises(NounError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
+            step()
+    assert len(living(control)) == 1
+
+
+def test_what_is_found_again_is_not_counted_as_a_charge(processes: Any) -> None:
+    processes().made("server", "web", WEB)
+    processes().made("domain", "site", {"name": "example.com"})
+    again = processes(maxCharge="0")
+    again.made("server", "web", WEB)
+    again.made("domain", "site", {"name": "example.com"})
 
 
 def test_a_failing_step_is_told_in_one_line(processes: Any, control: Control) -> None:

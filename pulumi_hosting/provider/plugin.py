@@ -8,11 +8,11 @@ import json
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, wraps
+from queue import SimpleQueue
 from typing import Any
 
 import grpc
@@ -392,19 +392,20 @@ def serve(plugin: Plugin) -> tuple[grpc.Server, int]:
 
 def main() -> None:
     """``pulumi-resource-hosting``: prints its port and serves until it is told to end, or the engine is gone."""
-    ended = threading.Event()
+    # A queue of this kind may be put to by a signal in the middle of the wait; an event would sometimes wait for itself.
+    ended: SimpleQueue[None] = SimpleQueue()
     for sign in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(sign, lambda *_: ended.set())
+        signal.signal(sign, lambda *_: ended.put(None))
     plugin = Plugin()
     plugin.link.connect(engine_address(sys.argv[1:]))
     server, port = serve(plugin)
     print(port, flush=True)  # the one line the engine reads
     sys.stdout = sys.stderr
-    plugin.link.watch(ended.set)
-    ended.wait()
+    plugin.link.watch(lambda: ended.put(None))
+    ended.get()
     plugin.end()
     server.stop(_GRACE).wait()
-    plugin.link.close()
+    # The line to the engine ends with the process: closed before, its own thread would complain of it.
     # The interpreter joins the threads of requests that are still at it: a write that was begun is finished.
 
 

@@ -1,5 +1,6 @@
 """The classes of both forms, run by Pulumi's SDK against a pretended engine; the functions of both forms against the emulator."""
 
+import asyncio
 import dataclasses
 import inspect
 import re
@@ -81,11 +82,20 @@ class Monitor(mocks.MockMonitor):
         return answer
 
 
+def _with_a_loop() -> None:
+    """The SDK expects the thread to have an event loop; whoever ran ``asyncio.run`` before, a test of anything, has taken it away."""
+    try:
+        asyncio.get_event_loop()
+    except RuntimeError:
+        asyncio.set_event_loop(asyncio.new_event_loop())
+
+
 class Engine:
     """A pretended engine."""
 
     def __init__(self, *, preview: bool = False) -> None:
         self.world = World()
+        _with_a_loop()
         _get_rpc_manager().clear()  # what an earlier test let fail is none of this one's
         mocks.set_mocks(self.world, project="shop", stack="dev", preview=preview, monitor=Monitor(self.world))
 

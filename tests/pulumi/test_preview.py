@@ -131,7 +131,7 @@ def test_rebuilding_is_for_the_user_to_say(formed: FormProgram) -> None:
         formed.declare({"web": ("Server", {**wish, "rebuild": "forbid"})})
         refused = formed.stack.preview()
         assert refused.exit_code != 0
-        assert "rebuild is 'forbid'; nothing was changed" in refused.output
+        assert "rebuild is 'forbid': declare what it was" in refused.output
         assert "Zyxwvut9" not in refused.output
         formed.declare({"web": ("Server", wish)})
         formed.run(formed.stack.preview(), {"replace": 1})
@@ -250,7 +250,7 @@ def test_what_is_replaced_on_demand_is_never_lost(formed: FormProgram) -> None:
     before = {name: item["id"] for name, item in formed.resources().items()}
     for name, item in [(name, item) for name, item in formed.resources().items() if name != "base"]:
         done = formed.run(formed.stack.up("--replace", item["urn"]))
-        assert "it was found again, not replaced" in done.output
+        assert "stays: a declaration of this program has it" in done.output
         assert len(formed.living) == 2, name
     after = {name: item["id"] for name, item in formed.resources().items()}
     formed.run(formed.stack.up("--refresh", "--expect-no-changes"), {})  # everything that is remembered is there

@@ -12,8 +12,8 @@ from pulumi_hosting.provider.names import NAME, camel, token
 from pulumi_hosting.provider.version import version
 
 if TYPE_CHECKING:
-    from pulumi_hosting.provider.lookups import Lookup
     from pulumi_hosting.provider.session import Session
+    from pulumi_hosting.resources.lookups import Lookup
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def _typed(name: str, answer: type[T], found: Mapping[str, Any]) -> T:
 
 
 def _lookup(name: str) -> "Lookup":
-    from pulumi_hosting.provider.lookups import LOOKUPS
+    from pulumi_hosting.resources.lookups import LOOKUPS
 
     return LOOKUPS[name]
 

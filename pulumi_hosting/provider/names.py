@@ -1,6 +1,6 @@
 """What things are called on Pulumi's side. Loads nothing, since every program of a user loads it."""
 
-from functools import cache
+from pulumi_hosting.api.spelling import camel as camel
 
 NAME = "hosting"
 
@@ -21,12 +21,3 @@ def token(name: str) -> str:
 def token_of_form_one(kind: str) -> str:
     """The type of the same resource as a dynamic one: form two takes its stacks over."""
     return f"pulumi-python:dynamic/{NAME}:{class_of(kind)}"
-
-
-@cache
-def camel(name: str) -> str:
-    """``tariff_id`` → ``tariffId``; names beginning ``__`` stay."""
-    if name.startswith("__"):
-        return name
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)

@@ -282,11 +282,12 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     @_answering
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
-        from pulumi_hosting.provider import lookups  # few programs ask for any
+        from pulumi_hosting.provider.lookups import call  # few programs ask for any
+        from pulumi_hosting.resources.lookups import LOOKUPS
 
         name = request.tok.rpartition(":")[2]
-        found = lookups.call(self.session.client, name, opened(request.args).values)
-        secret = {field.wire for field in lookups.LOOKUPS[name].results if field.secret}
+        found = call(self.session.client, name, opened(request.args).values)
+        secret = {field.wire for field in LOOKUPS[name].results if field.secret}
         answer = provider_pb2.InvokeResponse()
         getattr(answer, "return").CopyFrom(closed(found, secret))
         return answer

@@ -5,27 +5,15 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from pulumi_hosting.provider.lookups import LOOKUPS, Lookup
 from pulumi_hosting.provider.names import NAME as NAME
 from pulumi_hosting.provider.names import camel, token_of_form_one
 from pulumi_hosting.provider.names import token as token
 from pulumi_hosting.provider.session import SETTINGS
-from pulumi_hosting.provider.shapes import (
-    Field,
-    Type,
-    class_name,
-    description,
-    fields,
-    inputs_of,
-    markdown,
-    nested,
-    outputs_of,
-    summary_of,
-    title_of,
-    type_name,
-)
+from pulumi_hosting.provider.shapes import class_name, inputs_of, outputs_of, summary_of, title_of
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import Noun
+from pulumi_hosting.resources.lookups import LOOKUPS, Lookup
+from pulumi_hosting.resources.shapes import Field, Type, description, fields, markdown, nested, type_name
 
 Spec = dict[str, Any]
 

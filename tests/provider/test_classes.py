@@ -25,12 +25,13 @@ from pulumi_hosting import native
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import NotFound
 from pulumi_hosting.provider import asking, classes, dynamic, functions, lookups
-from pulumi_hosting.provider.lookups import LOOKUPS
 from pulumi_hosting.provider.record import Record
 from pulumi_hosting.provider.session import Session
-from pulumi_hosting.provider.shapes import Type, class_name, fields, inputs_of, outputs_of, secrets_of, type_name
+from pulumi_hosting.provider.shapes import class_name, inputs_of, outputs_of, secrets_of
 from pulumi_hosting.provider.values import camel
 from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources.lookups import LOOKUPS
+from pulumi_hosting.resources.shapes import Type, fields, type_name
 from tests.contract.stage import Stage
 from tests.provider.test_lookups import prepared
 from tools import classes as generator
@@ -441,7 +442,7 @@ def test_an_answer_that_holds_a_secret_is_one(account: Stage, pretended: Engine,
     shown_once = dataclasses.replace(LOOKUPS["getWebhook"], value=Type("object", model=m.SubscriptionCreated))
     webhook = account.webhook().id
     assert pretended.run(lambda: functions.get_webhook_output(str(webhook)).is_secret()) is False
-    monkeypatch.setitem(lookups.LOOKUPS, "getWebhook", shown_once)
+    monkeypatch.setitem(LOOKUPS, "getWebhook", shown_once)
     assert pretended.run(lambda: functions.get_webhook_output(str(webhook)).is_secret()) is True
 
 

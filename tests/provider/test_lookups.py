@@ -9,8 +9,8 @@ import pytest
 from pulumi_hosting.api.errors import InvalidInput, NotFound
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.provider import lookups
-from pulumi_hosting.provider.lookups import LOOKUPS
 from pulumi_hosting.provider.schema import package_spec, token
+from pulumi_hosting.resources.lookups import LOOKUPS
 from tests.contract.stage import Stage
 
 Args = Mapping[str, Any]

@@ -12,12 +12,12 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from pulumi_hosting.provider.lookups import LOOKUPS
 from pulumi_hosting.provider.schema import package_spec, token
 from pulumi_hosting.provider.session import SETTINGS
 from pulumi_hosting.provider.shapes import class_name, secrets_of
 from pulumi_hosting.provider.values import camel
 from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources.lookups import LOOKUPS
 
 SPEC = package_spec("1.2.3")
 RESOURCES = {noun.kind: SPEC["resources"][token(class_name(noun))] for noun in NOUNS.values()}

@@ -9,10 +9,10 @@ from pydantic import BaseModel, Field
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.provider import shapes
-from pulumi_hosting.provider.shapes import ID, NUMBER, TEXT, WHOLE, Type, fields, to_wire
-from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.provider.shapes import changes_of, inputs_of, outputs_of, secrets_of
+from pulumi_hosting.resources import NOUNS, shapes
 from pulumi_hosting.resources.base import Inputs, State
+from pulumi_hosting.resources.shapes import ID, NUMBER, TEXT, WHOLE, Type, fields, to_wire
 
 
 class Part(BaseModel):
@@ -175,13 +175,13 @@ def test_every_field_of_a_noun_has_a_shape_and_words(kind: str) -> None:
     noun = NOUNS[kind]
     inputs: type[Inputs] = noun.Inputs
     state: type[State] = noun.State
-    declared = {field.name: field for field in shapes.inputs_of(noun)}
-    shown = {field.name: field for field in shapes.outputs_of(noun)}
+    declared = {field.name: field for field in inputs_of(noun)}
+    shown = {field.name: field for field in outputs_of(noun)}
     assert set(declared) == {*inputs.model_fields, "wait_timeout"}
     assert set(shown) == {*inputs.model_fields, *state.model_fields} - {"id"}
     assert all(field.description for field in (*declared.values(), *shown.values()))
     assert {name for name, field in declared.items() if field.secret} == inputs.secret_fields()
-    assert shapes.secrets_of(noun) == inputs.secret_fields() | state.secret_fields()
+    assert secrets_of(noun) == inputs.secret_fields() | state.secret_fields()
     assert declared["wait_timeout"].type == NUMBER
     for name, field in declared.items():
         needed = name in inputs.model_fields and inputs.model_fields[name].is_required()
@@ -191,7 +191,7 @@ def test_every_field_of_a_noun_has_a_shape_and_words(kind: str) -> None:
 @pytest.mark.parametrize("kind", NOUNS)
 def test_every_input_says_what_its_change_does(kind: str) -> None:
     noun = NOUNS[kind]
-    said = [name for names in shapes.changes_of(noun).values() for name in names]
+    said = [name for names in changes_of(noun).values() for name in names]
     assert sorted(said) == sorted(noun.Inputs.model_fields)
-    replacing = shapes.changes_of(noun).get("A change replaces it", ())
+    replacing = changes_of(noun).get("A change replaces it", ())
     assert set(replacing) == {name for name in noun.Inputs.model_fields if noun.Inputs.trait(name).replaces}

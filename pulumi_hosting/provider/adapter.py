@@ -90,10 +90,8 @@ class Adapter:
         context = self._context(props)
         try:
             verb = "update" if before else "create"
-            missing = [] if self._simulated_here(context) else sorted({*self.noun.scopes[verb]} - {*account(context.client).scopes})
-            if missing:
-                lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {self.noun.title}"
-                return {"": f"{lacks}. Next: give it that scope, or use another key"}
+            if lacks := engine.missing_scopes(context, self.noun, verb):
+                return {"": lacks}
             # A value that comes later may make all the difference: what is to be taken over, or transferred, is neither in stock nor free.
             failures = {} if unknown & _DECIDING else self.noun.validate(context, wish, fields)
             if failures or before:
@@ -112,9 +110,6 @@ class Adapter:
             context.warn(f"not checked against the account: {error}")
             return {}
 
-    def _simulated_here(self, context: Context) -> bool:
-        return self.noun.simulated_here and context.client.is_test_key
-
     def _price(self, context: Context, wish: Mapping[str, Any]) -> dict[str, str]:
         """Say what making it charges, and refuse what is more than the run may charge."""
         cost = self.noun.cost(context, wish)
@@ -122,7 +117,7 @@ class Adapter:
             return {}
         if refusal := self.session.budget.refusal(context.identity, cost):
             return {"": refusal}
-        total = self.session.budget.plan(context.identity, cost)
+        total = self.session.budget.total(cost.currency)
         charges = "would charge" if context.client.is_test_key else "charges"
         line = f"{charges} {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
         balance = self.session.budget.opening(cost)

@@ -4,14 +4,16 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import ConfigurationError
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources.base import Clock, Context, Cost, NounError
+from pulumi_hosting.resources.base import Clock, Context, NounError
+from pulumi_hosting.resources.budget import NOT_A_LIMIT, Budget, money_limit
 from pulumi_hosting.resources.claims import Claims
+from pulumi_hosting.resources.engine import refuse_other_mode
 from pulumi_hosting.resources.reads import Reads
 
 # Setting of the stack or the provider → the variable of the environment that comes first.
@@ -37,47 +39,6 @@ class InterruptibleClock(Clock):
     def sleep(self, seconds: float) -> None:
         if self.cancelled.wait(seconds):
             raise Interrupted("cancelled while waiting. Next: run again; it goes on from here")
-
-
-class Budget:
-    """What this run is going to charge, counted once per declaration, against what it may charge."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._planned: dict[str, Cost] = {}
-        self._opening: dict[str, Decimal] = {}
-        self.limit: Decimal | None = None
-
-    def plan(self, identity: str, cost: Cost) -> Decimal:
-        """Add what this declaration will charge; the total of the run so far, in this currency."""
-        with self._lock:
-            self._planned[identity] = cost
-            return self._total(cost.currency)
-
-    def opening(self, cost: Cost) -> Decimal | None:
-        """The balance as this run first saw it: what it has paid since is among what it planned."""
-        with self._lock:
-            return cost.balance if cost.balance is None else self._opening.setdefault(cost.currency, cost.balance)
-
-    def planned(self, identity: str) -> Cost | None:
-        with self._lock:
-            return self._planned.get(identity)
-
-    def refusal(self, identity: str, cost: Cost) -> str | None:
-        """Why this cannot be ordered within the limit, or None. What was refused is not counted."""
-        with self._lock:
-            self._planned[identity] = cost
-            total = self._total(cost.currency)
-            if self.limit is None or total <= self.limit:
-                return None
-            del self._planned[identity]
-        return (
-            f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} {cost.currency}, more than maxCharge "
-            f"{self.limit}; it is not ordered. Next: raise maxCharge, or declare less"
-        )
-
-    def _total(self, currency: str) -> Decimal:
-        return sum((cost.amount for cost in self._planned.values() if cost.currency == currency), Decimal(0))
 
 
 class Session:
@@ -121,13 +82,8 @@ class Session:
         mode, limit = config.get("mode"), config.get("maxCharge")
         if isinstance(mode, str) and mode not in MODES:
             failures["mode"] = "must be live or test"
-        if isinstance(limit, str | int | float):
-            try:
-                amount = Decimal(str(limit))
-            except InvalidOperation:
-                amount = Decimal(-1)
-            if isinstance(limit, bool) or not amount.is_finite() or amount < 0:
-                failures["maxCharge"] = "must be an amount of money, such as 25.00"
+        if isinstance(limit, str | int | float) and money_limit(limit) is None:
+            failures["maxCharge"] = NOT_A_LIMIT
         return failures
 
     @property
@@ -165,14 +121,8 @@ class Session:
         """Raise ``NounError`` where this process must not change anything."""
         if self._no_writes is not None:
             raise NounError(f"{self._no_writes}; nothing was sent. Next: run again")
-        mode = "test" if self.client.is_test_key else "live"
-        declared = self._settings.get("mode", mode)
-        if declared != mode:
-            raise NounError(
-                f"the configuration says mode {declared}, and this is a {mode} key: it may preview and refresh, and change nothing. "
-                f"Next: use a {declared} key"
-            )
-        if creating and mode == "test" and "live" in self._seen_modes:
+        refuse_other_mode(self.client, self._settings.get("mode"))
+        if creating and self.client.is_test_key and "live" in self._seen_modes:
             raise NounError(
                 "this stack holds objects made with a live key, and a test key must not add simulated ones to them; nothing was sent. "
                 "Next: use the live key for changes, the test key for previews"

@@ -372,6 +372,14 @@ class Noun(ABC, Generic[I, S]):
         """Whether the id alone shows that the object is only simulated."""
         return False
 
+    def mode_of(self, state: S) -> str:
+        """``live``, or ``test`` for what was only simulated: by the record, else by the id."""
+        return state.mode or ("test" if self.is_simulated(state.id) else "live")
+
+    def is_let_go(self, state: S) -> bool:
+        """Whether the object is there and nothing is left for ``delete`` to do: where no real deletion exists."""
+        return False
+
     def has_lapsed(self, state: S, now: datetime) -> bool:
         """Whether the object is known to be gone by its age alone."""
         return False
@@ -401,7 +409,7 @@ class Noun(ABC, Generic[I, S]):
 
     def predict(self, inputs: I, state: S | None) -> dict[str, Any]:
         """The state's fields as they would be afterwards, as far as they can be known without doing it."""
-        known = {**state.shown(), "mode": state.mode or ("test" if self.is_simulated(state.id) else "live")} if state else {}
+        known = {**state.shown(), "mode": self.mode_of(state)} if state else {}
         hidden = self.State.secret_fields()
         wished = {name: value for name, value in inputs.given().items() if name in self.State.model_fields and name not in hidden}
         return {**known, **wished}

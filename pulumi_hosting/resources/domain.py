@@ -163,6 +163,10 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         "delete": ("domains:read", "domains:manage"),
     }
 
+    def is_let_go(self, state: DomainState) -> bool:
+        """The API deletes no domain: what is not renewed ends by itself, and what is not settled yet cannot be changed."""
+        return not state.auto_renew or state.status in ("pending", "transfer_pending")
+
     # --- looking
 
     def find(self, context: Context, inputs: DomainInputs) -> DomainState | None:

@@ -14,8 +14,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError, create_model
 
+from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import InvalidInput
-from pulumi_hosting.resources.base import Context, Foreign, Inputs, Noun, NounError, State, Trait, account
+from pulumi_hosting.resources.base import Context, Cost, Foreign, Inputs, Noun, NounError, State, Trait, account
 
 Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 HIDDEN = "(secret)"
@@ -70,6 +71,8 @@ class Outcome:
     after: Mapping[str, Any] | None
     state: State | None
     diff: Diff = Diff()
+    cost: Cost | None = None
+    """What it charges, where that was asked for."""
 
     @property
     def changed(self) -> bool:
@@ -219,15 +222,39 @@ def guard(context: Context, noun: Noun[Any, Any], state: State) -> None:
     )
 
 
+def refuse_other_mode(client: Client, declared: str | None) -> None:
+    """Stop before a key of another mode than the ``declared`` one writes. Raises ``NounError``."""
+    mode = "test" if client.is_test_key else "live"
+    if declared not in (None, mode):
+        raise NounError(
+            f"the configuration says mode {declared}, and this is a {mode} key: it may look and preview, and change nothing. "
+            f"Next: use a {declared} key"
+        )
+
+
+def missing_scopes(context: Context, noun: Noun[Any, Any], verb: str) -> str | None:
+    """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks nothing."""
+    if noun.simulated_here and context.client.is_test_key:
+        return None
+    missing = sorted({*noun.scopes[verb]} - {*account(context.client).scopes})
+    lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {noun.title}"
+    return f"{lacks}. Next: give it that scope, or use another key" if missing else None
+
+
 # --- one step at a time ------------------------------------------------------------------------------------------------------
 
 
-def create(context: Context, noun: Noun[Any, Any], inputs: Any, save: Callable[[State], None] = lambda state: None) -> Any:
-    """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting."""
+def create(
+    context: Context, noun: Noun[Any, Any], inputs: Any, save: Callable[[State], None] = lambda state: None, *, wait: bool = True
+) -> Any:
+    """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting; without ``wait`` an order that is still
+    under way is left to itself."""
     state = _stamped(noun.create(context, inputs), context.mode)
     _refuse_taken(context, noun, inputs, state)
     save(state)
     context.claims.add(context.identity, state.id)
+    if noun.is_provisional(state) and not wait:
+        return state
     return _settle(context, noun, state, inputs, context.mode)
 
 
@@ -281,7 +308,7 @@ def read(context: Context, noun: Noun[Any, Any], last: Any) -> Any:
         account(context.client)  # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this raises
         # A state that does not say which key made it: with a test key, absence says nothing where such objects are never listed.
         return last if made is None and context.client.is_test_key and not noun.listed_in_sandbox and _is_recorded(last) else None
-    return _stamped(found, made or ("test" if noun.is_simulated(found.id) else "live"))
+    return _stamped(found, made or noun.mode_of(found))
 
 
 def _is_recorded(last: State) -> bool:
@@ -313,30 +340,40 @@ def delete(context: Context, noun: Noun[Any, Any], state: Any) -> None:
 
 def shown(noun: Noun[Any, Any], state: State) -> dict[str, Any]:
     """What can be shown of an object, whether it was made just now or found."""
-    return {**state.shown(), "mode": state.mode or ("test" if noun.is_simulated(state.id) else "live")}
+    return {**state.shown(), "mode": noun.mode_of(state)}
 
 
-def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | None = None, dry_run: bool = False) -> Outcome:
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On what terms ``ensure`` acts.
+
+    - ``dry_run``: send no write and do not wait; the outcome is the one of the real run, as far as it can be known.
+    - ``wait``: whether to wait for an order that is still under way.
+    - ``priced``: whether the price must be known before anything is ordered; ``approve`` is told it, and raises ``NounError`` to refuse.
+    """
+
+    dry_run: bool = False
+    wait: bool = True
+    priced: bool = False
+    approve: Callable[[Cost], None] = lambda cost: None
+
+
+def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | None = None, terms: Terms = Terms()) -> Outcome:
     """Bring the account to what ``inputs`` declare. ``id`` names the object where it is known (a rename, for example).
 
-    ``inputs`` may come from ``declared``: what is missing for a new object is an ``InvalidInput`` when one has to be made. ``dry_run``
-    sends no write and does not wait; its outcome is the one of the real run, as far as it can be known.
+    ``inputs`` may come from ``declared``: what is missing for a new object is an ``InvalidInput`` when one has to be made, and so is what
+    only the account can tell (catalog, stock).
     """
     current = _lookup(context, noun, inputs, id)
     if current is None:
-        inputs = _whole(noun, inputs)
-        taken = noun.foresee(context, inputs)
-        before = shown(noun, taken) if taken else None
-        if dry_run:
-            return Outcome("created", before, noun.predict(inputs, taken), None)
-        state = create(context, noun, inputs)
-        return Outcome("created", before, shown(noun, state), state)
+        return _made(context, noun, _whole(noun, inputs), terms)
     settled = Diff()
     if noun.is_provisional(current):
         settled = _set_by_settling(noun, current, inputs)
-        if dry_run:
-            action: Action = "updated" if settled else "unchanged"
-            return Outcome(action, shown(noun, current), noun.predict(inputs, current), current, settled)
+        if terms.dry_run or not terms.wait:
+            action: Action = "updated" if settled and terms.wait else "unchanged"
+            predicted = noun.predict(inputs, current) if settled and terms.wait else shown(noun, current)
+            return Outcome(action, shown(noun, current), predicted, current, settled if terms.wait else Diff())
         before = shown(noun, current)
         current = resume(context, noun, current, inputs)
     else:
@@ -353,23 +390,54 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
         if not noun.replacement_is_free:
             raise NounError(_cannot_change(noun, current, found))
         inputs = _whole(noun, inputs, current)
-        if dry_run:
+        if terms.dry_run:
             return Outcome("replaced", before, noun.predict(inputs, None), None, found)
         delete(context, noun, current)
-        state = create(context, noun, inputs)
+        state = create(context, noun, inputs, wait=terms.wait)
         return Outcome("replaced", before, shown(noun, state), state, found)
-    if dry_run:
+    if terms.dry_run:
         return Outcome("updated", before, noun.predict(inputs, current), None, found)
     state = update(context, noun, current, inputs, found.fields)
     return Outcome("updated", before, shown(noun, state), state, found)
 
 
-def ensure_absent(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | None = None, dry_run: bool = False) -> Outcome:
+def _made(context: Context, noun: Noun[Any, Any], inputs: Any, terms: Terms) -> Outcome:
+    """A new object, or what an interrupted run left of it."""
+    taken = noun.foresee(context, inputs)
+    before = shown(noun, taken) if taken else None
+    if lacks := missing_scopes(context, noun, "create"):
+        raise NounError(lacks)
+    wish = inputs.given()
+    if failures := noun.validate(context, wish, frozenset(wish)):
+        raise InvalidInput(failures, noun.title)
+    cost = noun.cost(context, wish) if terms.priced else None
+    if cost is not None:
+        terms.approve(cost)
+    if terms.dry_run:
+        return Outcome("created", before, noun.predict(inputs, taken), None, cost=cost)
+    state = create(context, noun, inputs, wait=terms.wait)
+    return Outcome("created", before, shown(noun, state), state, cost=cost)
+
+
+def foretell(noun: Noun[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]) -> Outcome:
+    """The outcome of making an object of which ``unknown`` inputs are only known later. Nothing is asked. Raises ``InvalidInput``."""
+    checked = check(noun, raw, unknown)
+    if checked.failures:
+        raise InvalidInput(checked.failures, noun.title)
+    hidden = noun.State.secret_fields()
+    known = {name: value for name, value in checked.values.items() if name in noun.State.model_fields and name not in hidden}
+    return Outcome("created", None, known, None)
+
+
+def ensure_absent(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | None = None, terms: Terms = Terms()) -> Outcome:
     """Bring the account to not having the object. An order of it that is still under way is waited for: it may become a server."""
     current = _lookup(context, noun, inputs, id, must_exist=False)
     if current is None:
         return Outcome("unchanged", None, None, None)
-    if not dry_run:
+    if noun.is_let_go(current):
+        context.warn(f"{noun.title} {getattr(current, 'name', current.id)} stays on the account, and nothing is left to do about it")
+        return Outcome("unchanged", None, None, None)
+    if not terms.dry_run:
         delete(context, noun, current)
     return Outcome("deleted", shown(noun, current), None, None)
 
@@ -383,6 +451,11 @@ def _set_by_settling(noun: Noun[Any, Any], current: State, inputs: Any) -> Diff:
 
 
 def _lookup(context: Context, noun: Noun[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True) -> Any:
+    found = _looked_up(context, noun, inputs, id, must_exist)
+    return found if found is None else _stamped(found, noun.mode_of(found))
+
+
+def _looked_up(context: Context, noun: Noun[Any, Any], inputs: Any, id: str | None, must_exist: bool) -> Any:
     if id is None:
         return noun.find(context, inputs)
     # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is found by its natural key.

@@ -28,7 +28,7 @@ def ensure(emulator: Any) -> Iterator[Ensure]:
                 client=reading if dry_run else live, identity=f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None
             )
             way = engine.ensure_absent if absent else engine.ensure
-            return way(context, noun, declared.inputs, id=id, dry_run=dry_run)
+            return way(context, noun, declared.inputs, id=id, terms=engine.Terms(dry_run=dry_run))
 
         yield bring
 

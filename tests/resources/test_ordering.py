@@ -263,9 +263,10 @@ def test_adopting_checks_what_it_takes(house: House) -> None:
 # --- where the name is the identity
 
 
-def ensure(house: House, inputs: dict[str, Any] | None = None, **more: Any) -> engine.Outcome:
+def ensure(house: House, inputs: dict[str, Any] | None = None, id: str | None = None, **terms: Any) -> engine.Outcome:
     checked = engine.check(SERVER, inputs or GOOD)
-    return engine.ensure(house.context(identity="ansible:/server/web-1", name_is_identity=True), SERVER, checked.inputs, **more)
+    context = house.context(identity="ansible:/server/web-1", name_is_identity=True)
+    return engine.ensure(context, SERVER, checked.inputs, id=id, terms=engine.Terms(**terms))
 
 
 def test_the_ladder_of_a_stateless_frontend(house: House) -> None:
@@ -281,7 +282,7 @@ def test_the_ladder_of_a_stateless_frontend(house: House) -> None:
         ensure(house, {**GOOD, "os": "ubuntu-24.04"})
     checked = engine.check(SERVER, GOOD)
     context = house.context(name_is_identity=True)
-    assert engine.ensure_absent(context, SERVER, checked.inputs, dry_run=True).action == "deleted"
+    assert engine.ensure_absent(context, SERVER, checked.inputs, terms=engine.Terms(dry_run=True)).action == "deleted"
     assert engine.ensure_absent(context, SERVER, checked.inputs).action == "deleted"
     assert engine.ensure_absent(context, SERVER, checked.inputs).action == "unchanged"
     assert house.living == []

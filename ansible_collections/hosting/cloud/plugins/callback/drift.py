@@ -1,0 +1,248 @@
+# Copyright: (c) 2026, the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+
+"""A check run that says by its exit code, and in a file, whether anything differs from what the playbook declares."""
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+name: drift
+type: aggregate
+short_description: Tell by exit code and in a file what a check run would change
+version_added: 0.1.0
+author:
+  - The pulumi-hosting authors
+description:
+  - Writes a JSON report of what changed, or in check mode would change, and of what failed.
+  - In check mode the run ends with O(exit_code) when something would change and nothing failed.
+    C(ansible-playbook) alone ends with 0 then. A run with failed or unreachable hosts keeps its own exit code,
+    and so does every run without C(--check).
+  - Differences are in the report when the run has C(--diff), as the modules give them.
+    Of tasks with C(no_log) it says that they changed, no more.
+  - Check mode sees what the playbook names, not what else the account holds.
+  - The report holds C(drift), C(check_mode), C(started_at) and C(finished_at) in UTC, C(versions), C(playbooks), C(totals), C(hosts) (the
+    recap by host), C(changes) and C(failures). A change has C(host), C(play), C(task), C(module), C(path), C(item) in a loop, and C(diff);
+    a failure has C(message), C(ignored), C(unreachable), and C(failure) where a module of this collection tells more.
+requirements:
+  - To be enabled, for example C(ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift).
+  - To stand last where callbacks of other collections are enabled too. The exit keeps those that follow from their last word.
+options:
+  report:
+    description:
+      - The file to write. It appears complete or not at all, readable by its owner only; folders on its way are made.
+    type: path
+    default: drift.json
+    env:
+      - name: HOSTING_DRIFT_REPORT
+    ini:
+      - section: callback_hosting_drift
+        key: report
+  exit_code:
+    description:
+      - The exit code of a check run that would change something, V(0) to V(255). V(0) leaves the exit code alone.
+    type: int
+    default: 3
+    env:
+      - name: HOSTING_DRIFT_EXIT_CODE
+    ini:
+      - section: callback_hosting_drift
+        key: exit_code
+seealso:
+  - plugin: ansible.builtin.junit
+    plugin_type: callback
+"""
+
+EXAMPLES = r"""
+# ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift ansible-playbook --check --diff site.yml
+# 0: as declared, 3: something differs, 2: a task failed, 4: a host was unreachable
+
+# ansible.cfg
+# [defaults]
+# callbacks_enabled = ansible.builtin.junit, hosting.cloud.drift
+# [callback_hosting_drift]
+# report = reports/drift.json
+"""
+
+import json
+import os
+import platform
+import tempfile
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ansible import context
+from ansible.plugins.callback import CallbackBase
+from ansible.release import __version__ as ansible_version
+
+RECAP = ("ok", "changed", "failures", "ignored", "rescued", "skipped", "unreachable")
+
+
+class CallbackModule(CallbackBase):
+    """Collects changes and failures as they come; reports when the last playbook has ended."""
+
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "aggregate"
+    CALLBACK_NAME = "hosting.cloud.drift"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._started_at = _now()
+        self._playbooks: list[str] = []
+        self._play = ""
+        self._changes: list[dict[str, Any]] = []
+        self._failures: list[dict[str, Any]] = []
+        # Tasks whose items have been told one by one: the sum that follows is no news.
+        self._told: set[tuple[str, str]] = set()
+
+    # --- what happens
+
+    def v2_playbook_on_start(self, playbook: Any) -> None:
+        self._playbooks.append(str(playbook._file_name))
+
+    def v2_playbook_on_play_start(self, play: Any) -> None:
+        self._play = play.get_name()
+
+    def v2_runner_on_ok(self, result: Any) -> None:
+        if not self._is_sum(result):
+            self._ended(result)
+
+    def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
+        if not self._is_sum(result):
+            self._failed(result, ignored=ignore_errors)
+
+    def v2_runner_on_skipped(self, result: Any) -> None:
+        self._is_sum(result)
+
+    def v2_runner_on_unreachable(self, result: Any) -> None:
+        self._is_sum(result)
+        self._failed(result, ignored=bool(_of(result, "task_fields").get("ignore_unreachable")), unreachable=True)
+
+    def v2_runner_item_on_ok(self, result: Any) -> None:
+        self._told.add(_key(result))
+        self._ended(result, **self._item(result))
+
+    def v2_runner_item_on_failed(self, result: Any) -> None:
+        self._told.add(_key(result))
+        self._failed(result, ignored=bool(_of(result, "task_fields").get("ignore_errors")), **self._item(result))
+
+    def v2_playbook_on_stats(self, stats: Any) -> None:
+        """Called once for each playbook of the command line; the counts add up."""
+        recap = {host: {name: stats.summarize(host)[name] for name in RECAP} for host in sorted(stats.processed)}
+        totals = {name: sum(row[name] for row in recap.values()) for name in RECAP}
+        is_check = bool(context.CLIARGS.get("check"))
+        self._write(
+            {
+                "drift": bool(self._changes),
+                "check_mode": is_check,
+                "started_at": self._started_at,
+                "finished_at": _now(),
+                "versions": _versions(),
+                "playbooks": self._playbooks,
+                "totals": {"hosts": len(recap), **totals},
+                "hosts": recap,
+                "changes": self._changes,
+                "failures": self._failures,
+            }
+        )
+        code = self._exit_code()
+        if self._is_last() and is_check and self._changes and code and not (totals["failures"] or totals["unreachable"]):
+            # The one exception that Ansible lets through from a callback; its own clean-up runs on the way out.
+            raise SystemExit(code)
+
+    # --- telling it
+
+    def _ended(self, result: Any, **more: Any) -> None:
+        outcome = _of(result, "result")
+        if outcome.get("changed"):
+            diff = outcome.get("diff")
+            shown = {} if not diff else {"diff": diff if isinstance(diff, list) else [diff]}
+            self._changes.append({**self._where(result), **more, **shown})
+
+    def _failed(self, result: Any, **more: Any) -> None:
+        outcome = _of(result, "result")
+        message = outcome.get("censored") or outcome.get("msg") or "failed without a message"
+        facts = {"failure": outcome["failure"]} if isinstance(outcome.get("failure"), dict) else {}
+        self._failures.append({**self._where(result), "message": str(message), "unreachable": False, **more, **facts})
+
+    def _where(self, result: Any) -> dict[str, Any]:
+        task = _of(result, "task")
+        return {
+            "host": _of(result, "host").get_name(),
+            "play": self._play,
+            "task": task.get_name(),
+            "module": task.resolved_action or task.action,
+            "path": task.get_path(),
+        }
+
+    def _item(self, result: Any) -> dict[str, Any]:
+        return {"item": self._get_item_label(_of(result, "result"))}
+
+    def _is_sum(self, result: Any) -> bool:
+        """Whether this is the end of a loop whose items have been told."""
+        key = _key(result)
+        known = key in self._told
+        self._told.discard(key)
+        return known
+
+    def _exit_code(self) -> int:
+        code: int = self.get_option("exit_code")
+        if 0 <= code <= 255:
+            return code
+        # The system keeps the last eight bits: 256 would end a drifted run with 0.
+        self._display.warning(f"hosting.cloud.drift: exit_code must be 0 to 255, not {code}; 3 is taken")
+        return 3
+
+    def _is_last(self) -> bool:
+        """Whether no playbook follows: leaving earlier would skip it."""
+        named = context.CLIARGS.get("args")
+        return not isinstance(named, list | tuple) or len(self._playbooks) >= len(named)
+
+    def _write(self, report: dict[str, Any]) -> None:
+        path = Path(self.get_option("report"))
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # A name of its own, made with mode 0600: two runs never write into each other, and no reader sees half a report.
+            handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+            try:
+                with os.fdopen(handle, "w", encoding="utf-8") as file:
+                    json.dump(report, file, indent=2, default=_unknown)
+                    file.write("\n")
+                    file.flush()
+                    os.fsync(file.fileno())
+                Path(name).replace(path)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            self._display.warning(
+                f"hosting.cloud.drift could not write its report {path}: {error.strerror}; set HOSTING_DRIFT_REPORT to another path"
+            )
+
+
+def _of(result: Any, name: str) -> Any:
+    """``result.name``; before ansible-core 2.19 there is only ``result._name``."""
+    return getattr(result, name) if hasattr(type(result), name) else getattr(result, f"_{name}")
+
+
+def _key(result: Any) -> tuple[str, str]:
+    return _of(result, "host").get_name(), _of(result, "task")._uuid
+
+
+def _versions() -> dict[str, str]:
+    found = {"ansible_core": ansible_version, "python": platform.python_version()}
+    try:
+        return {**found, "pulumi_hosting": version("pulumi-hosting")}
+    except PackageNotFoundError:
+        return found
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _unknown(value: Any) -> str:
+    # What JSON does not know may be a secret that only decrypts itself when asked for its text.
+    return f"<{type(value).__name__}>"

@@ -1,0 +1,170 @@
+"""The drift callback, enabled as users enable it, under the real ansible-playbook."""
+
+import json
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.ansible.conftest import Ansible, Played
+from tests.ansible.test_playbooks import KEY_LINE
+
+CHECK = ("--check", "--diff")
+KEY = {"name": "key", "hosting.cloud.ssh_key": {"name": "laptop", "public_key": KEY_LINE}}
+
+
+def run(
+    ansible: Ansible,
+    *tasks: Mapping[str, Any],
+    arguments: tuple[str, ...] = CHECK,
+    handlers: tuple[Mapping[str, Any], ...] = (),
+    **environ: str,
+) -> tuple[Played, dict[str, Any]]:
+    playbook = ansible.home / "site.yml"
+    play = {
+        "name": "site",
+        "hosts": "localhost",
+        "gather_facts": False,
+        "vars": {"ansible_python_interpreter": "{{ ansible_playbook_python }}"},
+        "tasks": list(tasks),
+        "handlers": list(handlers),
+    }
+    playbook.write_text(yaml.safe_dump([play], sort_keys=False))
+    return run_files(ansible, playbook, arguments=arguments, **environ)
+
+
+def run_files(ansible: Ansible, first: Path, *, arguments: tuple[str, ...], **environ: str) -> tuple[Played, dict[str, Any]]:
+    report = ansible.home / "reports" / "drift.json"
+    chosen = {"ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,record", "HOSTING_DRIFT_REPORT": str(report), **environ}
+    played = ansible.finish(ansible.start_file(first, arguments, chosen), well=False)
+    assert "Traceback" not in played.output
+    assert "WARNING" not in played.output, played.output
+    written: dict[str, Any] = json.loads(report.read_text())
+    assert report.stat().st_mode & 0o777 == 0o600
+    assert [path.name for path in report.parent.iterdir()] == ["drift.json"]
+    return played, written
+
+
+def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
+    """Missing → 3 with the difference in the report; made for real → 0 and the same change told; checked again → 0 and nothing."""
+    junit = ansible.home / "junit"
+    played, report = run(
+        ansible,
+        KEY,
+        ANSIBLE_CALLBACKS_ENABLED=BOTH,
+        JUNIT_OUTPUT_DIR=str(junit),
+        JUNIT_FAIL_ON_CHANGE="true",
+        JUNIT_HIDE_TASK_ARGUMENTS="true",
+    )
+    assert played.code == 3, played.output
+    assert (report["drift"], report["check_mode"], report["playbooks"]) == (True, True, [str(ansible.home / "site.yml")])
+    (change,) = report["changes"]
+    assert (change["host"], change["play"], change["task"], change["module"]) == ("localhost", "site", "key", "hosting.cloud.ssh_key")
+    assert change["path"].endswith("site.yml:7")
+    assert change["diff"] == [played["key"]["diff"]] if isinstance(played["key"]["diff"], dict) else played["key"]["diff"]
+    assert report["failures"] == []
+    assert report["totals"] == {
+        "hosts": 1,
+        "ok": 1,
+        "changed": 1,
+        "failures": 0,
+        "ignored": 0,
+        "rescued": 0,
+        "skipped": 0,
+        "unreachable": 0,
+    }
+    assert report["hosts"]["localhost"]["changed"] == 1
+    assert set(report["versions"]) == {"ansible_core", "python", "pulumi_hosting"}
+    assert report["started_at"] <= report["finished_at"]
+    assert report["finished_at"].endswith("Z")
+    assert ansible.writes() == []
+    # The other callback had its last word: its file is there, and tells the drifted task as a failure.
+    (written,) = junit.glob("*.xml")
+    assert len(ElementTree.parse(written).findall(".//failure")) == 1  # noqa: S314  # written by the run above
+
+    played, report = run(ansible, KEY, arguments=("--diff",))
+    assert (played.code, report["drift"], report["check_mode"], len(report["changes"])) == (0, True, False, 1)
+    played, report = run(ansible, KEY)
+    assert (played.code, report["drift"], report["changes"], report["totals"]["ok"]) == (0, False, [], 1)
+
+
+def test_loops_handlers_and_failures(ansible: Ansible) -> None:
+    """Each item by itself, ignored failures beside changes, a censored task, a handler, and what follows meta: end_play is not there."""
+    loop = {
+        "name": "words",
+        "ansible.builtin.debug": {"msg": "{{ item.word }}"},
+        "changed_when": "item.word != 'same'",
+        "failed_when": "item.word == 'bad'",
+        "ignore_errors": True,
+        "loop": [{"word": "one"}, {"word": "same"}, {"word": "bad"}],
+        "loop_control": {"label": "{{ item.word }}"},
+        "notify": "handler",
+    }
+    censored = {"name": "hidden", "ansible.builtin.debug": {"msg": "Zebra-4711"}, "changed_when": True, "no_log": True}
+    censored_loop = {**censored, "name": "hidden loop", "ansible.builtin.debug": {"msg": "{{ item }}"}, "loop": ["Zebra-4712"]}
+    refused = {"name": "refused", "hosting.cloud.server": {"id": 4711, "notes": "?"}, "ignore_errors": True}
+    rescued = {
+        "block": [{"name": "dies", "ansible.builtin.fail": {"msg": "once"}}],
+        "rescue": [{"ansible.builtin.debug": {"msg": "saved"}}],
+    }
+    plain = {"name": "plain", "ansible.builtin.debug": {"msg": "no change"}}
+    notifies = {"name": "notifies", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True, "notify": "handler"}
+    end = [
+        {"name": "end", "ansible.builtin.meta": "end_play"},
+        {"name": "never", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True},
+    ]
+    handler = {"name": "handler", "ansible.builtin.debug": {"msg": "handled"}, "changed_when": True}
+    flush = {"name": "flush", "ansible.builtin.meta": "flush_handlers"}
+    played, report = run(ansible, loop, censored, censored_loop, refused, rescued, plain, notifies, flush, *end, handlers=(handler,))
+    assert played.code == 3, played.output
+    assert [(change["task"], change.get("item")) for change in report["changes"]] == [
+        ("words", "one"),
+        ("hidden", None),
+        ("hidden loop", "(censored due to no_log)"),
+        ("notifies", None),
+        ("handler", None),
+    ]
+    words, refusal, dies = report["failures"]
+    assert (words["task"], words["item"], words["ignored"]) == ("words", "bad", True)
+    assert (refusal["task"], refusal["ignored"], refusal["failure"]["code"]) == ("refused", True, "not_found")
+    assert (dies["task"], dies["ignored"], dies["message"]) == ("dies", False, "once")
+    assert (report["totals"]["ignored"], report["totals"]["rescued"], report["totals"]["failures"]) == (2, 1, 0)
+    assert "Zebra" not in json.dumps(report)
+
+    # A failure that nobody ignores keeps its exit code, and the drift is in the report all the same.
+    played, report = run(ansible, notifies, {"name": "fails", "ansible.builtin.fail": {"msg": "no"}, "no_log": True}, handlers=(handler,))
+    assert (played.code, report["drift"], report["totals"]["failures"]) == (2, True, 1)
+    assert report["failures"][0]["message"].startswith("the output has been hidden")
+
+
+def test_every_playbook_of_the_command_line_runs(ansible: Ansible) -> None:
+    """The first has drift; the second runs all the same, and the exit code is the configuration's."""
+    first, second = ansible.home / "first.yml", ansible.home / "second.yml"
+    for path in (first, second):
+        task = {"name": path.stem, "ansible.builtin.debug": {"msg": "x"}, "changed_when": path == first}
+        path.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": [task]}]))
+    (ansible.home / "ansible.cfg").write_text("[callback_hosting_drift]\nexit_code = 7\n")
+    played, report = run_files(ansible, first, arguments=(str(second), "--check"))
+    assert played.code == 7, played.output
+    assert [line["task"] for line in played.lines] == ["first", "second"]
+    assert [Path(name).name for name in report["playbooks"]] == ["first.yml", "second.yml"]
+    assert report["totals"]["ok"] == 2
+
+
+@pytest.mark.parametrize("code", ["0", "256"])
+def test_what_cannot_be_written_or_meant_is_one_warning(ansible: Ansible, code: str) -> None:
+    """A report that cannot be written hides no drift; a code that the system would cut to 0 is not taken; 0 switches it off."""
+    task = {"name": "x", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True}
+    environ = {
+        "ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift",
+        "HOSTING_DRIFT_REPORT": "/dev/null/drift.json",
+        "HOSTING_DRIFT_EXIT_CODE": code,
+    }
+    process = ansible.start(task, arguments=("--check",), environ=environ)
+    played = ansible.finish(process, well=False)
+    assert played.code == {"0": 0, "256": 3}[code], played.output
+    assert "could not write its report" in " ".join(played.output.split())
+    assert "Traceback" not in played.output

@@ -370,7 +370,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             raise AnsibleParserError(refusal["msg"])
 
         from pulumi_hosting.api.client import Client
-        from pulumi_hosting.api.errors import HostingError
+        from pulumi_hosting.api.errors import HostingError, InvalidInput
         from pulumi_hosting.resources import NOUNS, engine
         from pulumi_hosting.resources.base import Context
 
@@ -384,6 +384,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 if self.get_option("addresses"):
                     servers = [{**server, "addresses": self._addresses(context, server)} for server in servers]
             return servers
+        except InvalidInput as error:
+            problem = "api_filters: " + "; ".join(f"{name}: {reason}" for name, reason in error.fields.items()) + ". Next: correct it"
         except HostingError as error:
             problem = str(error)
         raise AnsibleParserError(problem)
@@ -468,6 +470,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         group = self.get_option("group") or None
         if group:
             group = self.inventory.add_group(self._sanitize_group_name(group))
+        hosts = sorted(hosts, key=lambda host: int(host[0]["id"]))
         wished = [(self._wished_name(server, variables), server["id"]) for server, variables in hosts]
         names = host_names(wished, taken=(group,) if group else ())
         self._tell(wished, names)

@@ -1,0 +1,160 @@
+"""Sending a charge so that it is made once, whatever is killed, cut or repeated.
+
+The key is made of facts that the charge itself changes (the date that is paid until, the invoice), never of who asks: whoever has the same
+intent at the same moment sends the same key, and a second charge needs new facts. The service stores every outcome under its key for seven
+days, refusals too (API document, "Idempotency"), so there are generations of keys; one is left behind only when what is bound to it is
+shown to be of the past, and to have charged nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Generic, TypeVar
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.errors import (
+    ApiError,
+    Forbidden,
+    HostingError,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    InsufficientFunds,
+    InvalidResponse,
+    OperationInProgress,
+    TransportError,
+)
+from pulumi_hosting.resources.actions.base import Failed
+from pulumi_hosting.resources.base import Context, NounError, account
+from pulumi_hosting.resources.keys import KeyRing
+
+T = TypeVar("T")
+
+GENERATIONS = 16
+_BUSY = 3  # how often one run asks again while another change of the object is running: each may use up a key
+_OUTAGE = 120.0  # seconds in which one run asks again after failures of the service
+_MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at: clocks differ
+
+
+def _never(anything: Any) -> bool:
+    return False
+
+
+@dataclass
+class Once(Generic[T]):
+    """One charge.
+
+    - ``what``: in words, for messages. ``facts``: what its keys are made of.
+    - ``send``: sends it with a key. ``happened``: whether the account shows it by now; asked when an answer does not tell.
+    - ``concerns``: whether an invoice is one of this charge; None where no money moves.
+    - ``price``: what it is expected to cost. ``contradicted``: whether a refusal does not hold any more.
+    - ``is_of_the_past``: whether an accepted answer is the replay of one whose effect has been taken back since.
+    - ``bound_elsewhere``: called when the key is bound to another request; raises where that one may have charged already.
+    """
+
+    context: Context
+    what: str
+    operation: str
+    facts: Mapping[str, Any]
+    send: Callable[[str], T]
+    happened: Callable[[], bool]
+    concerns: Callable[[m.Invoice], bool] | None = None
+    price: Decimal | None = None
+    contradicted: Callable[[ApiError], bool] = _never
+    is_of_the_past: Callable[[T], bool] = _never
+    bound_elsewhere: Callable[[], None] = lambda: None
+    started: datetime = field(init=False)
+    keys: KeyRing = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        me = account(self.context.client)
+        self.started = self.context.clock.now()
+        self.keys = KeyRing(me.account_id, me.livemode, f"action:{self.operation}", self.operation, self.facts)
+
+    def carry_out(self) -> T | None:
+        """The answer; None where it was lost and the account shows that it is done. Raises the service's refusal, or ``NounError``."""
+        with self.context.claims.alone(f"{self.operation} {sorted(self.facts.items())}"):
+            return self._carry_out()
+
+    def _carry_out(self) -> T | None:
+        wait, busy = self.context.patience(_OUTAGE), 0
+        refusal: ApiError | None = None
+        for generation in range(GENERATIONS):
+            key = self.keys.key(generation)
+            try:
+                answer = self.send(key)
+            except (TransportError, InvalidResponse) as error:
+                if isinstance(error, TransportError) and not error.outcome_unknown:
+                    raise
+                if self.happened():
+                    return None
+                raise self._unsure(error, key) from None
+            except IdempotencyInProgress:
+                raise
+            except ApiError as error:
+                refusal = error
+                if isinstance(error, IdempotencyConflict) or (isinstance(error, OperationInProgress) and busy < _BUSY):
+                    # Somebody is, or was, about the same: what came of it may show in a moment.
+                    busy += 1
+                    self.context.tell(f"{self.what}: another request of the kind is known; looking again")
+                    self.context.clock.sleep(self.context.poll_interval)
+                    if self.happened():
+                        return None
+                    if isinstance(error, IdempotencyConflict):
+                        self.bound_elsewhere()
+                elif error.status >= 500 and error.code != "api_disabled":
+                    if self.happened():
+                        return None
+                    self._must_have_moved_nothing(error, key)
+                    if error.status == 504 or wait.over:
+                        raise self._unsure(error, key) from None
+                elif not self._does_not_hold(error):
+                    raise
+                continue
+            if not self.is_of_the_past(answer):
+                return answer
+        if refusal is not None:
+            raise refusal
+        raise NounError(f"{self.what}: {GENERATIONS} tries within seven days are all spent. Next: wait for the oldest to be forgotten")
+
+    def _does_not_hold(self, error: ApiError) -> bool:
+        """Whether a refusal is a stored one that the account contradicts by now. A refusal has charged nothing."""
+        if isinstance(error, InsufficientFunds):
+            needed = error.required if error.required is not None else self.price
+            try:
+                return needed is not None and self.context.client.balance.get().balance >= needed
+            except Forbidden:
+                return False
+        return self.contradicted(error)
+
+    def _must_have_moved_nothing(self, error: ApiError, key: str) -> None:
+        """After a failure of the service. What was charged just now and returned is reported; what was charged and kept, all the more."""
+        if self.concerns is None:
+            return
+        moved: dict[int, Decimal] = {}
+        try:
+            for movement in self.context.client.balance.transactions(since=self.started - _MONEY_WINDOW):
+                if movement.invoice_id is not None:
+                    sign = 1 if movement.direction == "debit" else -1
+                    moved[movement.invoice_id] = moved.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
+            ours = {id: net for id, net in moved.items() if self.concerns(self.context.client.invoices.get(id))}
+        except (ApiError, TransportError):
+            raise self._unsure(error, key) from None
+        for id, net in ours.items():
+            if net > 0:
+                raise Failed(
+                    f"{error} — invoice {id} is paid, and the {self.what} does not show; nothing was repeated. "
+                    "Next: look at it before running again, or ask the provider",
+                    error,
+                )
+        if ours:
+            raise Failed(
+                f"{error} — the charge was returned (invoice {max(ours)}); nothing was repeated. Next: run again in a few minutes", error
+            )
+
+    def _unsure(self, error: HostingError, key: str) -> Failed:
+        return Failed(
+            f"{error} — whether the {self.what} was carried out is not known; it does not show yet. "
+            f"Next: run again: the same request is repeated, never a second one (key {key})",
+            error,
+        )

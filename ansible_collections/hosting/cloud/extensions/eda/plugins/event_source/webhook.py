@@ -380,7 +380,8 @@ class Store:
 
 
 async def on(thread: ThreadPoolExecutor, function: Callable[..., T], *arguments: Any) -> T:
-    return await asyncio.get_running_loop().run_in_executor(thread, function, *arguments)
+    # Shielded: the mark of an event that the rules have must be written, even when the rulebook ends at that moment.
+    return await asyncio.shield(asyncio.get_running_loop().run_in_executor(thread, function, *arguments))
 
 
 async def patiently(what: str, action: Callable[[], Awaitable[T]]) -> T:

@@ -21,7 +21,7 @@ def run(
     *tasks: Mapping[str, Any],
     arguments: tuple[str, ...] = CHECK,
     handlers: tuple[Mapping[str, Any], ...] = (),
-    **environ: str,
+    environ: Mapping[str, str] | None = None,
 ) -> tuple[Played, dict[str, Any]]:
     playbook = ansible.home / "site.yml"
     play = {
@@ -33,12 +33,14 @@ def run(
         "handlers": list(handlers),
     }
     playbook.write_text(yaml.safe_dump([play], sort_keys=False))
-    return run_files(ansible, playbook, arguments=arguments, **environ)
+    return run_files(ansible, playbook, arguments=arguments, environ=environ)
 
 
-def run_files(ansible: Ansible, first: Path, *, arguments: tuple[str, ...], **environ: str) -> tuple[Played, dict[str, Any]]:
+def run_files(
+    ansible: Ansible, first: Path, *, arguments: tuple[str, ...], environ: Mapping[str, str] | None = None
+) -> tuple[Played, dict[str, Any]]:
     report = ansible.home / "reports" / "drift.json"
-    chosen = {"ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,record", "HOSTING_DRIFT_REPORT": str(report), **environ}
+    chosen = {"ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,record", "HOSTING_DRIFT_REPORT": str(report), **(environ or {})}
     played = ansible.finish(ansible.start_file(first, arguments, chosen), well=False)
     assert "Traceback" not in played.output
     assert "WARNING" not in played.output, played.output
@@ -51,14 +53,9 @@ def run_files(ansible: Ansible, first: Path, *, arguments: tuple[str, ...], **en
 def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
     """Missing → 3 with the difference in the report; made for real → 0 and the same change told; checked again → 0 and nothing."""
     junit = ansible.home / "junit"
-    played, report = run(
-        ansible,
-        KEY,
-        ANSIBLE_CALLBACKS_ENABLED=BOTH,
-        JUNIT_OUTPUT_DIR=str(junit),
-        JUNIT_FAIL_ON_CHANGE="true",
-        JUNIT_HIDE_TASK_ARGUMENTS="true",
-    )
+    as_junit = {"JUNIT_OUTPUT_DIR": str(junit), "JUNIT_FAIL_ON_CHANGE": "true", "JUNIT_HIDE_TASK_ARGUMENTS": "true"}
+    both = {"ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,ansible.builtin.junit,record"}
+    played, report = run(ansible, KEY, environ={**both, **as_junit})
     assert played.code == 3, played.output
     assert (report["drift"], report["check_mode"], report["playbooks"]) == (True, True, [str(ansible.home / "site.yml")])
     (change,) = report["changes"]
@@ -112,7 +109,7 @@ def test_loops_handlers_and_failures(ansible: Ansible) -> None:
     }
     plain = {"name": "plain", "ansible.builtin.debug": {"msg": "no change"}}
     notifies = {"name": "notifies", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True, "notify": "handler"}
-    end = [
+    end: list[dict[str, Any]] = [
         {"name": "end", "ansible.builtin.meta": "end_play"},
         {"name": "never", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True},
     ]

@@ -215,6 +215,8 @@ if TYPE_CHECKING:
     from pulumi_hosting.resources.base import Context
 
 Server = dict[str, Any]
+Host = tuple[Server, dict[str, Any]]
+"""A server, and its variables."""
 
 FILES = ("hosting.yml", "hosting.yaml", "hosting_cloud.yml", "hosting_cloud.yaml")
 API_FILTERS = ("status", "ip")
@@ -265,19 +267,27 @@ def place_of(server: Server, ways: Iterable[str]) -> str | None:
     return next((place for way in ways if (place := places[way]()) is not None), None)
 
 
-def host_names(wanted: Sequence[tuple[str, str]], taken: Iterable[str] = ()) -> list[str]:
+def host_names(wished: Sequence[tuple[str, str]], taken: Iterable[str] = ()) -> list[str]:
     """A name for each pair of wished name and server id: the wish where it is fit and unique, else one with the id.
 
     Two servers of one name both get their id: which of them was meant is nobody's to guess, and ``web-1`` must not come to mean another
     machine when the first is deleted.
     """
-    full = [f"{name}-{id}" if is_host_name(name) and ip_version(name) is None else f"server-{id}" for name, id in wanted]
-    fit = (is_host_name(name) or ip_version(name) is not None for name, _ in wanted)
     refused = {*RESERVED, *LOCAL, *taken}
-    names = [name if ok and name not in refused else other for (name, _), ok, other in zip(wanted, fit, full, strict=True)]
+    longer = [f"{name}-{id}" if is_host_name(name) and ip_version(name) is None else f"server-{id}" for name, id in wished]
+    names = [
+        name if (is_host_name(name) or ip_version(name)) and name not in refused else other
+        for (name, id), other in zip(wished, longer, strict=True)
+    ]
     while doubles := {name for name, count in Counter(names).items() if count > 1}:
-        names = [other if name in doubles else name for name, other in zip(names, full, strict=True)]
+        names = [other if name in doubles else name for name, other in zip(names, longer, strict=True)]
     return names
+
+
+def together(ids: Iterable[str]) -> str:
+    """They, in a sentence."""
+    named = list(ids)
+    return f"server{'s' if len(named) > 1 else ''} {', '.join(named)}"
 
 
 # --- the plugin ----------------------------------------------------------------------------------------------------------------
@@ -295,12 +305,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         super().parse(inventory, loader, path, cache)
         config = self._read_config_data(path)
         self._check(config)
-        servers = self._servers(path, cache)
-        wanted = self.get_option("api_filters").get("status")
-        hosts = [(server, self._variables(server)) for server in servers if wanted or server["status"] not in GONE]
-        filters = self.get_option("filters")
-        expressions = [filters] if isinstance(filters, str) else filters
-        self._add([(server, variables) for server, variables in hosts if self._passes(expressions, server, variables)])
+        servers = sorted(self._servers(path, cache), key=lambda server: int(server["id"]))
+        hosts = [(server, self._variables(server)) for server in servers if self._is_wanted(server)]
+        for expression in self._filters:
+            hosts = self._filtered(expression, hosts)
+        self._add(hosts)
 
     # --- what the file says
 
@@ -308,12 +317,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         """Refuse what would otherwise be passed over in silence, or fail later and less clearly."""
         if unknown := sorted(set(config) - set(self.option_definitions)):
             raise AnsibleParserError(f"{unknown[0]!r} is no option of {self.NAME}. Next: correct it; ansible-doc -t inventory {self.NAME}")
-        if unknown := sorted(set(self.get_option("api_filters")) - set(API_FILTERS)):
+        if unknown := sorted(set(self._api_filters) - set(API_FILTERS)):
             raise AnsibleParserError(
                 f"api_filters: the service does not compare {unknown[0]!r}, only {' and '.join(API_FILTERS)}. Next: say it in filters"
             )
-        filters = self.get_option("filters")
-        if not isinstance(filters, str | list) or not all(isinstance(expression, str) for expression in filters):
+        if not isinstance(self._filters, list) or not all(isinstance(expression, str) for expression in self._filters):
             raise AnsibleParserError("filters must be an expression or a list of expressions. Next: write each as text")
         if "ipv4_dns_ptr" in self.get_option("connect_with") and not self.get_option("addresses"):
             raise AnsibleParserError(
@@ -324,6 +332,16 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             raise AnsibleParserError(
                 f"hostvars_prefix and hostvars_suffix make {name!r} of 'name', which no variable may be called. Next: choose others"
             )
+
+    @property
+    def _filters(self) -> list[str]:
+        """One filter, written without a list, may hold commas."""
+        given = self.get_option("filters") or []
+        return [given] if isinstance(given, str) else given
+
+    @property
+    def _api_filters(self) -> dict[str, Any]:
+        return self.get_option("api_filters") or {}
 
     def _resolved(self, option: str, value: Any) -> str | None:
         """A value with its template resolved: lookups, vaulted text and extra variables."""
@@ -344,7 +362,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _servers(self, path: str, may_be_cached: bool) -> list[Server]:
         """As the service shows them: from the cache where that is allowed and it has them."""
         api_key, base_url = (self._resolved(option, self.get_option(option)) for option in ("api_key", "base_url"))
-        filters = {name: self._resolved(f"api_filters.{name}", value) for name, value in self.get_option("api_filters").items()}
+        filters = {name: self._resolved(f"api_filters.{name}", value) for name, value in self._api_filters.items()}
         asked = {name: value for name, value in filters.items() if value is not None}
         caches = self.get_option("cache")
         # Another key or another filter is another question: its answer must not be mistaken for this one's.
@@ -380,10 +398,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             client = Client(api_key, base_url, timeout=timeout, read_only=True, user_agent=f"ansible {self.NAME}")
             with client:
                 context = Context(client=client, identity=f"ansible:inventory/{self.NAME}", warn=self.display.warning)
-                servers = [engine.shown(noun, state) for state in noun.all(context, **filters)]
+                # By id: what moves from one page to the next while they are read comes twice.
+                found = {state.id: engine.shown(noun, state) for state in noun.all(context, **filters)}
                 if self.get_option("addresses"):
-                    servers = [{**server, "addresses": self._addresses(context, server)} for server in servers]
-            return servers
+                    return [{**server, "addresses": self._addresses(context, server)} for server in found.values()]
+            return list(found.values())
         except InvalidInput as error:
             problem = "api_filters: " + "; ".join(f"{name}: {reason}" for name, reason in error.fields.items()) + ". Next: correct it"
         except HostingError as error:
@@ -430,24 +449,32 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             variables["ansible_host"] = untrusted(place)
         return variables
 
-    def _passes(self, expressions: Iterable[str], server: Server, variables: Mapping[str, Any]) -> bool:
-        """Whether every filter is true of the host."""
-        known = combine_vars(variables, self._vars)
-        return all(self._holds(expression, server, known) for expression in expressions)
+    def _is_wanted(self, server: Server) -> bool:
+        """A machine that is gone is no host, unless it was asked for: its successor often has its name."""
+        return server["status"] not in GONE or "status" in self._api_filters
 
-    def _holds(self, expression: str, server: Server, known: Mapping[str, Any]) -> bool:
-        try:
-            if "{{" in expression or "{%" in expression:
-                self.templar.available_variables = known
-                return bool(self.templar.template(expression))
-            return bool(self._compose(expression, known))
-        except AnsibleError as error:
-            reason = " ".join(str(error).split())
-        problem = f"filter {expression!r} cannot be evaluated for server {server['id']}: {reason}"
-        if self.get_option("strict"):
-            raise AnsibleParserError(f"{problem}. Next: correct it, or what it refers to")
-        self.display.warning(f"{problem}. The server is left out")
-        return False
+    def _filtered(self, expression: str, hosts: Iterable[Host]) -> list[Host]:
+        """Those of which it is true. Where it cannot be said the host is left out, or with ``strict`` nothing goes on."""
+        kept, failed, reason = [], [], ""
+        for server, variables in hosts:
+            try:
+                if self._holds(expression, combine_vars(variables, self._vars)):
+                    kept.append((server, variables))
+            except AnsibleError as error:
+                failed.append(server["id"])
+                reason = " ".join(str(error).split())
+        if failed:
+            problem = f"filter {expression!r} cannot be evaluated for {together(failed)}: {reason}"
+            if self.get_option("strict"):
+                raise AnsibleParserError(f"{problem}. Next: correct it, or what it refers to")
+            self.display.warning(f"{problem}. What it cannot be evaluated for is left out")
+        return kept
+
+    def _holds(self, expression: str, known: Mapping[str, Any]) -> bool:
+        if "{{" in expression or "{%" in expression:
+            self.templar.available_variables = known
+            return bool(self.templar.template(expression))
+        return bool(self._compose(expression, known))
 
     def _wished_name(self, server: Server, variables: Mapping[str, Any]) -> str:
         template = self.get_option("hostname")
@@ -465,12 +492,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             )
         return str(name)
 
-    def _add(self, hosts: Sequence[tuple[Server, Mapping[str, Any]]]) -> None:
+    def _add(self, hosts: Sequence[Host]) -> None:
         """Add them in the order of their names, with the groups and variables the file composes."""
         group = self.get_option("group") or None
         if group:
             group = self.inventory.add_group(self._sanitize_group_name(group))
-        hosts = sorted(hosts, key=lambda host: int(host[0]["id"]))
         wished = [(self._wished_name(server, variables), server["id"]) for server, variables in hosts]
         names = host_names(wished, taken=(group,) if group else ())
         self._tell(wished, names)
@@ -478,8 +504,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self.inventory.add_host(name, group=group)
             for variable, value in variables.items():
                 self.inventory.set_variable(name, variable, value)
-            if "ansible_host" not in variables and self.get_option("connect_with") != ["none"]:
-                self.display.v(f"{name}: it has nothing to connect to by {', '.join(self.get_option('connect_with'))}")
+            ways = [way for way in self.get_option("connect_with") if way != "none"]
+            if ways and "ansible_host" not in variables:
+                self.display.v(f"{name}: it has nothing to connect to by {', '.join(ways)}")
             self._construct(name)
 
     def _tell(self, wished: Iterable[tuple[str, str]], names: Iterable[str]) -> None:
@@ -489,11 +516,11 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             if name != wish:
                 renamed.setdefault(wish, {})[id] = name
         for wish, given in renamed.items():
-            ids, hosts = (", ".join(words) for words in (given, given.values()))
+            hosts = ", ".join(given.values())
             if len(given) > 1:
-                self.display.warning(f"servers {ids} are all called {wish!r}. Their hosts are {hosts}")
+                self.display.warning(f"{together(given)} are all called {wish!r}. Their hosts are {hosts}")
             else:
-                self.display.warning(f"server {ids} is called {wish!r}, which cannot be the name of its host. It is {hosts}")
+                self.display.warning(f"{together(given)} is called {wish!r}, which cannot be the name of its host. It is {hosts}")
 
     def _construct(self, name: str) -> None:
         strict = self.get_option("strict")

@@ -223,7 +223,7 @@ API_FILTERS = ("status", "ip")
 GONE = ("cancelled", "terminated")
 LOCAL = ("localhost", "127.0.0.1", "::1")
 """Hosts of these names are the controller itself to Ansible."""
-RESERVED = ("localhost", "all", "ungrouped")
+GROUPS = ("all", "ungrouped")
 LAYOUT = 1
 """Of what is cached: another number where its shape changes, so that an old cache is not misread."""
 
@@ -273,7 +273,7 @@ def host_names(wished: Sequence[tuple[str, str]], taken: Iterable[str] = ()) -> 
     Two servers of one name both get their id: which of them was meant is nobody's to guess, and ``web-1`` must not come to mean another
     machine when the first is deleted.
     """
-    refused = {*RESERVED, *LOCAL, *taken}
+    refused = {*LOCAL, *GROUPS, *taken}
     longer = [f"{name}-{id}" if is_host_name(name) and ip_version(name) is None else f"server-{id}" for name, id in wished]
     names = [
         name if (is_host_name(name) or ip_version(name)) and name not in refused else other

@@ -42,6 +42,7 @@ lint-layers: $(READY)
 lint-docs: $(READY)
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python tools/classes.py --check
+	$(BIN)/python -m tools.modules --check
 
 lint-versions: $(READY)
 	$(BIN)/python tools/versions.py
@@ -56,9 +57,10 @@ fmt: $(READY)  ## format, and mend what can be mended by itself
 bench: $(READY)  ## measurements, as ratios within one run (ARGS=stack: that one alone)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
-docs: $(READY)  ## write docs/reference, the classes and the functions from the tables of the code
+docs: $(READY)  ## write docs/reference, classes, functions and Ansible modules from the tables of the code
 	@$(BIN)/python docs/generate.py
 	@$(BIN)/python tools/classes.py
+	@$(BIN)/python -m tools.modules
 
 lock: $(READY)  ## write requirements-dev.lock from pyproject.toml (UPGRADE=1: newer versions)
 	@UPGRADE="$(UPGRADE)" bash tools/lock.sh $(BIN)/uv

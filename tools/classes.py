@@ -292,10 +292,13 @@ def _lines(paragraph: str) -> Sequence[str]:
 
 
 def _formatted(lines: Iterable[str]) -> str:
+    return formatted("\n".join(lines) + "\n")
+
+
+def formatted(text: str) -> str:
+    """Python as the house has it: imports in order and only those needed, then the house's format."""
     ruff = Path(sys.executable).with_name("ruff")
-    text = "\n".join(lines) + "\n"
     for step in (("check", "--select", "I,F401,RUF022", "--fix", "--quiet"), ("format", "--quiet")):
-        # Imports in order and only those needed, then the house's format.
         command = [str(ruff), *step, "--stdin-filename", str(PACKAGE / "provider" / "generated.py"), "-"]
         text = subprocess.run(command, input=text, check=True, capture_output=True, text=True).stdout
     return text

@@ -212,8 +212,10 @@ class Context:
     - ``identity``: what names this declaration for ever: ``pulumi:<project>/<stack>/<type>/<name>`` or ``ansible:<scope>/<name>``. Keys
       and the ownership mark are derived from it; it holds no secret.
     - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is the one meant.
+    - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by whoever asks.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
     - ``wait_timeout``: seconds to wait for anything asynchronous; ``poll_interval``: the longest pause between two looks, in seconds.
+    - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None where nobody said.
     - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
     - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
     """
@@ -221,12 +223,14 @@ class Context:
     client: Client
     identity: str
     name_is_identity: bool = False
+    keeps_secrets: bool = True
     owned: frozenset[str] = frozenset()
     claims: Claims = field(default_factory=Claims)
     reads: Reads = field(default_factory=Reads)
     wait_timeout: float = 600.0
     poll_interval: float = 5.0
     clock: Clock = field(default_factory=Clock)
+    declared_mode: str | None = None
     save: Callable[[Any], None] = lambda state: None
     tell: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning

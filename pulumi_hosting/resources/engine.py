@@ -207,6 +207,7 @@ def _mode_of(context: Context, noun: Noun[Any, Any], state: State) -> str | None
 
 def guard(context: Context, noun: Noun[Any, Any], state: State) -> None:
     """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises ``NounError``."""
+    refuse_other_mode(context.client, context.declared_mode)
     made = _mode_of(context, noun, state)
     if made in (None, context.mode):
         return
@@ -249,6 +250,7 @@ def create(
 ) -> Any:
     """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting; without ``wait`` an order that is still
     under way is left to itself."""
+    refuse_other_mode(context.client, context.declared_mode)
     state = _stamped(noun.create(context, inputs), context.mode)
     _refuse_taken(context, noun, inputs, state)
     save(state)

@@ -495,7 +495,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if state.id.startswith(ORDER_PREFIX):
             state = self._kept(self._await(context, state), inputs)
             context.claims.add(context.identity, state.id)
-        unkept = state.root_password is None or (context.name_is_identity and inputs.password is None)
+        unkept = state.root_password is None or not (context.keeps_secrets or inputs.password is not None)
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
             context.warn(
                 f"server {state.id}: its generated root password "

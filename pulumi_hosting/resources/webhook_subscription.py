@@ -264,7 +264,11 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         body = {name: value for name, value in inputs.given().items() if name in fields}
         if "description" in fields:
             text = inputs.description or (state.description if "description" not in inputs.model_fields_set else None) or ""
-            body["description"] = text if context.name_is_identity else with_mark(text, mark(context.identity))
+            own: str | None = mark(context.identity)
+            if context.name_is_identity:  # whose mark stands behind it stays so
+                listed = context.shared(("webhooks",), context.client.webhooks.list)
+                own = next((split_mark(found.description)[1] for found in listed if str(found.id) == state.id), None)
+            body["description"] = with_mark(text, own) if own else text
         if not body:
             return state
         try:

@@ -11,13 +11,13 @@ options:
   api_key:
     description:
       - The API key, C(vk_live_...) or C(vk_test_...).
-      - If not set, the environment variable E(HOSTING_API_KEY) of the machine that runs the module is used.
+      - If not set, the environment variable E(HOSTING_API_KEY) of the machine that does the work is used.
       - Keep it in a vault and hand it over with C(module_defaults). What stands under C(environment) of a task is printed at C(-vvvv).
     type: str
   base_url:
     description:
       - Address of the API, for example V(https://api.example.com/v1). It must be https, except on this machine itself.
-      - If not set, the environment variable E(HOSTING_BASE_URL) of the machine that runs the module is used.
+      - If not set, the environment variable E(HOSTING_BASE_URL) of the machine that does the work is used.
     type: str
   timeout:
     description: Seconds to wait for one answer of the API. Reads, and orders that carry a key, are repeated after passing failures.
@@ -27,9 +27,10 @@ requirements:
   - python >= 3.11
   - pulumi-hosting >= 0.1.0
 notes:
-  - "The Python package C(pulumi-hosting) must be installed for the interpreter that runs the module. As soon as C(localhost) stands in an
-    inventory, Ansible looks for an interpreter of its own there; C(ansible_python_interpreter) as in the examples names the one Ansible
-    itself runs with."
+  - "The work is done by the controller itself, in Ansible's own Python, wherever the connection is local. With another host, C(become) or
+    C(async) a module does it, and the Python package C(pulumi-hosting) must be installed for the interpreter that runs the module. As soon
+    as C(localhost) stands in an inventory, Ansible looks for an interpreter of its own there; C(ansible_python_interpreter) as in the
+    examples names the one Ansible itself runs with."
   - "120 requests a minute are allowed for each API key, 20 for expensive ones such as orders, whatever the number of forks. Requests that
     the API turns away for that reason wait and are sent again; O(ignore:throttle) helps where many hosts do the same at once."
   - "Every failure has the return value C(failure): RV(ignore:failure.code) as the API names it (or what stopped the module before or
@@ -42,6 +43,62 @@ attributes:
       - hosting.cloud.all
 """
 
+    # Modules that change something.
+    WRITE = r"""
+options:
+  mode:
+    description:
+      - Say which keys may change anything, V(live) or V(test) ones. A key of the other mode may then look and run in check mode only.
+      - If not set, the environment variable E(HOSTING_MODE) of the machine that does the work is used.
+      - Without it, either key works. A test key never changes what is real, and a live key never what was only simulated.
+    type: str
+    choices: [live, test]
+notes:
+  - "With a test key nothing is bought: the service simulates what is sent, and does not show all of it afterwards. A simulated server is
+    shown for a day, to the key that made it; other simulated objects are not found again, so that such a task reports a change each time."
+"""
+
+    # What changes something leaves the same traces.
+    CHANGE = r"""
+attributes:
+  check_mode:
+    description: Can run in C(check_mode) and return the changed status and the predicted object without changing anything. Nothing is sent
+      but reads, and nothing is waited for. What cannot be known yet, such as the id of a new object, is V(null).
+    support: full
+  diff_mode:
+    description: Returns what changes, before and after, when in C(diff) mode. Secrets are never part of it.
+    support: full
+"""
+
+    # Modules that wait.
+    WAIT = r"""
+options:
+  wait:
+    description:
+      - Whether to wait for what the service finishes later, such as an order that is still being carried out.
+      - What can be set only afterwards (notes, for example) is then left to a later run.
+    type: bool
+    default: true
+  wait_timeout:
+    description:
+      - Seconds to wait for it.
+      - When they are over the task fails and says so. Running it again goes on waiting and repeats nothing.
+    type: float
+    default: 600
+"""
+
+    # Modules that may charge.
+    MONEY = r"""
+options:
+  max_charge:
+    description:
+      - What all tasks of a run may charge to the balance together, a decimal number. What would go beyond is refused before it is ordered.
+      - If not set, the environment variable E(HOSTING_MAX_CHARGE) of the machine that does the work is used.
+      - Each task compares what the run has charged so far, and its own price, with its own O(max_charge). Tasks that do not set it are not
+        counted. In check mode the predicted charges are counted.
+    type: str
+"""
+
     # Modules that bring one object to a wished state.
     NOUN = r"""
 options:
@@ -52,30 +109,8 @@ options:
     type: str
     choices: [present, absent]
     default: present
-  wait_timeout:
-    description:
-      - Seconds to wait for what the service finishes later, such as an order that is still being carried out.
-      - When they are over the task fails and says so. Running it again goes on waiting and repeats nothing.
-    type: float
-    default: 600
-  idempotency_scope:
-    description:
-      - Together with O(name) this is what a declaration is recognised by when an interrupted run is repeated.
-      - Needed only where independent playbooks use the same names on one account at different times.
-    type: str
-    default: ""
 notes:
   - What a task does not mention stays as it is.
-  - "With a test key nothing is bought: the service simulates what is sent, and does not show all of it afterwards. An SSH key is never
-    listed then, and a change of a server need not be seen, so that such a task reports a change each time."
-attributes:
-  check_mode:
-    description: Can run in C(check_mode) and return the changed status and the predicted object without changing anything. Nothing is sent
-      but reads, and nothing is waited for. What cannot be known yet, such as the id of a new object, is V(null).
-    support: full
-  diff_mode:
-    description: Returns what was mentioned, before and after, when in C(diff) mode. Secrets are never part of it.
-    support: full
 """
 
     # Modules that only read.

@@ -11,19 +11,19 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hosting.cloud.plugins.module_utils import runner
+from ansible_collections.hosting.cloud.plugins.module_utils import nouns, runner
 from pulumi_hosting.api.errors import InvalidInput, TransportError, ValidationFailed
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import Ambiguous, NounError
 from pulumi_hosting.resources.engine import Change, Diff, Outcome
 
 SERVER = NOUNS["server"]
-CLEARS = {"notes": ""}
+MODULE = nouns.NounModule("server", {}, clears={"notes": ""})
 
 
 def mentioned(**params: Any) -> dict[str, Any]:
     every = dict.fromkeys(SERVER.Inputs.model_fields)
-    return runner._mentioned(SimpleNamespace(params={**every, **params}, written=frozenset(params)), SERVER, CLEARS)
+    return MODULE.wish(SimpleNamespace(params={**every, **params}, written=frozenset(params)), SERVER)
 
 
 def test_not_given_and_null_are_two_things() -> None:
@@ -36,7 +36,7 @@ def test_a_null_that_cannot_empty_anything_leaves_it_out() -> None:
 
 
 def test_one_shape_without_secrets() -> None:
-    shaped = runner.shape(SERVER, {"name": "web-1", "root_password": "hidden", "password": "hidden"})
+    shaped = nouns.shape(SERVER, {"name": "web-1", "root_password": "hidden", "password": "hidden"})
     assert shaped["name"] == "web-1"
     assert shaped["id"] is None
     assert "hidden" not in shaped.values()
@@ -45,7 +45,7 @@ def test_one_shape_without_secrets() -> None:
 
 def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
     given = {"tariff_id": 1, "name": "web-1", "password": "hidden"}
-    assert runner.diff(SERVER, given, Outcome("created", None, {"id": "1"}, None)) == {
+    assert nouns.diff(SERVER, given, Outcome("created", None, {"id": "1"}, None)) == {
         "before": {},
         "after": {"name": "web-1", "tariff_id": 1},
     }
@@ -54,7 +54,7 @@ def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
 def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
     found = Diff((Change("notes", "old", "new", False), Change("auto_renew", True, False, False)))
     outcome = Outcome("updated", {"id": "1", "name": "web-1", "os": "debian-12", "notes": "old", "auto_renew": True}, {}, None, found)
-    shown = runner.diff(SERVER, {"notes": "new", "name": "web-1", "auto_renew": False, "ssh_key_ids": ["1"], "months": 1}, outcome)
+    shown = nouns.diff(SERVER, {"notes": "new", "name": "web-1", "auto_renew": False, "ssh_key_ids": ["1"], "months": 1}, outcome)
     assert shown == {
         "before": {"auto_renew": True, "name": "web-1", "notes": "old"},
         "after": {"auto_renew": False, "name": "web-1", "notes": "new"},
@@ -64,11 +64,11 @@ def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
 
 def test_diff_never_shows_a_secret_that_differs() -> None:
     outcome = Outcome("updated", {"name": "web-1"}, {}, None, Diff((Change("password", "(secret)", "(secret)", True),)))
-    assert "password" not in str(runner.diff(SERVER, {"password": "hidden"}, outcome))
+    assert "password" not in str(nouns.diff(SERVER, {"password": "hidden"}, outcome))
 
 
 def test_diff_of_a_deletion_shows_what_goes() -> None:
-    shown = runner.diff(SERVER, {"name": "web-1"}, Outcome("deleted", {"id": "1", "name": "web-1"}, None, None))
+    shown = nouns.diff(SERVER, {"name": "web-1"}, Outcome("deleted", {"id": "1", "name": "web-1"}, None, None))
     assert shown["after"] == {}
     assert shown["before"]["id"] == "1"
 
@@ -77,7 +77,7 @@ def test_an_error_of_the_service_is_facts() -> None:
     error = ValidationFailed(
         status=400, code="validation_error", message="two\nlines", request_id="req-1", details={"fields": {"name": "too long"}}
     )
-    refusal = runner._failure(error)
+    refusal = runner.failure_of(error)
     assert refusal["failure"] == {"code": "validation_error", "status": 400, "request_id": "req-1", "fields": {"name": "too long"}}
     assert "\n" not in refusal["msg"]
     assert "req-1" in refusal["msg"]
@@ -93,14 +93,14 @@ def test_an_error_of_the_service_is_facts() -> None:
     ],
 )
 def test_a_stop_before_or_after_the_service_has_a_code_too(error: Exception, code: str) -> None:
-    assert runner._failure(error)["failure"]["code"] == code
+    assert runner.failure_of(error)["failure"]["code"] == code
 
 
 def test_a_defect_says_where_and_not_what() -> None:
     def work() -> dict[str, Any]:
         raise KeyError("a secret")
 
-    refusal = runner._tried(work)
+    refusal = runner.tried(work)
     assert refusal["failure"]["code"] == "defect"
     assert "KeyError in test_runner.py:" in refusal["msg"]
     assert "a secret" not in str(refusal)
@@ -108,7 +108,7 @@ def test_a_defect_says_where_and_not_what() -> None:
 
 def test_an_old_python_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 1))
-    refusal = runner._unusable()
+    refusal = runner.unusable()
     assert refusal is not None
     assert sys.executable in refusal["msg"]
     assert "ansible_python_interpreter" in refusal["msg"]
@@ -116,7 +116,7 @@ def test_an_old_python_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_old_core_is_named_with_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "CORE", "999.0.0")
-    refusal = runner._unusable()
+    refusal = runner.unusable()
     assert refusal is not None
     assert "pulumi-hosting >= 999.0.0" in refusal["msg"]
     assert f"by hosting.cloud {runner.VERSION}; version " in refusal["msg"]

@@ -1,0 +1,98 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Modules that do one thing to what exists already, and refuse to do it twice for one intent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ansible_collections.hosting.cloud.plugins.module_utils.files import SecretFile
+from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
+    WAIT_OPTIONS,
+    WRITE_OPTIONS,
+    Call,
+    Module,
+    charge,
+    context_of,
+    limited,
+)
+
+if TYPE_CHECKING:
+    from pulumi_hosting.resources.actions import Deed
+    from pulumi_hosting.resources.base import Context
+
+
+class ActionModule(Module):
+    """Does what the core's action of this name does."""
+
+    shared: ClassVar[Mapping[str, Any]] = {**WRITE_OPTIONS, **WAIT_OPTIONS}
+
+    def __init__(self, name: str, options: Mapping[str, Any], **rules: Any) -> None:
+        super().__init__(options, **rules)
+        self.name = name
+
+    def work(self, call: Call) -> dict[str, Any]:
+        context = context_of(call, self.name, read_only=call.check_mode)
+        return self.act(call, context)
+
+    def act(self, call: Call, context: Context) -> dict[str, Any]:
+        return self.result(call, self.deed(call, context, dry_run=call.check_mode))
+
+    def deed(self, call: Call, context: Context, *, dry_run: bool) -> Deed:
+        from pulumi_hosting.resources.actions import ACTIONS, act, check
+
+        action = ACTIONS[self.name]
+        given = {name: value for name in action.Inputs.model_fields if (value := call.params.get(name)) is not None}
+        inputs = check(action, given)
+        named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
+        deed = act(context, action, inputs, dry_run=dry_run, approve=limited(call, f"{self.name}/{named}"))
+        if deed.result is not None and not isinstance(deed.result, list):
+            values, secret = deed.result.values(), deed.result.secret_fields()
+            call.hide(str(value) for name, value in values.items() if name in secret and value)
+        return deed
+
+    def result(self, call: Call, deed: Deed) -> dict[str, Any]:
+        """One shape on every path."""
+        from pulumi_hosting.resources.actions import ACTIONS
+
+        action = ACTIONS[self.name]
+        hidden = action.Result.secret_fields()
+        empty: Any = [] if action.many else {name: None for name in action.Result.model_fields if name not in hidden}
+        result: dict[str, Any] = {"changed": deed.changed, action.result: empty if deed.after is None else deed.after}
+        if deed.note:
+            result["note"] = deed.note
+        if "max_charge" in self.options:
+            cost = deed.cost if deed.changed else None
+            result["charge"] = charge(str(cost.amount), cost.currency) if cost else None
+        if call.wants_diff and deed.changed:
+            before, after = _changed(deed.before, deed.after)
+            result["diff"] = {"before": before, "after": after}
+        return result
+
+
+class PasswordModule(ActionModule):
+    """Its file tells whether the password is known already; only where it is not, another one is made."""
+
+    def act(self, call: Call, context: Context) -> dict[str, Any]:
+        file = SecretFile("password_file", call.params["password_file"])
+        if file.exists:
+            known = self.result(call, self.deed(call, context, dry_run=True))
+            known.pop("diff", None)
+            return {**known, "changed": False, "note": f"{file.path} is there already"}
+        file.must_be_writable()
+        deed = self.deed(call, context, dry_run=call.check_mode)
+        if not call.check_mode:
+            file.write(deed.result.values()["password"])
+        result = self.result(call, deed)
+        if call.wants_diff:
+            result["diff"] = {"before": {}, "after": {"password_file": str(file.path)}}
+        return result
+
+
+def _changed(before: Any, after: Any) -> tuple[Any, Any]:
+    """Only what differs and is known on both sides: a prediction cannot show everything that the real answer does."""
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+        return before or {}, after or {}
+    fields = sorted(name for name in after if name in before and after[name] is not None and before[name] != after[name])
+    return {name: before[name] for name in fields}, {name: after[name] for name in fields}

@@ -1,0 +1,44 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Secrets that the service shows once, kept in private files: a registered variable would print them, or lose them by masking."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+class SecretFile:
+    """A file of mode 0600 that holds one secret. Whether it is there tells whether the secret is known."""
+
+    def __init__(self, option: str, path: str) -> None:
+        self.option = option
+        self.path = Path(os.path.expandvars(os.path.expanduser(path)))
+
+    @property
+    def exists(self) -> bool:
+        return self.path.exists()
+
+    def must_be_writable(self) -> None:
+        """Raise ``InvalidInput`` now rather than when a secret has been made that cannot be kept."""
+        from pulumi_hosting.api.errors import InvalidInput
+
+        folder = self.path.parent
+        if not folder.is_dir():
+            raise InvalidInput({self.option: f"there is no directory {folder}"})
+        if self.path.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+            raise InvalidInput({self.option: f"{self.path} cannot be written"})
+
+    def write(self, secret: str) -> None:
+        """Keep it, whole or not at all."""
+        handle, draft = tempfile.mkstemp(prefix=".", dir=self.path.parent)  # 0600 from the first byte
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(secret + "\n")
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(draft, self.path)
+        except OSError:
+            os.unlink(draft)
+            raise

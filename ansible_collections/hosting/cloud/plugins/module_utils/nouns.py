@@ -1,0 +1,409 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Modules that bring one object to a wished state, and modules that list such objects.
+
+The options a task wrote become a declaration; the core's engine finds, plans and applies. What a noun is, what it costs to change and what
+must be waited for is known to the core alone. What differs per noun in Ansible stands in the small classes below: nothing is remembered
+here from one run to the next, so each object needs something in the play that tells which one is meant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from ansible_collections.hosting.cloud.plugins.module_utils.files import SecretFile
+from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
+    WAIT_OPTIONS,
+    WRITE_OPTIONS,
+    Call,
+    Module,
+    charge,
+    context_of,
+    limited,
+)
+
+if TYPE_CHECKING:
+    from pulumi_hosting.resources.base import Context, Noun
+    from pulumi_hosting.resources.engine import Outcome, Terms
+
+STATE = {"type": "str", "choices": ["present", "absent"], "default": "present"}
+
+
+class NounModule(Module):
+    """Brings one object of ``kind`` to its ``state``. ``clears``: what an explicit null of an option stands for."""
+
+    shared: ClassVar[Mapping[str, Any]] = {**WRITE_OPTIONS, **WAIT_OPTIONS, "state": STATE}
+
+    def __init__(self, kind: str, options: Mapping[str, Any], *, clears: Mapping[str, Any] | None = None, **rules: Any) -> None:
+        super().__init__(options, **rules)
+        self.kind = kind
+        self.clears = clears or {}
+
+    # --- the way of every noun
+
+    def work(self, call: Call) -> dict[str, Any]:
+        from pulumi_hosting.resources import NOUNS
+
+        noun = NOUNS[self.kind]
+        wish = self.wish(call, noun)
+        context = context_of(call, f"{self.kind}/{self.identity(call, wish)}", read_only=call.check_mode)
+        return self.bring(call, context, noun, wish)
+
+    def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
+        """Bring the account to the ``wish``, or to being without it."""
+        return self.result(call, noun, wish, self.ensure(call, context, noun, wish, call.params.get("id")))
+
+    def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
+        """What names the declaration among those of its kind."""
+        return str(call.params.get("name") or "")
+
+    def wish(self, call: Call, noun: Noun[Any, Any]) -> dict[str, Any]:
+        """The inputs that the task wrote. A null is a wish only where it empties something; elsewhere it is how templates leave a thing
+        out."""
+        given = {name: call.params.get(name) for name in noun.Inputs.model_fields if name in call.written}
+        nulls = {name: self.clears[name] for name, value in given.items() if value is None and name in self.clears}
+        return {name: value for name, value in given.items() if value is not None} | nulls
+
+    def ensure(
+        self, call: Call, context: Context, noun: Noun[Any, Any], wish: Mapping[str, Any], id: str | None, absent: bool | None = None
+    ) -> Outcome:
+        from pulumi_hosting.api.errors import InvalidInput
+        from pulumi_hosting.resources import engine
+
+        declared = engine.declared(noun, wish)
+        if declared.failures:
+            raise InvalidInput(declared.failures, noun.title)
+        leaves = call.params["state"] == "absent" if absent is None else absent
+        way = engine.ensure_absent if leaves else engine.ensure
+        outcome = way(context, noun, declared.inputs, id=id, terms=self.terms(call, context))
+        if outcome.state is not None:
+            values, secret = outcome.state.values(), outcome.state.secret_fields()
+            call.hide(str(value) for name, value in values.items() if name in secret and value)
+        for remark in outcome.diff.remarks:
+            call.warn(remark)
+        return outcome
+
+    def terms(self, call: Call, context: Context) -> Terms:
+        from pulumi_hosting.resources.engine import Terms
+
+        priced = call.check_mode or call.params.get("max_charge") not in (None, "")
+        return Terms(call.check_mode, bool(call.params["wait"]), priced, limited(call, context.identity))
+
+    # --- what is printed
+
+    def result(self, call: Call, noun: Noun[Any, Any], wish: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+        """One shape on every path."""
+        result: dict[str, Any] = {
+            "changed": outcome.changed,
+            self.kind: None if outcome.after is None else shape(noun, outcome.after),
+        }
+        if "max_charge" in self.options:
+            result["charge"] = _charge(outcome)
+        if call.wants_diff and outcome.changed:
+            result["diff"] = diff(noun, wish, outcome)
+        return result
+
+
+class ServerModule(NounModule):
+    """``started`` and ``stopped`` are ``present`` with a power; ``restarted`` and ``reinstalled`` act on a server that exists."""
+
+    shared: ClassVar[Mapping[str, Any]] = {
+        **NounModule.shared,
+        "state": {**STATE, "choices": ["present", "absent", "started", "stopped", "restarted", "reinstalled"]},
+    }
+
+    def wish(self, call: Call, noun: Noun[Any, Any]) -> dict[str, Any]:
+        power = {"started": "running", "stopped": "stopped"}.get(call.params["state"])
+        return super().wish(call, noun) | ({"power": power} if power else {})
+
+    def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
+        path, state = call.params.get("root_password_file"), call.params["state"]
+        file = SecretFile("root_password_file", path) if path else None
+        acted = {"restarted": "server_restart", "reinstalled": "server_reinstall"}.get(state)
+        if acted is not None:
+            return self._act(call, context, noun, acted, file)
+        if file is not None and state != "absent" and not file.exists:
+            file.must_be_writable()
+        outcome = self.ensure(call, context, noun, wish, call.params.get("id"))
+        if file is not None and outcome.action == "created" and outcome.state is not None:
+            self._keep(call, file, outcome.state)
+        return self.result(call, noun, wish, outcome)
+
+    @staticmethod
+    def _keep(call: Call, file: SecretFile, state: Any) -> None:
+        """The password that the service showed, if it did."""
+        password = state.values().get("root_password")
+        if password:
+            call.hide([str(password)])
+            file.write(str(password))
+        elif not file.exists:
+            call.warn(
+                "the root password was shown once, to a run that was interrupted, and is lost. "
+                "Next: have another one made with hosting.cloud.server_password"
+            )
+
+    def _act(self, call: Call, context: Context, noun: Noun[Any, Any], name: str, file: SecretFile | None) -> dict[str, Any]:
+        from pulumi_hosting.api.errors import InvalidInput
+        from pulumi_hosting.resources.actions import ACTIONS, act, check
+
+        action = ACTIONS[name]
+        given = {field: value for field in action.Inputs.model_fields if (value := call.params.get(field)) is not None}
+        if "id" in given:
+            given.pop("name", None)
+        if name == "server_reinstall" and "erase" not in given:
+            raise InvalidInput({"erase": "must be the id or the name of the server, to say that its disk may be erased"}, noun.title)
+        if file is not None:
+            file.must_be_writable()
+        deed = act(context, action, check(action, given), dry_run=call.check_mode)
+        if file is not None and not call.check_mode and name == "server_reinstall":
+            self._keep(call, file, deed.result)
+        if deed.note:
+            call.warn(deed.note)
+        result: dict[str, Any] = {
+            "changed": deed.changed,
+            "server": shape(noun, cast("Mapping[str, Any]", deed.after or {})),
+            "charge": None,
+        }
+        if call.wants_diff and deed.changed:
+            result["diff"] = {"before": {}, "after": {"state": call.params["state"]}}
+        return result
+
+
+class OfServerModule(NounModule):
+    """An object of a server, which is named by ``server_id`` or ``server_name``.
+
+    In check mode a server that an earlier task of the play would order is not there yet: what it would get is foretold.
+    """
+
+    def work(self, call: Call) -> dict[str, Any]:
+        from pulumi_hosting.resources import NOUNS, engine
+
+        noun = NOUNS[self.kind]
+        wish = self.wish(call, noun)
+        server_id = self._server(call, wish)
+        if server_id is None and not call.params.get("id"):
+            if call.params["state"] == "absent":
+                return self.result(call, noun, wish, engine.Outcome("unchanged", None, None, None))
+            return self.result(call, noun, wish, engine.foretell(noun, wish, ("server_id",)))
+        if server_id is not None:
+            wish["server_id"] = server_id
+        context = context_of(call, f"{self.kind}/{self.identity(call, wish)}", read_only=call.check_mode)
+        return self.bring(call, context, noun, wish)
+
+    def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
+        return str(wish.get("server_id") or "")
+
+    def _server(self, call: Call, wish: Mapping[str, Any]) -> str | None:
+        """The server's id; None where there is none yet, in check mode or where nothing is to be left anyway."""
+        from pulumi_hosting.api.errors import InvalidInput
+        from pulumi_hosting.resources.base import NounError
+
+        if wish.get("server_id") not in (None, ""):
+            return str(wish["server_id"])
+        name = call.params.get("server_name")
+        if name:
+            try:
+                return server_named(call, name)
+            except NounError as error:
+                if call.check_mode or call.params["state"] == "absent":
+                    if getattr(error, "ids", None):
+                        raise
+                    return None
+                raise
+        if not call.check_mode and not call.params.get("id"):
+            raise InvalidInput({"server_id": "is empty; name the server by server_id or server_name"}, self.kind)
+        return None
+
+
+class ServerIpModule(OfServerModule):
+    """Bought addresses have no names: the one that is meant is told by its id, by itself, or by its place in the order of purchase."""
+
+    def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
+        return f"{wish.get('server_id') or ''}/{call.params.get('position')}"
+
+    def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
+        from pulumi_hosting.api.errors import InvalidInput
+        from pulumi_hosting.resources.base import NounError
+        from pulumi_hosting.resources.engine import Outcome
+
+        params = call.params
+        id, position = params.get("id"), params["position"]
+        if position < 1:
+            raise InvalidInput({"position": "must be 1 or more"}, noun.title)
+        if id is None:
+            bought = sorted(noun.all(context, server_id=wish["server_id"]), key=lambda state: int(state.id.rpartition("/")[2]))
+            if params.get("address"):
+                id = next((state.id for state in bought if _same_address(state.address, params["address"])), None)
+                if id is None and params["state"] == "absent":
+                    return self.result(call, noun, wish, Outcome("unchanged", None, None, None))
+                if id is None:
+                    raise NounError(
+                        f"server {wish['server_id']} has no bought address {params['address']}, and an address cannot be chosen. "
+                        "Next: leave address out to have one bought"
+                    )
+            elif len(bought) >= position:
+                id = bought[position - 1].id
+            elif len(bought) < position - 1 and not call.check_mode:
+                raise InvalidInput(
+                    {"position": f"the server has {len(bought)} bought addresses; number {len(bought) + 1} comes first"}, noun.title
+                )
+            for index, state in enumerate(bought, start=1):
+                context.claims.add(f"{context.identity}#{index}", state.id)  # they are explained: each has its place
+        return self.result(call, noun, wish, self.ensure(call, context, noun, wish, id))
+
+
+class WebhookSubscriptionModule(NounModule):
+    """``secret_file`` tells whether the signing secret is known; where it is not, a new one is made."""
+
+    def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
+        return str(wish.get("url") or "")
+
+    def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
+        path = call.params.get("secret_file")
+        if not path or call.params["state"] == "absent":
+            return super().bring(call, context, noun, wish)
+        file = SecretFile("secret_file", path)
+        lacks = not file.exists
+        if lacks:
+            file.must_be_writable()
+        outcome = self.ensure(call, context, noun, wish, call.params.get("id"))
+        result = self.result(call, noun, wish, outcome)
+        if not lacks or outcome.after is None:
+            return result
+        if outcome.state is not None and not call.check_mode:
+            state = outcome.state
+            if outcome.action != "created":
+                state = self._rotated(context, noun, state)
+            secret = state.values().get("secret")
+            if secret:
+                call.hide([str(secret)])
+                file.write(str(secret))
+        if call.wants_diff:
+            shown = result.get("diff") or {"before": {}, "after": {}}
+            result["diff"] = {"before": shown["before"], "after": {**shown["after"], "secret_file": path}}
+        return {**result, "changed": True}
+
+    @staticmethod
+    def _rotated(context: Context, noun: Noun[Any, Any], state: Any) -> Any:
+        from pulumi_hosting.resources import engine
+
+        declared = engine.declared(noun, {"rotation": "the secret is not known here"})
+        return engine.update(context, noun, state, declared.inputs, frozenset({"rotation"}))
+
+
+class TransferModule(NounModule):
+    """A domain that comes from another registrar: declared with its auth code, and never given up by this module."""
+
+    shared: ClassVar[Mapping[str, Any]] = {**WRITE_OPTIONS, **WAIT_OPTIONS}
+
+    def ensure(
+        self, call: Call, context: Context, noun: Noun[Any, Any], wish: Mapping[str, Any], id: str | None, absent: bool | None = None
+    ) -> Outcome:
+        return super().ensure(call, context, noun, wish, id, False)
+
+
+class PtrModule(OfServerModule):
+    """Reverse DNS: the address is the key, the server's primary one where none is named."""
+
+
+# --- modules that list -------------------------------------------------------------------------------------------------------
+
+
+class NounInfoModule(Module):
+    """Lists objects of ``kind`` under ``result``. ``id`` names one; the other options filter."""
+
+    def __init__(self, kind: str, result: str, options: Mapping[str, Any], **rules: Any) -> None:
+        super().__init__(options, **rules)
+        self.kind, self.result = kind, result
+
+    def work(self, call: Call) -> dict[str, Any]:
+        from pulumi_hosting.resources import NOUNS, engine
+
+        noun = NOUNS[self.kind]
+        context = context_of(call, self.kind, read_only=True)
+        filters = {name: value for name in self.options if (value := call.params.get(name)) is not None and name in self.filters}
+        if (id := call.params.get("id")) is not None:
+            found = noun.read(context, str(id))
+            states = [] if found is None else [found]
+        else:
+            states = list(noun.all(context, **filters))
+        return {"changed": False, self.result: [self.shown(call, context, shape(noun, engine.shown(noun, state))) for state in states]}
+
+    @property
+    def filters(self) -> frozenset[str]:
+        return frozenset(self.options) - {"id"}
+
+    def shown(self, call: Call, context: Context, values: dict[str, Any]) -> dict[str, Any]:
+        return values
+
+
+class ServerInfoModule(NounInfoModule):
+    """With ``live``, each server is asked for its present state: one expensive request per server."""
+
+    @property
+    def filters(self) -> frozenset[str]:
+        return super().filters - {"live"}
+
+    def shown(self, call: Call, context: Context, values: dict[str, Any]) -> dict[str, Any]:
+        from pulumi_hosting.api.errors import ServiceState
+        from pulumi_hosting.resources.lookups import LOOKUPS
+        from pulumi_hosting.resources.shapes import shown
+
+        live = None
+        if call.params["live"]:
+            try:
+                live = shown(context.client.servers.status(int(values["id"])), LOOKUPS["getServerStatus"].value)
+            except ServiceState as error:  # an imported server has no record in the panel
+                call.warn(f"server {values['id']}: {error}")
+        return {**values, "live": live}
+
+
+# --- parts -------------------------------------------------------------------------------------------------------------------
+
+
+def shape(noun: Noun[Any, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """All fields that may be shown, null where nothing is known."""
+    hidden = noun.State.secret_fields()
+    return {name: values.get(name) for name in noun.State.model_fields if name not in hidden}
+
+
+def diff(noun: Noun[Any, Any], given: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+    """What was mentioned, before and after: the same in check mode as for real, in one order, without secrets."""
+    hidden = noun.Inputs.secret_fields()
+    wished = {name: value for name, value in given.items() if name not in hidden}
+    changes = {change.field: change for change in outcome.diff.changes if change.field not in hidden}
+    known = outcome.before or {}
+    observed = {name: known[name] for name in wished if name not in changes and known.get(name) is not None}
+    if outcome.action == "created":
+        before, after = {}, wished
+    elif outcome.action == "deleted":
+        before, after = shape(noun, known), {}
+    else:
+        before = {**observed, **{name: change.before for name, change in changes.items()}}
+        after = {**observed, **{name: change.after for name, change in changes.items()}}
+    return {"before": dict(sorted(before.items())), "after": dict(sorted(after.items()))}
+
+
+def server_named(call: Call, name: str) -> str:
+    """The id of the living server of that name. Raises ``NounError`` where there is none, or are several."""
+    from pulumi_hosting.resources import NOUNS
+    from pulumi_hosting.resources.actions import resolve
+
+    return str(resolve(context_of(call, "server", read_only=True), NOUNS["server"], name=name).id)
+
+
+def _same_address(one: str | None, other: str) -> bool:
+    from pulumi_hosting.resources.addresses import plain_address
+
+    return one is not None and plain_address(one) == plain_address(other)
+
+
+def _charge(outcome: Outcome) -> dict[str, Any] | None:
+    if outcome.action != "created":
+        return None
+    after = outcome.after or {}
+    currency = after.get("currency") or (outcome.cost.currency if outcome.cost else None)
+    if outcome.state is not None:
+        return charge(after.get("charged"), currency)
+    return charge(str(outcome.cost.amount), outcome.cost.currency) if outcome.cost else None

@@ -11,8 +11,8 @@ short_description: Prepare a top-up of the balance
 version_added: "0.1.0"
 description:
   - Makes an invoice for a top-up and shows the link under which a person pays it. Nothing is paid by the task.
-  - Nothing is made while the balance is not below O(balance_below), nor while an unpaid top-up of the same amount is
-    there.
+  - Nothing is made while the balance is not below O(balance_below), nor while an unpaid top-up of the same amount
+    is there.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:

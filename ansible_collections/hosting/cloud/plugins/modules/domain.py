@@ -11,9 +11,9 @@ short_description: Register, change and let go of a domain
 version_added: "0.1.0"
 description:
   - Makes sure that a domain is on the account and is as declared.
-  - A domain is recognised by O(id), else by its O(name). What is not on the account is registered, or transferred in
-    with O(auth_code), which is paid from the balance, at once. A task that was interrupted is run again without danger
-    and orders nothing twice.
+  - A domain is recognised by O(id), else by its O(name). What is not on the account is registered, or transferred
+    in with O(auth_code), which is paid from the balance, at once. A task that was interrupted is run again without
+    danger and orders nothing twice.
   - A registration or transfer that is still under way is a state, not a failure. RV(domain.status) tells.
   - The API deletes no domain. O(state=absent) turns its auto-renewal off, so that it ends by itself, and says so.
 author:
@@ -33,8 +33,8 @@ options:
     type: int
   nameservers:
     description:
-      - 2 to 4 name servers (some deployments take exactly 2). Order, case and a dot at the end do not matter. The list
-        replaces the whole set.
+      - 2 to 4 name servers (some deployments take exactly 2). Order, case and a dot at the end do not matter. The
+        list replaces the whole set.
     type: list
     elements: str
   privacy:
@@ -56,7 +56,8 @@ options:
     type: str
   idempotency_scope:
     description:
-      - Together with what names the object this is what a declaration is recognised by when an interrupted run is repeated.
+      - Together with what names the object this is what a declaration is recognised by when an interrupted run is
+        repeated.
       - Needed only where independent playbooks order the same names on one account at different times.
     type: str
     default: ''

@@ -11,7 +11,8 @@ short_description: Pay for a domain until a date
 version_added: "0.1.0"
 description:
   - Renews a domain only while it expires before O(until). Run twice, it renews once.
-  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not pay twice.
+  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not pay
+    twice.
   - The registry may show the new date later. Until then the task does not pay again.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -26,8 +27,8 @@ options:
     type: str
   until:
     description:
-      - 'Renew only while the domain expires before this: a date (its start in UTC) or an RFC 3339 timestamp with a zone.
-        The years bought must reach it for certain, a year counting 365 days.'
+      - 'Renew only while the domain expires before this: a date (its start in UTC) or an RFC 3339 timestamp with
+        a zone. The years bought must reach it for certain, a year counting 365 days.'
     type: str
     required: true
   years:
@@ -128,8 +129,8 @@ domain:
       type: str
       sample: "2026-11-21T10:00:00Z"
     renewal:
-      description: renewed; pending_sync or pending when the registrar accepted and the new date shows later; empty when
-        nothing was done.
+      description: renewed; pending_sync or pending when the registrar accepted and the new date shows later; empty
+        when nothing was done.
       type: str
       sample: text
     balance_after:

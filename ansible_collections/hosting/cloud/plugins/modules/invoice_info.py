@@ -99,8 +99,9 @@ invoices:
       type: str
       sample: active
     type:
-      description: For example V(topup), V(vds_purchase), V(vds_renewal), V(ip_purchase), V(domain_registration), V(domain_renewal),
-        V(domain_transfer), V(other), V(vds_addon), V(domain_purchase), V(late_fee), V(dedicated_purchase) or V(dedicated_renewal).
+      description: For example V(topup), V(vds_purchase), V(vds_renewal), V(ip_purchase), V(domain_registration),
+        V(domain_renewal), V(domain_transfer), V(other), V(vds_addon), V(domain_purchase), V(late_fee), V(dedicated_purchase)
+        or V(dedicated_renewal).
       type: str
       sample: vds_renewal
     amount:

@@ -26,8 +26,8 @@ options:
     type: str
   password_file:
     description:
-      - The file that the password is written to, readable by its owner only, on the machine that does the work (the controller,
-        unless the task is delegated).
+      - The file that the password is written to, readable by its owner only, on the machine that does the work (the
+        controller, unless the task is delegated).
     type: path
     required: true
 extends_documentation_fragment:

@@ -11,7 +11,8 @@ short_description: Pay for a server until a date
 version_added: "0.1.0"
 description:
   - Renews a server only while what is paid for ends before O(until). Run twice, it renews once.
-  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not pay twice.
+  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not pay
+    twice.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -25,8 +26,8 @@ options:
     type: str
   until:
     description:
-      - 'Renew only while the next payment is due before this: a date (its start in UTC) or an RFC 3339 timestamp with
-        a zone. The period bought must reach it for certain, a month counting 30 days or less.'
+      - 'Renew only while the next payment is due before this: a date (its start in UTC) or an RFC 3339 timestamp
+        with a zone. The period bought must reach it for certain, a month counting 30 days or less.'
     type: str
     required: true
   months:

@@ -10,8 +10,8 @@ module: webhook_redeliver
 short_description: Deliver dead webhook events again
 version_added: "0.1.0"
 description:
-  - Queues deliveries that the service has given up again, with the same bytes. Those that are delivered or pending are
-    left alone, so that nothing is sent twice for one intent.
+  - Queues deliveries that the service has given up again, with the same bytes. Those that are delivered or pending
+    are left alone, so that nothing is sent twice for one intent.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:

@@ -11,8 +11,8 @@ short_description: Send a test event to a webhook subscription
 version_added: "0.1.0"
 description:
   - Has the service deliver a C(ping) at once, past the queue, and shows how the receiver answered.
-  - It is a probe and changes nothing. It is sent once; if the answer is lost, that is reported and not repeated. In check
-    mode nothing is sent.
+  - It is a probe and changes nothing. It is sent once; if the answer is lost, that is reported and not repeated.
+    In check mode nothing is sent.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:

@@ -111,7 +111,7 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
         if not self._is_sum(result):
-            self._failed(result, ignored=ignore_errors)
+            self._failed(result, ignored=bool(ignore_errors))
 
     def v2_runner_on_skipped(self, result: Any) -> None:
         self._is_sum(result)
@@ -133,9 +133,10 @@ class CallbackModule(CallbackBase):
         recap = {host: {name: stats.summarize(host)[name] for name in RECAP} for host in sorted(stats.processed)}
         totals = {name: sum(row[name] for row in recap.values()) for name in RECAP}
         is_check = bool(context.CLIARGS.get("check"))
+        has_drift = bool(self._changes or totals["changed"])
         self._write(
             {
-                "drift": bool(self._changes),
+                "drift": has_drift,
                 "check_mode": is_check,
                 "started_at": self._started_at,
                 "finished_at": _now(),
@@ -148,7 +149,7 @@ class CallbackModule(CallbackBase):
             }
         )
         code = self._exit_code()
-        if self._is_last() and is_check and self._changes and code and not (totals["failures"] or totals["unreachable"]):
+        if self._is_last() and is_check and has_drift and code and not (totals["failures"] or totals["unreachable"]):
             # The one exception that Ansible lets through from a callback; its own clean-up runs on the way out.
             raise SystemExit(code)
 
@@ -203,22 +204,24 @@ class CallbackModule(CallbackBase):
     def _write(self, report: dict[str, Any]) -> None:
         path = Path(self.get_option("report"))
         try:
+            text = json.dumps(report, indent=2, default=_unknown)
             path.parent.mkdir(parents=True, exist_ok=True)
             # A name of its own, made with mode 0600: two runs never write into each other, and no reader sees half a report.
             handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
-                    json.dump(report, file, indent=2, default=_unknown)
-                    file.write("\n")
+                    file.write(text + "\n")
                     file.flush()
                     os.fsync(file.fileno())
                 Path(name).replace(path)
             except BaseException:
                 Path(name).unlink(missing_ok=True)
                 raise
-        except OSError as error:
+        except (OSError, TypeError, ValueError) as error:
+            # Said, not raised: an exception here would leave a drifted run with exit code 0.
+            reason = getattr(error, "strerror", None) or error
             self._display.warning(
-                f"hosting.cloud.drift could not write its report {path}: {error.strerror}; set HOSTING_DRIFT_REPORT to another path"
+                f"hosting.cloud.drift could not write its report {path}: {reason}; set HOSTING_DRIFT_REPORT to another path"
             )
 
 

@@ -1,0 +1,79 @@
+# Copyright: (c) 2026, the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# ruff: noqa: S101 — assert is how pytest asks
+"""The drift callback by itself: the names of results before ansible-core 2.19, and what JSON does not know."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from ansible import context
+from ansible.executor.stats import AggregateStats
+from ansible.module_utils.common.collections import ImmutableDict
+
+from ansible_collections.hosting.cloud.plugins.callback.drift import CallbackModule
+
+
+class OldResult:
+    """A result as ansible-core 2.18 hands it in."""
+
+    def __init__(self, outcome: dict[str, Any], **fields: Any) -> None:
+        self._host = SimpleNamespace(get_name=lambda: "web")
+        self._task = SimpleNamespace(get_name=lambda: "t", _uuid="1", resolved_action=None, action="m", get_path=lambda: "site.yml:1")
+        self._result, self._task_fields = outcome, fields
+
+
+def callback(monkeypatch: pytest.MonkeyPatch, report: Path, arguments: tuple[str, ...] = ("a.yml",), **options: Any) -> CallbackModule:
+    monkeypatch.setattr(context, "CLIARGS", ImmutableDict({"check": True, "args": arguments}))
+    made = CallbackModule()
+    given = {"report": str(report), "exit_code": 3, **options}
+    monkeypatch.setattr(made, "get_option", given.get)
+    return made
+
+
+def stats(**counts: int) -> AggregateStats:
+    found = AggregateStats()
+    for name, count in {"ok": 1, **counts}.items():
+        for _ in range(count):
+            found.increment(name, "web")
+    return found
+
+
+def test_results_before_2_19(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    report = tmp_path / "drift.json"
+    drift = callback(monkeypatch, report)
+    drift.v2_playbook_on_start(SimpleNamespace(_file_name="a.yml"))
+    drift.v2_runner_item_on_ok(OldResult({"changed": True, "item": "x", "diff": {"before": object(), "after": 1}}))
+    drift.v2_runner_item_on_failed(OldResult({"msg": "no", "item": "y"}, ignore_errors=True))
+    drift.v2_runner_on_failed(OldResult({"msg": "all items"}), ignore_errors=True)
+    drift.v2_runner_on_unreachable(OldResult({"msg": "away"}, ignore_unreachable=True))
+    with pytest.raises(SystemExit) as left:
+        drift.v2_playbook_on_stats(stats(changed=1, ignored=1))
+    assert left.value.code == 3
+    written = json.loads(report.read_text())
+    (change,) = written["changes"]
+    assert (change["item"], change["module"], change["diff"]) == ("x", "m", [{"before": "<object>", "after": 1}])
+    told = [(failure["message"], failure["ignored"], failure["unreachable"]) for failure in written["failures"]]
+    assert told == [("no", True, False), ("away", True, True)]
+
+
+@pytest.mark.parametrize("count", ["failures", "dark"])
+def test_failed_and_unreachable_hosts_keep_their_code(count: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drift = callback(monkeypatch, tmp_path / "drift.json")
+    drift.v2_playbook_on_start(SimpleNamespace(_file_name="a.yml"))
+    drift.v2_runner_on_ok(OldResult({"changed": True}))
+    drift.v2_playbook_on_stats(stats(**{count: 1}))
+    assert json.loads((tmp_path / "drift.json").read_text())["drift"] is True
+
+
+def test_a_report_that_cannot_be_printed_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    report = tmp_path / "drift.json"
+    report.write_text("old")
+    drift = callback(monkeypatch, report)
+    drift.v2_playbook_on_start(SimpleNamespace(_file_name="a.yml"))
+    drift.v2_runner_on_ok(OldResult({"changed": True, "diff": {(1, 2): "a key that JSON cannot have"}}))
+    with pytest.raises(SystemExit):
+        drift.v2_playbook_on_stats(stats(changed=1))
+    assert [path.name for path in tmp_path.iterdir()] == ["drift.json"]

@@ -42,10 +42,12 @@ options:
     description:
       - The subscription's C(whsec_…), or several while one replaces another. A variable of the rulebook, not the text itself.
       - Without O(secret) and O(secret_file) the environment variable E(HOSTING_WEBHOOK_SECRET) is read, several separated by commas.
+        The environment reaches every playbook that the rules start, and ansible-runner writes it into its artifacts:
+        O(secret_file) keeps the secret out of both.
     type: list
     elements: str
   secret_file:
-    description: A file with one secret a line. It is read at each delivery, so a secret is rotated without a restart.
+    description: A file with one secret on each line. It is read at each delivery, so a secret is rotated without a restart.
     type: path
   tolerance:
     description: How many seconds the time of a delivery may be off, either way. At most V(300), the API's own window.

@@ -164,21 +164,22 @@ def _is_of(invoice: m.Invoice, domain_id: int) -> bool:
 
 
 def _newest_paid(context: Context, domain_id: int, since: datetime) -> m.Invoice | None:
-    """The newest paid renewal of the domain since then; None where there is none, or the key may not see invoices."""
-    try:
-        for invoice in context.client.invoices.list(type="domain_renewal"):
-            if invoice.created_at is not None and invoice.created_at < since:
-                return None
-            if invoice.status == "paid" and invoice.paid_at is not None and invoice.paid_at >= since and _is_of(invoice, domain_id):
-                return invoice
-    except Forbidden:
-        context.tell("without the scope invoices:read, a renewal that the registrar has not shown yet is only known by its key")
+    """The newest paid renewal of the domain since then. Raises ``Forbidden`` where the key may not see invoices."""
+    for invoice in context.client.invoices.list(type="domain_renewal"):
+        if invoice.created_at is not None and invoice.created_at < since:
+            return None
+        if invoice.status == "paid" and invoice.paid_at is not None and invoice.paid_at >= since and _is_of(invoice, domain_id):
+            return invoice
     return None
 
 
 def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
     """The renewal that is paid and that the domain does not show yet, if the account proves one: more years are paid than it has."""
-    recent = _newest_paid(context, domain.id, context.clock.now() - _SYNC)
+    try:
+        recent = _newest_paid(context, domain.id, context.clock.now() - _SYNC)
+    except Forbidden:
+        context.tell("without the scope invoices:read, a renewal that the registrar has not shown yet is known by its key alone")
+        return None
     zone = _zone(context, domain.name)
     if recent is None or zone is None or domain.registered_at is None or domain.expires_at is None:
         return None
@@ -198,7 +199,8 @@ def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
 
 
 def _refuse_second(context: Context, seen: _Seen) -> None:
-    """Stop where the key of this date belongs to another period, which was paid and does not show yet."""
+    """Stop where the key of this date belongs to another period, which was paid and does not show yet. Raises ``Forbidden`` too: then
+    nobody can tell."""
     if invoice := _newest_paid(context, seen.id, context.clock.now() - _KEY_MEMORY):
         raise NounError(
             f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period (invoice {invoice.id}), and the new "

@@ -7,7 +7,7 @@ shown to be of the past, and to have charged nothing.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
@@ -31,7 +31,6 @@ from pulumi_hosting.resources.keys import KeyRing
 T = TypeVar("T")
 
 GENERATIONS = 16
-_BUSY = 3  # how often one run asks again while another change of the object is running: each may use up a key
 _OUTAGE = 120.0  # seconds in which one run asks again after failures of the service
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at: clocks differ
 
@@ -65,6 +64,7 @@ class Once(Generic[T]):
     bound_elsewhere: Callable[[], None] = lambda: None
     started: datetime = field(init=False)
     keys: KeyRing = field(init=False, repr=False)
+    _busy: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
         me = account(self.context.client)
@@ -77,10 +77,12 @@ class Once(Generic[T]):
             return self._carry_out()
 
     def _carry_out(self) -> T | None:
-        wait, busy = self.context.patience(_OUTAGE), 0
+        wait, outage = self.context.patience(), self.context.patience(_OUTAGE)
+        keys, generation = self.keys, 0
         refusal: ApiError | None = None
-        for generation in range(GENERATIONS):
-            key = self.keys.key(generation)
+        while generation < GENERATIONS:
+            key = keys.key(generation)
+            generation += 1
             try:
                 answer = self.send(key)
             except (TransportError, InvalidResponse) as error:
@@ -91,31 +93,44 @@ class Once(Generic[T]):
                 raise self._unsure(error, key) from None
             except IdempotencyInProgress:
                 raise
+            except OperationInProgress as error:
+                if wait.over:
+                    raise
+                self.context.tell(f"{self.what}: another operation is running")
+                wait.pause()
+                if self.happened():
+                    return None
+                # The refusal may be stored. How often it will be met is not known, so the moment is a part of the next key, not a number.
+                keys, generation = self._keys_of_now(), 0
+                refusal = error
+            except IdempotencyConflict as error:
+                # Somebody is, or was, about the same: what came of it may show in a moment.
+                refusal = error
+                self.context.tell(f"{self.what}: another request of the kind is known; looking again")
+                self.context.clock.sleep(self.context.poll_interval)
+                if self.happened():
+                    return None
+                self.bound_elsewhere()
             except ApiError as error:
                 refusal = error
-                if isinstance(error, IdempotencyConflict) or (isinstance(error, OperationInProgress) and busy < _BUSY):
-                    # Somebody is, or was, about the same: what came of it may show in a moment.
-                    busy += 1
-                    self.context.tell(f"{self.what}: another request of the kind is known; looking again")
-                    self.context.clock.sleep(self.context.poll_interval)
-                    if self.happened():
-                        return None
-                    if isinstance(error, IdempotencyConflict):
-                        self.bound_elsewhere()
-                elif error.status >= 500 and error.code != "api_disabled":
+                if error.status >= 500 and error.code != "api_disabled":
                     if self.happened():
                         return None
                     self._must_have_moved_nothing(error, key)
-                    if error.status == 504 or wait.over:
+                    if error.status == 504 or outage.over:
                         raise self._unsure(error, key) from None
                 elif not self._does_not_hold(error):
                     raise
-                continue
-            if not self.is_of_the_past(answer):
-                return answer
+            else:
+                if not self.is_of_the_past(answer):
+                    return answer
         if refusal is not None:
             raise refusal
         raise NounError(f"{self.what}: {GENERATIONS} tries within seven days are all spent. Next: wait for the oldest to be forgotten")
+
+    def _keys_of_now(self) -> KeyRing:
+        self._busy += 1
+        return replace(self.keys, attempt=int(self.context.clock.now().timestamp()) + self._busy)
 
     def _does_not_hold(self, error: ApiError) -> bool:
         """Whether a refusal is a stored one that the account contradicts by now. A refusal has charged nothing."""

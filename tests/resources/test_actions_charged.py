@@ -1,0 +1,676 @@
+"""What is charged is charged once: run twice, killed anywhere, cut, refused and filled up again, with whatever the service remembers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.api.errors import (
+    Conflict,
+    DomainBlocked,
+    Forbidden,
+    InsufficientFunds,
+    InvalidInput,
+    OperationInProgress,
+    ServerBlocked,
+    UpstreamRejected,
+)
+from pulumi_hosting.resources.actions import ACTIONS, Failed, check
+from pulumi_hosting.resources.actions.periods import after_months, after_years
+from pulumi_hosting.resources.base import Cost, NounError, as_text
+from tests.resources.conftest import Dying, House, Killed
+from tests.resources.test_actions import do, new_key, one, sent, server, town
+
+__all__ = ["town"]  # a fixture
+
+READINGS: list[dict[str, Any]] = [{}, {"refusals_stored": False}, {"key_memory": "key"}]
+
+
+def names(readings: Any) -> str:
+    if isinstance(readings, bool):
+        return "processed" if readings else "unsent"
+    return "-".join(f"{name}={value}" for name, value in readings.items()) or "defaults"
+
+
+def client(house: House) -> Client:
+    return house.context().client
+
+
+def billing(house: House, id: str) -> m.ServerBilling:
+    found = client(house).servers.get(int(id)).billing
+    assert found is not None
+    return found
+
+
+def due(house: House, id: str) -> datetime:
+    found = billing(house, id).next_due_at
+    assert found is not None
+    return found
+
+
+def domain(house: House, name: str = "example-1.com", years: int = 1) -> str:
+    return str(client(house).domains.register(name=name, years=years, privacy=False).domain_id)
+
+
+def expires(house: House, id: str) -> datetime:
+    found = client(house).domains.get(int(id)).expires_at
+    assert found is not None
+    return found
+
+
+def text(moment: datetime) -> str:
+    return moment.isoformat()
+
+
+# --- the ones that charge, told alike ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A charge: how its object comes to be, what asks for it, and the operation and path that it goes by."""
+
+    kind: str
+    make: Callable[[House], str]
+    wish: Callable[[House, str], dict[str, Any]]
+    operation: str
+    path: str
+
+
+def _unpaid_renewal(house: House) -> str:
+    """The invoice of a renewal that the balance did not cover."""
+    id = server(house)
+    house.control("PATCH", f"/servers/{id}", {"auto_renew": False})
+    house.control("POST", "/clock", {"advance": 31 * 86400})
+    return str(next(iter(client(house).invoices.list(type="vds_renewal", status="not_paid"))).id)
+
+
+CASES = [
+    Case(
+        "server_renew",
+        server,
+        lambda house, id: {"id": id, "until": text(due(house, id) + timedelta(days=20))},
+        "renew_server",
+        "^/servers/[0-9]+/renew$",
+    ),
+    Case(
+        "domain_renew",
+        domain,
+        lambda house, id: {"id": id, "until": text(expires(house, id) + timedelta(days=20))},
+        "renew_domain",
+        "^/domains/[0-9]+/renew$",
+    ),
+    Case("invoice_pay", _unpaid_renewal, lambda house, id: {"id": id}, "pay_invoice", "^/invoices/[0-9]+/pay$"),
+]
+each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind)
+
+
+def charges(house: House, case: Case) -> int:
+    """Charges of the operation that were not returned."""
+    rows = [row for row in house.control.ledger() if row["operation"] == case.operation]
+    return sum(1 if row["direction"] == "debit" else -1 for row in rows)
+
+
+def charged(house: House, case: Case) -> Decimal:
+    return sum((Decimal(row["amount"]) for row in house.control.ledger() if row["operation"] == case.operation), Decimal(0)).copy_abs()
+
+
+def set_balance(house: House, amount: str) -> None:
+    house.control("PATCH", "/account", {"balance": amount})
+
+
+@each
+def test_foreseen_then_done_then_found_done(town: House, case: Case) -> None:
+    wish = case.wish(town, case.make(town))
+    approved: list[Cost] = []
+    foreseen = do(town, case.kind, wish, dry_run=True, approve=approved.append)
+    assert sent(town) == []
+    deed = do(town, case.kind, wish, approve=approved.append)
+    assert foreseen.changed
+    assert deed.changed
+    assert foreseen.cost is not None
+    assert deed.cost is not None
+    assert foreseen.cost.amount == deed.cost.amount == charged(town, case)
+    assert [cost.amount for cost in approved] == [deed.cost.amount] * 2
+    assert foreseen.before == deed.before
+    assert set(one(foreseen.after)) == set(one(deed.after))
+    for name, value in one(foreseen.after).items():
+        assert value in (None, one(deed.after)[name]), name  # what is foreseen is so
+    again = do(town, case.kind, wish, approve=lambda cost: pytest.fail("nothing is charged"))
+    assert (again.changed, again.cost, sent(town)) == (False, None, [])
+    assert again.note
+    assert set(one(again.after)) == set(one(deed.after))
+    assert charges(town, case) == 1
+
+
+@each
+@pytest.mark.parametrize(("readings", "after"), [({}, False), *((readings, True) for readings in READINGS)], ids=names)
+def test_killed_anywhere_and_run_again_it_is_one_charge(house: House, case: Case, readings: dict[str, Any], after: bool) -> None:
+    house.read_as(**readings)
+    wish = case.wish(house, case.make(house))
+    at = 0
+    while True:
+        transport = Dying(at, after)
+        try:
+            do(house, case.kind, wish, transport=transport)
+        except Killed:
+            at += 1
+            continue
+        break
+    assert at > 1
+    assert charges(house, case) == 1
+    assert do(house, case.kind, wish).changed is False
+
+
+@each
+@pytest.mark.parametrize(
+    "action",
+    [
+        {"drop": "after"},
+        {"drop": "before"},
+        {"truncate": 20},
+        {"status": 503, "code": "temporarily_unavailable", "retry_after": 1},
+        {"status": 504, "code": "upstream_timeout"},
+    ],
+    ids=lambda action: str(next(iter(action.values()))),
+)
+def test_a_cut_answer_is_asked_for_with_the_same_key(house: House, case: Case, action: dict[str, Any]) -> None:
+    wish = case.wish(house, case.make(house))
+    house.arm(action, path=case.path)
+    assert do(house, case.kind, wish).changed
+    assert charges(house, case) == 1
+
+
+@each
+def test_an_answer_that_never_comes_is_made_out_by_the_account(house: House, case: Case) -> None:
+    wish = case.wish(house, case.make(house))
+    house.arm({"drop": "after"}, path=case.path, times=50)
+    deed = do(house, case.kind, wish)
+    assert deed.changed
+    assert charges(house, case) == 1
+    house.control("DELETE", "/faults")
+    assert do(house, case.kind, wish).changed is False
+
+
+@each
+def test_a_request_that_never_arrives_is_repeated_by_the_next_run(house: House, case: Case) -> None:
+    wish = case.wish(house, case.make(house))
+    house.arm({"drop": "before"}, path=case.path, times=50)
+    with pytest.raises(Failed, match=r"was carried out is not known; it does not show yet. Next: run again: the same request is repeated"):
+        do(house, case.kind, wish)
+    house.control("DELETE", "/faults")
+    assert do(house, case.kind, wish).changed
+    assert charges(house, case) == 1
+
+
+@each
+@pytest.mark.parametrize("readings", READINGS, ids=names)
+def test_refused_for_want_of_money_then_filled_up_it_works_once(house: House, case: Case, readings: dict[str, Any]) -> None:
+    house.read_as(**readings)
+    wish = case.wish(house, case.make(house))
+    set_balance(house, "0.50")
+    for _ in range(3):
+        with pytest.raises(InsufficientFunds, match="top up the balance and run again"):
+            do(house, case.kind, wish)
+    set_balance(house, "100.00")
+    assert do(house, case.kind, wish).changed
+    assert do(house, case.kind, wish).changed is False
+    assert charges(house, case) == 1
+
+
+@each
+def test_a_refusal_without_figures_is_compared_with_the_price(house: House, case: Case) -> None:
+    wish = case.wish(house, case.make(house))
+    set_balance(house, "0.50")
+    house.arm({"patch": {"error": {"details": {"required": None}}}}, path=case.path, times=9)
+    with pytest.raises(InsufficientFunds):
+        do(house, case.kind, wish)
+    set_balance(house, "100.00")
+    assert do(house, case.kind, wish).changed
+    assert charges(house, case) == 1
+
+
+@each
+def test_charged_failed_and_returned_it_is_reported_and_works_later(house: House, case: Case) -> None:
+    wish = case.wish(house, case.make(house))
+    house.arm({"refunded": 502, "code": "upstream_error"}, path=case.path)
+    with pytest.raises(
+        Failed, match=r"the charge was returned \(invoice [0-9]+\); nothing was repeated. Next: run again in a few"
+    ) as caught:
+        do(house, case.kind, wish)
+    assert (caught.value.status, caught.value.code) == (502, "upstream_error")
+    assert charges(house, case) == 0
+    house.control("POST", "/clock", {"advance": 600})
+    # The outcome is stored under its key for a week; a run that sees it to be of the past goes on.
+    assert do(house, case.kind, wish).changed
+    assert charges(house, case) == 1
+
+
+@pytest.mark.parametrize("case", CASES[:2], ids=lambda case: case.kind)  # of an invoice its own status tells
+def test_money_that_is_gone_without_effect_stops_everything(house: House, case: Case) -> None:
+    wish = case.wish(house, case.make(house))
+    assert do(house, case.kind, wish).changed
+    # The same again, with a failure in between: the account shows a paid invoice of a moment ago, and not what it was for.
+    house.arm({"status": 500, "code": "server_error"}, path=case.path)
+    with pytest.raises(Failed, match=r"invoice [0-9]+ is paid, and the renewal of .* does not show; nothing was repeated"):
+        do(house, case.kind, {**wish, "until": further(house, case, wish)})
+    assert charges(house, case) == 1
+
+
+def further(house: House, case: Case, wish: dict[str, Any]) -> str:
+    now = due(house, wish["id"]) if case.kind == "server_renew" else expires(house, wish["id"])
+    return text(now + timedelta(days=1))
+
+
+@each
+def test_a_failure_of_the_service_without_a_charge_is_tried_with_another_key(house: House, case: Case) -> None:
+    wish = case.wish(house, case.make(house))
+    house.arm({"status": 500, "code": "server_error"}, path=case.path)
+    assert do(house, case.kind, wish).changed
+    assert charges(house, case) == 1
+
+
+@each
+def test_where_the_money_cannot_be_seen_nothing_is_repeated(house: House, case: Case) -> None:
+    wish = case.wish(house, case.make(house))
+    scopes = [scope for scope in client(house).me().scopes if scope != "balance:read"]
+    blind = house.control("POST", "/keys", {"mode": "live", "scopes": scopes})["key"]
+    house.arm({"status": 500, "code": "server_error"}, path=case.path)
+    with pytest.raises(Failed, match="is not known; it does not show yet"):
+        do(house, case.kind, wish, key=blind)
+    assert charges(house, case) == 0
+
+
+@each
+def test_two_runs_that_saw_the_same_pay_once_between_them(house: House, case: Case) -> None:
+    """Both planned before either was done."""
+    wish = case.wish(house, case.make(house))
+    action = ACTIONS[case.kind]
+    inputs = check(action, wish)
+    contexts = [house.context(identity=f"ansible:/{who}", name_is_identity=True) for who in ("a", "b")]
+    plans = [action.plan(context, inputs) for context in contexts]
+    for context, plan in zip(contexts, plans, strict=True):
+        action.perform(context, inputs, plan)
+    assert charges(house, case) == 1
+
+
+# --- server_renew ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("days", "months"), [(1, 1), (28, 1), (32, 3), (85, 3), (95, 6), (175, 6), (200, 12), (358, 12)])
+def test_the_smallest_period_that_reaches_is_bought_at_its_price(house: House, days: int, months: int) -> None:
+    id = server(house)
+    client(house).servers.ips.add(int(id))
+    house.control("POST", "/clock", {"advance": 60})
+    before = due(house, id)
+    until = before + timedelta(days=days)
+    deed = do(house, "server_renew", {"id": id, "until": text(until)})
+    assert due(house, id) == before + timedelta(days=30 * months) >= until
+    assert deed.cost is not None
+    assert deed.cost.what.startswith(f"server web-1, {months} month{'s' if months > 1 else ''} from ")
+    assert deed.cost.amount == Decimal(deed.result.charged) == charged(house, CASES[0])
+
+
+def test_an_hourly_server_is_renewed_by_hours(house: House) -> None:
+    tariff = next(tariff for tariff in client(house).catalog.tariffs() if tariff.hourly_available and tariff.in_stock)
+    id = server(house, tariff_id=tariff.id, billing_cycle="hourly")
+    before = due(house, id)
+    deed = do(house, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=4, minutes=1))})
+    assert due(house, id) == before + timedelta(hours=5)
+    assert deed.cost is not None
+    assert deed.cost.amount == Decimal(deed.result.charged)
+    given = do(house, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=6)), "hours": 9})
+    assert due(house, id) == before + timedelta(hours=14)
+    assert given.changed
+    for more, field in (({"months": 1}, "months"), ({"hours": 1}, "hours"), ({}, "until")):
+        with pytest.raises(InvalidInput) as caught:
+            do(house, "server_renew", {"name": "web-1", "until": text(before + timedelta(days=60)), **more})
+        assert set(caught.value.fields) == {field}
+        assert sent(house) == []
+
+
+@pytest.mark.parametrize(("more", "days", "field"), [({"months": 1}, 31, "months"), ({}, 366, "until"), ({"hours": 5}, 1, "hours")])
+def test_a_period_that_falls_short_is_refused_before_anything_is_sent(house: House, more: dict[str, int], days: int, field: str) -> None:
+    id = server(house)
+    for dry_run in (True, False):
+        with pytest.raises(InvalidInput) as caught:
+            do(house, "server_renew", {"id": id, "until": text(due(house, id) + timedelta(days=days)), **more}, dry_run=dry_run)
+        assert set(caught.value.fields) == {field}
+        assert sent(house) == []
+
+
+def test_a_given_period_is_bought_as_given(house: House) -> None:
+    id = server(house)
+    before = due(house, id)
+    do(house, "server_renew", {"id": id, "until": text(before + timedelta(days=1)), "months": 6})
+    assert due(house, id) == before + timedelta(days=180)
+
+
+def test_another_period_from_the_same_date_is_not_charged_beside_the_first(house: House) -> None:
+    id = server(house)
+    action = ACTIONS["server_renew"]
+    wishes = [check(action, {"id": id, "until": text(due(house, id) + timedelta(days=1)), "months": months}) for months in (3, 1)]
+    contexts = [house.context(identity=f"ansible:/{who}", name_is_identity=True) for who in ("a", "b")]
+    plans = [action.plan(context, inputs) for context, inputs in zip(contexts, wishes, strict=True)]
+    for context, inputs, plan in zip(contexts, wishes, plans, strict=True):
+        action.perform(context, inputs, plan)
+    assert charges(house, CASES[0]) == 1
+
+
+def test_another_period_after_a_refused_one_is_charged(house: House) -> None:
+    id = server(house)
+    until = text(due(house, id) + timedelta(days=1))
+    set_balance(house, "10.00")
+    with pytest.raises(InsufficientFunds):
+        do(house, "server_renew", {"id": id, "until": until, "months": 12})
+    assert do(house, "server_renew", {"id": id, "until": until, "months": 1}).changed
+    assert charges(house, CASES[0]) == 1
+
+
+def test_a_lock_and_a_cancellation_that_were_lifted_are_of_the_past(house: House) -> None:
+    id = server(house)
+    wish = {"id": id, "until": text(due(house, id) + timedelta(days=1))}
+    house.control("PATCH", f"/servers/{id}", {"blocked": True})
+    with pytest.raises(ServerBlocked):
+        do(house, "server_renew", wish)
+    house.control("PATCH", f"/servers/{id}", {"blocked": False, "status": "pending_cancel"})
+    for _ in range(2):
+        with pytest.raises(Conflict, match="a cancellation of the service is pending"):
+            do(house, "server_renew", wish)
+    house.control("PATCH", f"/servers/{id}", {"status": "active"})
+    assert do(house, "server_renew", wish).changed
+    assert charges(house, CASES[0]) == 1
+
+
+def test_a_renewal_waits_for_another_operation(house: House) -> None:
+    id = server(house)
+    wish = {"id": id, "until": text(due(house, id) + timedelta(days=1))}
+    client(house).servers.reinstall(int(id), os="debian-12")
+    for _ in range(2):
+        with pytest.raises(OperationInProgress):
+            do(house, "server_renew", wish, wait_timeout=0.0)
+    assert do(house, "server_renew", wish).changed
+    assert any("another operation is running" in line for line in house.told)
+    assert charges(house, CASES[0]) == 1
+
+
+def test_a_suspended_server_is_renewed(house: House) -> None:
+    _unpaid_renewal(house)
+    found = client(house).servers.list()
+    id = str(next(iter(found)).id)
+    wish = {"id": id, "until": text(due(house, id) + timedelta(days=3))}
+    foreseen = do(house, "server_renew", wish, dry_run=True)
+    assert one(foreseen.after)["status"] is None or one(foreseen.after)["status"] == "active"
+    deed = do(house, "server_renew", wish)
+    assert (deed.before is not None, deed.result.status) == (True, "active")
+    assert charges(house, CASES[0]) == 1
+
+
+def test_a_refunded_renewal_is_renewed_anew(house: House) -> None:
+    """Its answer is stored, and what it brought was taken back: the date is the old one again."""
+    id = server(house)
+    seen = due(house, id)
+    wish = {"id": id, "until": text(seen + timedelta(days=1))}
+    first = do(house, "server_renew", wish).result.invoice_id
+    for _ in range(2):
+        house.arm({"patch": {"billing": {"next_due_at": as_text(seen)}}}, path=f"^/servers/{id}$", method="GET", times=4)
+        house.arm({"patch": {"status": "refunded"}}, path=f"^/invoices/{first}$", method="GET")
+        do(house, "server_renew", wish)
+        house.control("DELETE", "/faults")
+        assert charges(house, CASES[0]) == 2  # the answer of the second one holds
+
+
+def test_a_simulated_renewal_charges_nothing(town: House) -> None:
+    key = town.emulator.test_key
+    id = str(town.order(key=key).id)
+    found = town.context(key=key).client.servers.get(int(id)).billing
+    assert found is not None
+    assert found.next_due_at is not None
+    until = text(found.next_due_at + timedelta(days=1))
+    deed = do(town, "server_renew", {"id": id, "until": until}, key=key)
+    assert (deed.changed, deed.result.mode) == (True, "test")
+    assert datetime.fromisoformat(deed.result.next_due_at) >= datetime.fromisoformat(until)
+    assert town.control.ledger() == []
+
+
+# --- domain_renew ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("days", "years"), [(1, 1), (365, 1), (366, 2), (1400, 4)])
+def test_the_fewest_years_that_reach_are_bought(house: House, days: int, years: int) -> None:
+    id = domain(house)
+    before = expires(house, id)
+    deed = do(house, "domain_renew", {"name": "Example-1.com", "until": text(before + timedelta(days=days))})
+    assert expires(house, id) == before + timedelta(days=365 * years)
+    assert Decimal(deed.result.charged) == 13 * years
+    assert deed.result.renewal == "renewed"
+
+
+def test_years_that_fall_short_are_refused_before_anything_is_sent(house: House) -> None:
+    id = domain(house)
+    for more, field in (({"years": 1}, "years"), ({}, "until")):
+        with pytest.raises(InvalidInput) as caught:
+            do(house, "domain_renew", {"id": id, "until": text(expires(house, id) + timedelta(days=366 if more else 4000)), **more})
+        assert set(caught.value.fields) == {field}
+        assert sent(house) == []
+
+
+def test_a_renewal_that_does_not_show_yet_is_not_paid_again(town: House) -> None:
+    id = domain(town)
+    before = expires(town, id)
+    wish = {"id": id, "until": text(before + timedelta(days=1))}
+    town.arm({"registrar": "pending"}, path="/renew$")
+    deed = do(town, "domain_renew", wish)
+    assert deed.result.renewal in ("pending_sync", "pending")
+    assert expires(town, id) == before
+    for more in ({}, {"years": 3}):
+        for dry_run in (True, False):
+            again = do(town, "domain_renew", {**wish, **more}, dry_run=dry_run)
+            assert (again.changed, again.result.renewal, sent(town)) == (False, "pending_sync", [])
+            assert "the new date shows later" in (again.note or "")
+    town.control("POST", "/clock", {"advance": 90000})
+    assert expires(town, id) == before + timedelta(days=365)
+    assert do(town, "domain_renew", wish).changed is False
+    assert charges(town, CASES[1]) == 1
+
+
+def test_two_renewals_in_a_row_are_two_where_two_are_wished(house: House) -> None:
+    id = domain(house)
+    for times in (1, 2, 3):
+        assert do(house, "domain_renew", {"id": id, "until": text(expires(house, id) + timedelta(days=1))}).changed
+        assert charges(house, CASES[1]) == times
+
+
+def test_without_a_look_at_the_invoices_the_key_still_protects(house: House) -> None:
+    id = domain(house)
+    wish = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
+    scopes = [scope for scope in client(house).me().scopes if scope != "invoices:read"]
+    blind = house.control("POST", "/keys", {"mode": "live", "scopes": scopes})["key"]
+    house.arm({"registrar": "pending"}, path="/renew$")
+    do(house, "domain_renew", wish, key=blind)
+    assert do(house, "domain_renew", wish, key=blind).result.renewal == "pending_sync"
+    assert any("known by its key alone" in line for line in house.told)
+    with pytest.raises(Forbidden):
+        do(house, "domain_renew", {**wish, "years": 2}, key=blind)
+    assert charges(house, CASES[1]) == 1
+
+
+def test_another_period_beside_a_paid_one_is_refused_while_it_does_not_show(house: House) -> None:
+    """A promo price hides the years that were paid, so that only the key tells."""
+    id = domain(house)
+    wish = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
+    house.arm({"registrar": "pending"}, path="/renew$")
+    do(house, "domain_renew", wish)
+    house.arm({"patch": {"registered_at": None}}, path="^/domains/", method="GET", times=9)
+    with pytest.raises(NounError, match=r"was renewed from .* already, for another period \(invoice [0-9]+\).* nothing was charged"):
+        do(house, "domain_renew", {**wish, "years": 2})
+    assert charges(house, CASES[1]) == 1
+
+
+def test_a_locked_domain_is_renewed_once_it_is_unlocked(house: House) -> None:
+    id = domain(house)
+    wish = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
+    house.control("PATCH", f"/domains/{id}", {"blocked": True})
+    with pytest.raises(DomainBlocked):
+        do(house, "domain_renew", wish)
+    house.control("PATCH", f"/domains/{id}", {"blocked": False})
+    assert do(house, "domain_renew", wish).changed
+    assert charges(house, CASES[1]) == 1
+
+
+def test_what_the_registrar_refuses_is_its_refusal(house: House) -> None:
+    id = domain(house, years=9)
+    with pytest.raises(UpstreamRejected, match="at most 10 years ahead"):
+        do(house, "domain_renew", {"id": id, "until": text(expires(house, id) + timedelta(days=700))})
+
+
+def test_a_domain_without_a_date_is_not_renewed(house: House) -> None:
+    house.arm({"registrar": "pending"}, path="^/domains$")
+    client(house).domains.register(name="example-1.com")
+    with pytest.raises(NounError, match=r"is pending and shows no expiry date. Next: run again once it is active"):
+        do(house, "domain_renew", {"name": "example-1.com", "until": "2030-01-01"})
+
+
+# --- invoice_pay -------------------------------------------------------------------------------------------------------------
+
+
+def test_what_cannot_be_paid_says_why(house: House) -> None:
+    topup = client(house).balance.topup(amount="10.00", gateway="card").invoice_id
+    with pytest.raises(NounError, match="is a top-up of the balance and cannot be paid from it; nothing was sent"):
+        do(house, "invoice_pay", {"id": topup})
+    with pytest.raises(NounError, match="there is no invoice with id 999 on this account"):
+        do(house, "invoice_pay", {"id": "999"})
+    id = _unpaid_renewal(house)
+    for status in ("cancelled", "refunded", "pending", "failed", "disputed"):
+        house.arm({"patch": {"status": status}}, path=f"^/invoices/{id}$", method="GET")
+        with pytest.raises(NounError, match=f"invoice {id} is {status} and cannot be paid; nothing was sent. Next: "):
+            do(house, "invoice_pay", {"id": id})
+        assert sent(house) == []
+
+
+def test_a_paid_invoice_shows_what_it_was_for(house: House) -> None:
+    id = _unpaid_renewal(house)
+    deed = do(house, "invoice_pay", {"id": id})
+    assert (deed.result.status, deed.result.type, deed.result.amount) == ("paid", "vds_renewal", "5.00")
+    assert deed.result.server_ids == [str(next(iter(client(house).servers.list())).id)]
+    assert Decimal(deed.result.balance_after) == client(house).balance.get().balance
+    assert deed.result.paid_at
+
+
+def test_a_simulated_payment_moves_nothing(house: House) -> None:
+    id = _unpaid_renewal(house)
+    before = house.control.ledger()
+    deed = do(house, "invoice_pay", {"id": id}, key=house.emulator.test_key)
+    assert (deed.changed, deed.result.status, deed.result.mode) == (True, "paid", "test")
+    assert house.control.ledger() == before
+
+
+# --- balance_topup -----------------------------------------------------------------------------------------------------------
+
+WISH = {"amount": "50", "gateway": "card", "balance_below": 2000}
+
+
+def unpaid(house: House) -> list[int]:
+    return [invoice.id for invoice in client(house).invoices.list(type="topup")]
+
+
+def test_a_topup_is_asked_for_once(town: House) -> None:
+    foreseen = do(town, "balance_topup", WISH, dry_run=True)
+    assert (foreseen.changed, sent(town), foreseen.cost) == (True, [], None)
+    deed = do(town, "balance_topup", WISH)
+    assert deed.changed
+    assert deed.result.payment_url.startswith("https://")
+    assert (deed.result.amount, deed.result.gateway, deed.result.currency, deed.result.balance) == ("50.00", "card", "EUR", "1000.00")
+    for name, value in one(foreseen.after).items():
+        assert value in (None, one(deed.after)[name]), name
+    seen = do(town, "balance_topup", WISH, dry_run=True)
+    assert (seen.changed, seen.result.payment_url, seen.result.invoice_id, sent(town)) == (False, None, deed.result.invoice_id, [])
+    again = do(town, "balance_topup", WISH)
+    assert (again.changed, again.result) == (False, deed.result)
+    assert [str(id) for id in unpaid(town)] == [deed.result.invoice_id]
+    # Paid, and below the mark again: a new one.
+    town.control("POST", f"/invoices/{deed.result.invoice_id}/confirm", {})
+    assert do(town, "balance_topup", WISH).result.invoice_id != deed.result.invoice_id
+    assert len(unpaid(town)) == 2
+
+
+def test_a_balance_that_suffices_is_left_alone(house: House) -> None:
+    deed = do(house, "balance_topup", {**WISH, "balance_below": "1000.00"})
+    assert (deed.changed, deed.result.invoice_id, deed.result.balance, sent(house)) == (False, None, "1000.00", [])
+    assert deed.note == "the balance is 1000.00 EUR, which is not below 1000.00"
+
+
+@pytest.mark.parametrize(
+    ("more", "field"), [({"amount": "4.99"}, "amount"), ({"amount": "10001"}, "amount"), ({"gateway": "gold"}, "gateway")]
+)
+def test_bounds_and_gateways_are_asked_for_before_anything_is_sent(house: House, more: dict[str, str], field: str) -> None:
+    for dry_run in (True, False):
+        with pytest.raises(InvalidInput) as caught:
+            do(house, "balance_topup", {**WISH, **more}, dry_run=dry_run)
+        assert set(caught.value.fields) == {field}
+        assert sent(house) == []
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_killed_anywhere_there_is_one_topup(house: House, after: bool) -> None:
+    at = 0
+    while True:
+        try:
+            do(house, "balance_topup", WISH, transport=Dying(at, after))
+        except Killed:
+            at += 1
+            continue
+        break
+    assert at > 3
+    assert len(unpaid(house)) == 1
+
+
+def test_the_lost_answer_of_a_topup_is_looked_up(house: House) -> None:
+    house.arm({"drop": "after"}, path="^/balance/topup$", times=50)
+    deed = do(house, "balance_topup", WISH)
+    assert deed.result.invoice_id == str(unpaid(house)[0])
+    assert deed.result.payment_url
+
+
+def test_a_link_that_the_key_may_not_ask_for_is_left_out(house: House) -> None:
+    made = do(house, "balance_topup", WISH).result
+    scopes = [scope for scope in client(house).me().scopes if scope != "invoices:pay"]
+    key = house.control("POST", "/keys", {"mode": "live", "scopes": scopes})["key"]
+    deed = do(house, "balance_topup", WISH, key=key)
+    assert (deed.changed, deed.result.invoice_id, deed.result.payment_url) == (False, made.invoice_id, None)
+    assert any("its payment link cannot be shown" in line for line in house.told)
+
+
+def test_a_simulated_topup_makes_no_invoice(house: House) -> None:
+    first, second = (do(house, "balance_topup", WISH, key=house.emulator.test_key).result for _ in range(2))
+    assert first == second
+    assert first.mode == "test"
+    assert unpaid(house) == []
+
+
+# --- how far a period reaches ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("start", "months", "reaches"),
+    [("2031-01-31", 1, "2031-02-28"), ("2031-03-15", 1, "2031-04-14"), ("2031-02-15", 1, "2031-03-15"), ("2031-12-15", 12, "2032-12-09")],
+)
+def test_months_reach_what_they_reach_under_either_reading(start: str, months: int, reaches: str) -> None:
+    assert after_months(datetime.fromisoformat(start).replace(tzinfo=UTC), months).date().isoformat() == reaches
+
+
+def test_years_reach_what_they_reach_under_either_reading() -> None:
+    start = datetime(2031, 3, 1, tzinfo=UTC)
+    assert after_years(start, 1) == datetime(2032, 2, 29, tzinfo=UTC)
+    assert after_years(datetime(2032, 2, 29, tzinfo=UTC), 1) == datetime(2033, 2, 28, tzinfo=UTC)
+
+
+def test_a_key_without_the_scope_to_pay_is_refused_by_the_service(house: House) -> None:
+    id = server(house)
+    _, key = new_key(house)
+    with pytest.raises(Forbidden):
+        do(house, "server_renew", {"id": id, "until": text(due(house, id) + timedelta(days=1))}, key=key)

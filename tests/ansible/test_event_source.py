@@ -420,6 +420,55 @@ def test_no_more_is_kept_than_there_is_room_for(state: Path, said: pytest.LogCap
     asyncio.run(play())
 
 
+def test_a_disk_that_fails_loses_nothing_and_ends_nothing(state: Path, said: pytest.LogCaptureFixture) -> None:
+    """What cannot be kept is not acknowledged; a mark that cannot be written is written later."""
+
+    def failing_once(method: Callable[..., Any]) -> Callable[..., Any]:
+        failures = iter([sqlite3.OperationalError("disk is full")])
+
+        def fails(*arguments: Any) -> Any:
+            for failure in failures:
+                raise failure
+            return method(*arguments)
+
+        return fails
+
+    async def play() -> None:
+        async with source(state, said) as running:
+            store = running.module["Store"]
+            store.add, store.done = failing_once(store.add), failing_once(store.done)
+            assert [await running.deliver(body("evt_1")) for _ in range(2)] == [503, 200]
+            assert await running.deliver(body("evt_2")) == 200
+            assert await running.rules.ids(2) == ["evt_1", "evt_2"]
+
+    asyncio.run(play())
+    assert "could not keep a delivery, the service will try again: disk is full" in lines(said)
+    assert "cannot write the state file: disk is full; trying again in 1 s" in lines(said)
+    with closing(sqlite3.connect(state)) as kept:
+        assert kept.execute("SELECT count(*) FROM events WHERE done_at IS NULL").fetchone() == (0,)
+
+
+def test_a_sender_that_stalls_or_breaks_off_holds_nothing_up(state: Path, said: pytest.LogCaptureFixture) -> None:
+    head = b"POST /hosting HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{"
+
+    async def play() -> None:
+        async with source(state, said) as running:
+            running.module["ANSWER_SECONDS"] = 0.1
+            address = running.http.base_url
+            reader, stalled = await asyncio.open_connection(address.host, address.port)
+            stalled.write(head)
+            assert await reader.readline() == b"HTTP/1.1 503 Service Unavailable\r\n"
+            stalled.close()
+            _, gone = await asyncio.open_connection(address.host, address.port)
+            gone.write(head)
+            await gone.drain()
+            gone.transport.abort()
+            assert await running.deliver(body("evt_1")) == 200
+
+    asyncio.run(play())
+    assert "Traceback" not in said.text
+
+
 def test_a_taken_port_and_a_taken_state_file_are_waited_for(state: Path, said: pytest.LogCaptureFixture) -> None:
     async def play() -> None:
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -563,6 +612,18 @@ def test_the_dead_count_and_what_others_dealt_with_does_not(state: Path, account
 
     asyncio.run(play())
     assert len([line for line in lines(said) if "events were missed" in line]) == 1
+
+
+def test_a_service_that_fails_is_asked_again(state: Path, account: Account, said: pytest.LogCaptureFixture) -> None:
+    missed = account.order()
+    account.control("POST", "/faults", {"method": "GET", "path": "^/webhooks", "action": {"status": 500, "code": "server_error"}})
+
+    async def play() -> None:
+        async with source(state, said, **account.options()) as running:
+            await take_through(running.rules, missed)
+
+    asyncio.run(play())
+    assert [line for line in lines(said) if "cannot ask for missed events" in line and "trying again in 1 s" in line]
 
 
 def test_what_cannot_be_asked_for_ends_nothing(state: Path, account: Account, said: pytest.LogCaptureFixture) -> None:

@@ -11,7 +11,7 @@ type: aggregate
 short_description: Tell by exit code and in a file what a check run would change
 version_added: 0.1.0
 author:
-  - The pulumi-hosting authors
+  - The pulumi-hosting authors (@pulumi-hosting)
 description:
   - Writes a JSON report of what changed, or in check mode would change, and of what failed.
   - In check mode the run ends with O(exit_code) when something would change and nothing failed.

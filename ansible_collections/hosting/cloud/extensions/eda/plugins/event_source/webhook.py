@@ -14,13 +14,13 @@ description:
   - Answers 200 for a new event and for one that is known already, 401 for everything that cannot be trusted, 404 for another path,
     405 for another method, 413 for a body above 64 KB, 503 when the event cannot be kept right now (the service then tries again).
   - The service delivers to public https addresses only. Let a proxy do TLS in front of it, or give O(certfile).
-  - An event is RV(ignore:payload), the envelope as it was delivered (V(id), V(type), V(created_at), V(livemode), V(account_id),
-    V(api_version), V(data.object), V(data.previous), V(resource)), and RV(ignore:meta) with V(uuid) (the id of the event), V(endpoint),
+  - An event is C(payload), the envelope as it was delivered (V(id), V(type), V(created_at), V(livemode), V(account_id),
+    V(api_version), V(data.object), V(data.previous), V(resource)), and C(meta) with V(uuid) (the id of the event), V(endpoint),
     V(headers), V(received_at) and V(via) (V(delivery) or V(reconciliation)).
-  - No order is promised, by the service or here. Compare RV(ignore:payload.created_at) where it matters.
+  - No order is promised, by the service or here. Compare C(payload.created_at) where it matters.
 version_added: 0.1.0
 author:
-  - The pulumi-hosting authors
+  - The pulumi-hosting authors (@pulumi-hosting)
 requirements:
   - python >= 3.11
   - pulumi-hosting >= 0.1.0
@@ -87,7 +87,8 @@ options:
     type: path
   feedback:
     description:
-      - Mark an event only when the rule engine confirms it, instead of when it is in its queue.
+      - Mark an event only when the rule engine confirms it, instead of when it is in the engine's queue.
+        What is never confirmed is handed over again at the next start.
       - ansible-rulebook allows it with C(--persistence-id) only.
     type: bool
     default: false
@@ -438,7 +439,8 @@ class Source:
         try:
             await patiently("cannot listen", lambda: self._bind(runner))
             scheme = "http" if self._tls is None else "https"
-            for host, port, *_ in runner.addresses:
+            for bound in runner.addresses:
+                host, port = bound[:2]
                 log.info("listening on %s://%s:%d%s", scheme, f"[{host}]" if ":" in host else host, port, self._options.path)
             await asyncio.get_running_loop().create_future()  # until cancelled
         finally:

@@ -89,7 +89,7 @@ class Option:
         said: dict[str, Any] = {"description": list(self.description), "type": self.type}
         for name in ("elements", "choices", "default", "required"):
             value = getattr(self, name)
-            if value not in (None, False):
+            if value is not None and (value or name == "default"):
                 said[name] = list(value) if name == "choices" else value
         return said
 

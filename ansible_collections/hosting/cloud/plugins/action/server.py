@@ -42,16 +42,13 @@ try:
     # For the forks to inherit. The client that is made and closed has httpx load what it loads with its first one.
     import httpx
 
-    import pulumi_hosting.api.client
-    import pulumi_hosting.resources.actions
-    import pulumi_hosting.resources.budget
-    import pulumi_hosting.resources.engine
-    import pulumi_hosting.resources.lookups  # noqa: F401  # the last of several that are only to be loaded
     from pulumi_hosting.api.transport import tls_context
 
     httpx.Client(verify=tls_context(None)).close()
-    for name in ("deeds", "nouns", "reads"):
-        importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{name}")
+    for loaded in ("api.client", "resources.actions", "resources.budget", "resources.engine", "resources.lookups"):
+        importlib.import_module(f"pulumi_hosting.{loaded}")
+    for loaded in ("deeds", "nouns", "reads"):
+        importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{loaded}")
 except ImportError:  # the module then says what is missing, and where
     pass
 
@@ -89,7 +86,7 @@ class ActionModule(ActionBase):
         limit, planned = arguments.get("max_charge"), {}
         if limit is not None and not self._task.async_val:
             with suppress(InvalidOperation), _locked(charges_file()) as planned:
-                spent = sum((Decimal(amount) for amount, _, _ in planned.values()), Decimal(0))
+                spent = sum((Decimal(charge[0]) for charge in planned.values()), Decimal(0))
                 arguments["max_charge"] = str(max(Decimal(str(limit)) - spent, Decimal(0)))
         result: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=self._task.async_val)
         charged = result.get("charge")

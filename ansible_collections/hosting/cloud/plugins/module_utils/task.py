@@ -36,6 +36,9 @@ class Task(AnsibleModule, Call):
     def wants_diff(self) -> bool:  # type: ignore[override]  # read, never set
         return bool(self._diff)
 
+    def warn(self, text: str, **more: Any) -> None:
+        super().warn(text, **more)
+
     def hide(self, secrets: Iterable[str]) -> None:
         self.no_log_values.update(secrets)
 

@@ -28,6 +28,7 @@ options:
     description:
       - Ask for the present state of each server as well, which counts as an expensive request each.
     type: bool
+    default: false
   status:
     description:
       - Status, compared by the service.

@@ -28,6 +28,7 @@ options:
     description:
       - Also ask what another address would cost.
     type: bool
+    default: false
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.info

@@ -21,6 +21,7 @@ from pulumi_hosting.api.errors import (
     UpstreamRejected,
 )
 from pulumi_hosting.resources.actions import ACTIONS, Failed, check
+from pulumi_hosting.resources.actions.once import GENERATIONS
 from pulumi_hosting.resources.actions.periods import after_months, after_years
 from pulumi_hosting.resources.base import Cost, NounError, as_text
 from tests.resources.conftest import Dying, House, Killed
@@ -298,6 +299,40 @@ def test_two_runs_that_saw_the_same_pay_once_between_them(house: House, case: Ca
     assert charges(house, case) == 1
 
 
+@each
+def test_a_failure_while_another_run_was_quicker_is_none(house: House, case: Case) -> None:
+    wish = case.wish(house, case.make(house))
+    action = ACTIONS[case.kind]
+    inputs, context = check(action, wish), house.context(identity="ansible:/a", name_is_identity=True)
+    plan = action.plan(context, inputs)
+    do(house, case.kind, wish)
+    house.arm({"status": 500, "code": "server_error"}, path=case.path)
+    result: Any = action.perform(context, inputs, plan)
+    assert result.mode in ("live", None)
+    assert charges(house, case) == 1
+
+
+@each
+def test_an_answer_that_came_too_late_is_never_followed_by_another_request(house: House, case: Case) -> None:
+    """504: it may be carried out yet (API document, "Errors")."""
+    wish = case.wish(house, case.make(house))
+    house.arm({"status": 504, "code": "upstream_timeout"}, path=case.path, times=50)
+    with pytest.raises(Failed, match="the same request is repeated, never a second one") as caught:
+        do(house, case.kind, wish)
+    assert caught.value.status == 504
+    keys = {row["headers"]["idempotency-key"] for row in requests(house) if row["status"] == 504}
+    assert len(keys) == 1
+    house.control("DELETE", "/faults")
+    assert do(house, case.kind, wish).changed
+    assert charges(house, case) == 1
+
+
+def requests(house: House) -> list[dict[str, Any]]:
+    found = house.control("GET", "/requests?since=0")
+    rows = found["requests"] if isinstance(found, dict) else found
+    return [{**row, "headers": {name.lower(): value for name, value in row["headers"].items()}} for row in rows]
+
+
 # --- server_renew ------------------------------------------------------------------------------------------------------------
 
 
@@ -384,6 +419,35 @@ def test_a_lock_and_a_cancellation_that_were_lifted_are_of_the_past(house: House
     house.control("PATCH", f"/servers/{id}", {"status": "active"})
     assert do(house, "server_renew", wish).changed
     assert charges(house, CASES[0]) == 1
+
+
+def test_a_refusal_that_nothing_explains_ends(house: House) -> None:
+    id = server(house)
+    house.arm({"status": 403, "code": "server_blocked"}, path="/renew$", times=99)
+    with pytest.raises(ServerBlocked):
+        do(house, "server_renew", {"id": id, "until": text(due(house, id) + timedelta(days=1))})
+    assert len(sent(house)) == GENERATIONS
+
+
+def test_a_server_without_a_due_date_is_not_renewed(house: House) -> None:
+    id = server(house)
+    house.arm({"patch": {"billing": {"next_due_at": None}}}, path=f"^/servers/{id}$", method="GET", times=2)
+    with pytest.raises(NounError, match="has no due date"):
+        do(house, "server_renew", {"id": id, "until": "2030-01-01"})
+
+
+def test_a_price_that_nobody_quotes_is_taken_in_proportion(house: House) -> None:
+    id = server(house)
+    wish = {"id": id, "until": text(due(house, id) + timedelta(days=50))}
+    house.arm({"status": 404, "code": "not_found"}, path="^/catalog/quote$", method="GET", times=2)
+    cost = do(house, "server_renew", wish, dry_run=True).cost
+    assert cost is not None
+    assert (cost.amount, cost.what.endswith(", in proportion")) == (Decimal("15.00"), True)
+    house.control("DELETE", "/faults")
+    quoted = do(house, "server_renew", wish).cost
+    assert quoted is not None
+    assert quoted.what.endswith(", as quoted")
+    assert quoted.amount == Decimal("14.25") == charged(house, CASES[0])
 
 
 def test_a_renewal_waits_for_another_operation(house: House) -> None:

@@ -222,24 +222,24 @@ def _cost(context: Context, server: m.Server, billing: m.ServerBilling, period: 
     """
     unit = 1 if billing.cycle == "hourly" else billing.months
     exact = period.count == unit
-    amount = billing.recurring_amount if exact else _quoted(context, server, billing, period, unit)
+    amount, how = (billing.recurring_amount, "") if exact else _quoted(context, server, billing, period, unit)
     balance = catalog.balance(context, fresh=True)
     currency = billing.currency or (balance.currency if balance else "")
     due = as_text(billing.next_due_at)
-    what = f"server {server.name}, {period} from {due}" + ("" if exact else ", as quoted")
+    what = f"server {server.name}, {period} from {due}{how}"
     return Cost(amount, currency, what, balance.balance if balance else None), exact
 
 
-def _quoted(context: Context, server: m.Server, billing: m.ServerBilling, period: _Period, unit: int | None) -> Decimal:
+def _quoted(context: Context, server: m.Server, billing: m.ServerBilling, period: _Period, unit: int | None) -> tuple[Decimal, str]:
     tariff = server.tariff.id if server.tariff else None
     wished = None if tariff is None else catalog.quote(context, tariff, _query(period.unit, period.count))
     if wished is None or tariff is None:
-        return (billing.recurring_amount / (unit or 1) * period.count).quantize(_CENT, ROUND_HALF_UP)
+        return (billing.recurring_amount / (unit or 1) * period.count).quantize(_CENT, ROUND_HALF_UP), ", in proportion"
     if unit is None:
-        return wished.total
+        return wished.total, ", as quoted, bought addresses not counted"
     present = catalog.quote(context, tariff, _query(period.unit, unit))
     beside = billing.recurring_amount - present.total if present else Decimal(0)
-    return (wished.total + beside / unit * period.count).quantize(_CENT, ROUND_HALF_UP)
+    return (wished.total + beside / unit * period.count).quantize(_CENT, ROUND_HALF_UP), ", as quoted"
 
 
 def _query(unit: str, count: int) -> dict[str, Any]:

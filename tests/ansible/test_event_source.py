@@ -618,12 +618,17 @@ def test_a_service_that_fails_is_asked_again(state: Path, account: Account, said
     missed = account.order()
     account.control("POST", "/faults", {"method": "GET", "path": "^/webhooks", "action": {"status": 500, "code": "server_error"}})
 
+    # One event that cannot be had keeps no other waiting.
+    lost = {"method": "GET", "path": "^/webhooks/deliveries/", "action": {"status": 404, "code": "not_found"}}
+    account.control("POST", "/faults", lost)
+
     async def play() -> None:
         async with source(state, said, **account.options()) as running:
             await take_through(running.rules, missed)
 
     asyncio.run(play())
     assert [line for line in lines(said) if "cannot ask for missed events" in line and "trying again in 1 s" in line]
+    assert len([line for line in lines(said) if "going on without until the next start" in line]) == 1
 
 
 def test_what_cannot_be_asked_for_ends_nothing(state: Path, account: Account, said: pytest.LogCaptureFixture) -> None:

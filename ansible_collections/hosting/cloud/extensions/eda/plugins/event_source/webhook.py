@@ -130,7 +130,7 @@ from aiohttp import web
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import ApiError, ConfigurationError, HostingError, WebhookRejected
+from pulumi_hosting.api.errors import ApiError, ConfigurationError, HostingError, InvalidResponse, WebhookRejected
 from pulumi_hosting.api.models import Delivery
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.webhooks import EVENT_HEADER, ID_HEADER, TIMESTAMP_HEADER, verify
@@ -544,10 +544,10 @@ class Source:
             shown = await asyncio.to_thread(client.webhooks.get, subscription)
             listed = await asyncio.to_thread(lambda: list(client.webhooks.deliveries.list(subscription)))
         except ApiError as refusal:
-            if 400 <= refusal.status < 500 and refusal.status != 429:
-                log.error("cannot ask for missed events, going on without: %s", refusal)
-                return []
-            raise
+            if not _is_final(refusal):
+                raise
+            log.error("cannot ask for missed events, going on without: %s", refusal)
+            return []
         if not shown.active:
             log.warning("subscription %d is disabled, nothing is delivered: set active again (%s)", subscription, shown.disabled_reason)
         horizon, born = time.time() - self._options.lookback, await self._kept(lambda: self._store.born)
@@ -562,13 +562,24 @@ class Source:
         return sorted(missed.values(), key=lambda delivery: (delivery.created_at or datetime.now(UTC), delivery.id))
 
     async def _fetch(self, client: Client, delivery: Delivery) -> None:
-        event = delivery.payload or (await asyncio.to_thread(client.webhooks.deliveries.get, delivery.id)).payload
+        try:
+            event = delivery.payload or (await asyncio.to_thread(client.webhooks.deliveries.get, delivery.id)).payload
+        except (ApiError, InvalidResponse) as failure:
+            if not _is_final(failure):
+                raise
+            log.error("cannot fetch missed event %s, going on without until the next start: %s", delivery.event_id, failure)
+            return
         if event is None:
             log.error("delivery %d has no payload; its event is left out", delivery.id)
             return
         body = event.model_dump_json(exclude_unset=True).encode()
         await self._kept(self._store.add, event.id, body, {ID_HEADER: event.id, EVENT_HEADER: event.type}, "reconciliation")
         self._arrived.set()
+
+
+def _is_final(failure: HostingError) -> bool:
+    """Whether asking again would bring the same: it must not keep what follows waiting."""
+    return not isinstance(failure, ApiError) or (400 <= failure.status < 500 and failure.status != 429)
 
 
 class Complaints:

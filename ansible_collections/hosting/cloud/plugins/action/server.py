@@ -129,8 +129,8 @@ class FastCall(Call):
             is_unknown = isinstance(validated.errors[0], UnsupportedError)
             self.refusal = f"Unsupported parameters for ({action._task.action}) module: {wrong}" if is_unknown else wrong
 
-    def warn(self, text: str) -> None:
-        self._warnings.append(text)
+    def warn(self, warning: str) -> None:
+        self._warnings.append(warning)
 
     def hide(self, secrets: Iterable[str]) -> None:
         self._secrets.update(secrets)

@@ -61,7 +61,7 @@ class Call(ABC):
     wants_diff: bool
 
     @abstractmethod
-    def warn(self, text: str) -> None:
+    def warn(self, warning: str) -> None:
         """Show a line to whoever runs the playbook."""
 
     @abstractmethod

@@ -36,8 +36,8 @@ class Task(AnsibleModule, Call):
     def wants_diff(self) -> bool:  # type: ignore[override]  # read, never set
         return bool(self._diff)
 
-    def warn(self, text: str, **more: Any) -> None:
-        super().warn(text, **more)
+    def warn(self, warning: str, **more: Any) -> None:
+        super().warn(warning, **more)
 
     def hide(self, secrets: Iterable[str]) -> None:
         self.no_log_values.update(secrets)

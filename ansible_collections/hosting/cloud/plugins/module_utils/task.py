@@ -37,7 +37,7 @@ class Task(AnsibleModule, Call):
         return bool(self._diff)
 
     def warn(self, warning: str, **more: Any) -> None:
-        super().warn(warning, **more)
+        AnsibleModule.warn(self, warning, **more)
 
     def hide(self, secrets: Iterable[str]) -> None:
         self.no_log_values.update(secrets)

@@ -643,6 +643,8 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         known = super().predict(inputs, state)
         if state and known["name"] != state.name:
             known.pop("hostname", None)  # the document leaves open whether the panel's name follows
+        if state and known["power"] != state.power:
+            known.pop("status", None)  # a stopped server's status is stopped, and active once it runs again
         return known
 
     # --- removing

@@ -1,29 +1,71 @@
-"""The collection's own integration targets, played as roles: the ladder every noun climbs, in both dialects."""
+"""The collection's own integration targets, played as roles: every module against an emulator, in both dialects.
 
+All targets of a dialect are played in one run, each with what fails in it caught, so that the others go on and the failure names it.
+"""
+
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-import pytest
 import yaml
 
-from tests.ansible.conftest import COLLECTION, Ansible
+from tests.ansible.conftest import COLLECTION, Ansible, Played
 
-TARGETS = sorted(path.name for path in (COLLECTION / "tests" / "integration" / "targets").iterdir())
+SHARED = {"setup_ladder"}
+TARGETS = sorted({path.name for path in (COLLECTION / "tests" / "integration" / "targets").iterdir()} - SHARED)
+BEGIN, CAUGHT = "Begin ", "Caught in "
 
 
 def test_every_module_has_a_target() -> None:
     assert sorted(path.stem for path in (COLLECTION / "plugins" / "modules").glob("*.py")) == TARGETS
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_target(ansible: Ansible, dialect: str, target: str, tmp_path: Path) -> None:
+def test_targets(ansible: Ansible, dialect: str, tmp_path: Path) -> None:
     playbook = tmp_path / "play.yml"
-    variables = {
-        "ansible_python_interpreter": "{{ ansible_playbook_python }}",
-        "hosting_base_url": ansible.emulator.base_url,
-        "hosting_api_key": ansible.emulator.live_key,
-    }
-    playbook.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": variables, "roles": [target]}]))
+    variables = {"ansible_python_interpreter": "{{ ansible_playbook_python }}", **configuration(ansible.emulator)}
+    tasks = [task for target in TARGETS for task in caught(target)]
+    playbook.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": tasks}]))
     played = ansible.finish(ansible.start_file(playbook))
-    assert any(played.changed), played.output
-    assert ansible.servers() == []
+    assert [f"{target}: {what}" for target, what in failures(played)] == []
+    assert [target for target, actions in by_target(played) if f"hosting.cloud.{target}" not in actions] == []
     assert "Traceback" not in played.output
+    left = ansible.control("GET", "/objects")
+    assert [row for row in left["servers"] if row["status"] not in ("cancelled", "terminated")] == []
+    assert left["ssh_keys"] == left["subscriptions"] == []
+
+
+def configuration(emulator: Any) -> dict[str, str]:
+    """What a target needs to know, with a key that the number of targets does not slow down."""
+    from pulumi_hosting.rehearsal import Control
+
+    patient = {"mode": "live", "name": "integration", "rate_per_minute": 100_000, "rate_expensive_per_minute": 100_000}
+    key = Control(emulator.control_url)("POST", "/keys", patient)["key"]
+    return {"hosting_base_url": emulator.base_url, "hosting_api_key": key, "hosting_control_url": emulator.control_url}
+
+
+def caught(target: str) -> list[dict[str, Any]]:
+    failure = "{{ ansible_failed_task.name }}: {{ ansible_failed_result.assertion | default('') }} {{ ansible_failed_result.msg | default('') }}"
+    return [
+        {"name": f"{BEGIN}{target}", "ansible.builtin.debug": {"msg": target}},
+        {
+            "name": target,
+            "block": [{"ansible.builtin.include_role": {"name": target}}],
+            "rescue": [{"name": f"{CAUGHT}{target}", "ansible.builtin.debug": {"msg": failure}}],
+        },
+    ]
+
+
+def failures(played: Played) -> list[tuple[str, str]]:
+    return [
+        (line["task"].removeprefix(CAUGHT), str(line["result"]["msg"])) for line in played.lines if line["task"].startswith(CAUGHT)
+    ]
+
+
+def by_target(played: Played) -> Iterator[tuple[str, set[str]]]:
+    """The modules that each target used."""
+    actions: set[str] = set()
+    for line in played.lines:
+        if line["task"].startswith(BEGIN):
+            actions = set()
+            yield line["task"].removeprefix(BEGIN), actions
+        actions.add(line["action"])

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -130,6 +131,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+@cache
 def _version() -> str:
     from importlib import metadata  # read at the first client, not at import: it costs milliseconds
 

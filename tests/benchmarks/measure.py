@@ -16,20 +16,21 @@ class Ratio:
     note: str = ""
 
     def __str__(self) -> str:
-        seconds = f"{_readable(self.ours)} to {_readable(self.base)}"
-        return f"{self.what}: {self.ours / self.base:.2f} times {self.base_name} ({', '.join(filter(None, (seconds, self.note)))})"
+        both = f"{_readable(self.ours)} to {_readable(self.base)}"
+        return f"{self.what}: {self.ours / self.base:.2f} times {self.base_name} ({', '.join(filter(None, (both, self.note)))})"
 
 
 def compare(what: str, ours: Callable[[], object], base_name: str, base: Callable[[], object], rounds: int = 7) -> Ratio:
     """Runs both in turns, so that a busy moment of the machine meets both; the best round is the one least disturbed."""
     best_ours = best_base = float("inf")
     for _ in range(rounds):
-        best_ours = min(best_ours, _seconds(ours))
-        best_base = min(best_base, _seconds(base))
+        best_ours = min(best_ours, seconds(ours))
+        best_base = min(best_base, seconds(base))
     return Ratio(what, best_ours, base_name, best_base)
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def seconds(work: Callable[[], object]) -> float:
+    """How long one round takes."""
     began = time.perf_counter()
     work()
     return time.perf_counter() - began

@@ -39,18 +39,24 @@ if TYPE_CHECKING:
     from pulumi_hosting.resources.budget import Budget
 
 try:
-    # For the forks to inherit. The client that is made and closed has httpx load what it loads with its first one.
     import httpx
+    import tenacity  # noqa: F401  # the client loads it with its first request
 
+    import pulumi_hosting.resources.actions  # noqa: F401  # every noun and the engine with it
+    from pulumi_hosting.api.operations import OPERATIONS
     from pulumi_hosting.api.transport import tls_context
-
-    httpx.Client(verify=tls_context(None)).close()
-    for loaded in ("api.client", "resources.actions", "resources.budget", "resources.engine", "resources.lookups"):
-        importlib.import_module(f"pulumi_hosting.{loaded}")
-    for loaded in ("deeds", "nouns", "reads"):
-        importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{loaded}")
 except ImportError:  # the module then says what is missing, and where
     pass
+else:
+    # For the forks to inherit: what would be put off until it is needed would be made anew in each of them.
+    httpx.Client(verify=tls_context(None)).close()
+    for row in OPERATIONS:
+        for model in (*row.responses.values(), row.query, row.request):
+            if hasattr(model, "model_rebuild"):
+                model.model_rebuild()
+    for part in ("deeds", "nouns", "reads"):
+        importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{part}")
+    unusable()
 
 _CLIENTS: dict[tuple[object, ...], Client] = {}
 

@@ -13,39 +13,22 @@ killed and run again, its answer lost and run again, there is one effect and one
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from pulumi_hosting.api.errors import HostingError, InvalidInput
-from pulumi_hosting.resources import base, engine
-from pulumi_hosting.resources.base import Ambiguous, Context, Cost, IdText, Inputs, Noun, NounError, State, account, plain
+from pulumi_hosting.resources import engine
+from pulumi_hosting.resources.base import Ambiguous, Context, Cost, IdText, Inputs, Noun, NounError, Record, State, account
 
 Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """What may be shown of a result: every field but the secrets; one mapping, or a list of them."""
 
 
-class Result(BaseModel):
-    """What an action brought. Plain values: money, time and ids as text."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
+class Result(Record):
+    """What an action brought."""
 
     mode: str | None = Field(default=None, description="live, or test: done with a test key, so only simulated.")
-
-    @classmethod
-    @cache
-    def secret_fields(cls) -> frozenset[str]:
-        """Fields whose values are never shown."""
-        return frozenset(name for name, info in cls.model_fields.items() if base._mentions_secret(info.annotation))
-
-    def values(self) -> dict[str, Any]:
-        """Every field in plain values, secrets revealed: for whoever keeps them safely."""
-        return {name: plain(getattr(self, name)) for name in type(self).model_fields}
-
-    def shown(self) -> dict[str, Any]:
-        """Every field that may be shown: without secrets."""
-        return {name: value for name, value in self.values().items() if name not in self.secret_fields()}
 
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and Result
@@ -100,7 +83,8 @@ class Action(ABC, Generic[I, R]):
 class Deed:
     """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action brings any.
 
-    In a dry run ``after`` and ``result`` are what is foreseen, None where that cannot be known.
+    In a dry run ``after`` and ``result`` are what is foreseen, None where that cannot be known. ``foreseen`` is that after a real run too,
+    so that a frontend can show one difference for both.
     """
 
     changed: bool
@@ -109,6 +93,7 @@ class Deed:
     cost: Cost | None
     result: Any = field(repr=False)
     note: str | None
+    foreseen: Shown = None
 
 
 def _ignore(cost: Cost) -> None:
@@ -127,15 +112,14 @@ def act(
         engine.guard(context, *plan.target)
     if plan.changed and plan.cost is not None and plan.cost.amount > 0:
         approve(plan.cost)
-    before = _stamped(context, action, plan.before)
+    before, foreseen = _stamped(context, action, plan.before), _stamped(context, action, plan.after)
     if dry_run or not (plan.changed or plan.fetches):
-        after = _stamped(context, action, plan.after)
-        return Deed(plan.changed, before, after, plan.cost, _modelled(action, after), plan.note)
+        return Deed(plan.changed, before, foreseen, plan.cost, _modelled(action, foreseen), plan.note, foreseen)
     result = action.perform(context, inputs, plan)
     shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
     after = _stamped(context, action, shown)
     marked = [_marked(context, item) for item in result] if isinstance(result, list) else _marked(context, result)
-    return Deed(plan.changed, before, after, plan.cost, marked, plan.note)
+    return Deed(plan.changed, before, after, plan.cost, marked, plan.note, foreseen)
 
 
 def _stamped(context: Context, action: Action[Any, Any], shown: Shown) -> Shown:
@@ -170,7 +154,7 @@ def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
     try:
         return action.Inputs.model_validate(dict(raw))
     except ValidationError as error:
-        failures = engine._failures(error)
+        failures = engine.reasons(error)
     raise InvalidInput(failures, action.title)
 
 

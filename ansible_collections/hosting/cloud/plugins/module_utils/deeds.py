@@ -66,7 +66,7 @@ class ActionModule(Module):
             cost = deed.cost if deed.changed else None
             result["charge"] = charge(str(cost.amount), cost.currency) if cost else None
         if call.wants_diff and deed.changed:
-            before, after = _changed(deed.before, deed.after)
+            before, after = _changed(deed)
             result["diff"] = {"before": before, "after": after}
         return result
 
@@ -90,9 +90,10 @@ class PasswordModule(ActionModule):
         return result
 
 
-def _changed(before: Any, after: Any) -> tuple[Any, Any]:
-    """Only what differs and is known on both sides: a prediction cannot show everything that the real answer does."""
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping):
+def _changed(deed: Deed) -> tuple[Any, Any]:
+    """Only what differs and could be foreseen: a real run shows the same difference as check mode, though its answer brings more."""
+    before, after, foreseen = deed.before, deed.after, deed.foreseen
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or not isinstance(foreseen, Mapping):
         return before or {}, after or {}
-    fields = sorted(name for name in after if name in before and after[name] is not None and before[name] != after[name])
+    fields = sorted(name for name in foreseen if name in before and foreseen[name] is not None and before[name] != foreseen[name])
     return {name: before[name] for name in fields}, {name: after[name] for name in fields}

@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 COLLECTION = ROOT / "ansible_collections" / "hosting" / "cloud"
 PROSE = Path(__file__).parent / "collection"
 VERSION = "0.1.0"
-WIDTH = 112
+WIDTH = 108
 
 HEAD = """#!/usr/bin/python
 # Copyright: the pulumi-hosting authors

@@ -116,24 +116,15 @@ class Inputs(BaseModel):
         return {name: plain(getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set}
 
 
-class State(BaseModel):
-    """What exists, as the API shows it, plus what was sent and cannot be read back. Plain values: money and time as text, ids as text."""
+class Record(BaseModel):
+    """Facts for a frontend. Plain values: money and time as text, ids as text; secrets as such."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, defer_build=True)
-
-    id: str = Field(description="Id of the object.")
-    mode: str | None = Field(default=None, description="live, or test: made with a test key, so only simulated.")
 
     @classmethod
     @cache
     def secret_fields(cls) -> frozenset[str]:
         return frozenset(name for name, info in cls.model_fields.items() if _mentions_secret(info.annotation))
-
-    @classmethod
-    @cache
-    def nested_fields(cls) -> frozenset[str]:
-        """Fields that hold an object of named fields."""
-        return frozenset(name for name, info in cls.model_fields.items() if any(map(_is_model, _parts(info.annotation))))
 
     def values(self) -> dict[str, Any]:
         """Every field in plain values, secrets revealed: for a state that encrypts them."""
@@ -143,6 +134,19 @@ class State(BaseModel):
         """Every field that may be shown: without secrets."""
         hidden = self.secret_fields()
         return {name: value for name, value in self.values().items() if name not in hidden}
+
+
+class State(Record):
+    """What exists, as the API shows it, plus what was sent and cannot be read back."""
+
+    id: str = Field(description="Id of the object.")
+    mode: str | None = Field(default=None, description="live, or test: made with a test key, so only simulated.")
+
+    @classmethod
+    @cache
+    def nested_fields(cls) -> frozenset[str]:
+        """Fields that hold an object of named fields."""
+        return frozenset(name for name, info in cls.model_fields.items() if any(map(_is_model, _parts(info.annotation))))
 
 
 def plain(value: Any) -> Any:

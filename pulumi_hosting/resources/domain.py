@@ -219,7 +219,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         if wish.get("adopt_id") is not None or "name" not in wish:
             return {}
         name = wish["name"]
-        zone = _zone(context, name)
+        zone = zone_of(context, name)
         if zone is None:
             return {"name": f"no zone of this provider ends {name!r}: choose one of {', '.join(sorted(catalog.zones(context)))}"}
         failures: dict[str, str] = {}
@@ -248,7 +248,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         """The zone's prices; a promo code may lower them."""
         if wish.get("adopt_id") is not None or "name" not in wish:
             return None
-        zone = _zone(context, wish["name"])
+        zone = zone_of(context, wish["name"])
         if zone is None:
             return None
         years = int(wish.get("years") or 1)
@@ -359,7 +359,7 @@ class _Order:
     def __init__(self, context: Context, inputs: DomainInputs) -> None:
         self.context, self.inputs = context, inputs
         me = base.account(context.client)
-        zone = _zone(context, inputs.name)
+        zone = zone_of(context, inputs.name)
         privacy = inputs.privacy if inputs.privacy is not None else bool(zone and zone.privacy_supported)
         self.body: dict[str, Any] = {"name": inputs.name} if inputs.auth_code is not None else inputs.order_body(privacy)
         operation = "transfer_domain" if inputs.auth_code is not None else "register_domain"
@@ -461,7 +461,7 @@ class _Order:
         )
 
 
-def _zone(context: Context, name: str) -> m.Zone | None:
+def zone_of(context: Context, name: str) -> m.Zone | None:
     zones = catalog.zones(context)
     labels = name.split(".")
     return next((zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None)

@@ -100,7 +100,7 @@ def check(noun: Noun[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]
         model = _partial(whole, open_fields) if open_fields else whole
         inputs = model.model_validate(known)
     except ValidationError as error:
-        return Checked(None, known, {**failures, **_failures(error)})
+        return Checked(None, known, {**failures, **reasons(error)})
     return Checked(inputs if not open_fields else None, inputs.given(), failures)
 
 
@@ -113,7 +113,7 @@ def declared(noun: Noun[Any, Any], raw: Mapping[str, Any]) -> Checked:
     try:
         inputs = model.model_validate(dict(raw))
     except ValidationError as error:
-        return Checked(None, raw, _failures(error))
+        return Checked(None, raw, reasons(error))
     return Checked(inputs, inputs.given(), {})
 
 
@@ -127,7 +127,7 @@ def _whole(noun: Noun[Any, Any], inputs: Any, current: State | None = None) -> A
     return checked.inputs
 
 
-def _failures(error: ValidationError) -> dict[str, str]:
+def reasons(error: ValidationError) -> dict[str, str]:
     """Field → reason, without the refused value: it may be a secret."""
     found: dict[str, str] = {}
     for item in error.errors(include_url=False, include_input=False, include_context=False):
@@ -219,7 +219,7 @@ def guard(context: Context, noun: Noun[Any, Any], state: State) -> None:
         )
     raise NounError(
         f"{named} was only simulated, with a test key, and a live key must not touch it; nothing was sent. "
-        "Next: use the test key that made it, or remove it from what is remembered (pulumi state delete)"
+        "Next: use the test key that made it, or, with Pulumi, remove it from the state (pulumi state delete)"
     )
 
 

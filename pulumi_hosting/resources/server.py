@@ -50,7 +50,7 @@ from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder
 REBUILDS = Trait(rebuilds=True)
 
 
-def _sorted_ids(ids: list[str]) -> list[str]:
+def sorted_ids(ids: list[str]) -> list[str]:
     return sorted(set(ids), key=int)
 
 
@@ -80,7 +80,7 @@ class ServerInputs(base.Inputs):
         REPLACES,
     ] = None
     ssh_key_ids: Annotated[
-        Annotated[list[IdText], AfterValidator(_sorted_ids)] | None,
+        Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
         Field(description="Ids of SSH keys to install; order does not matter. What a change does is said by rebuild."),
         Trait(rebuilds=True, write_only=True, unordered=True),
     ] = None
@@ -561,10 +561,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             state = self._patch(context, state, wishes)
             context.save(state)
         if fields & {"os", "ssh_key_ids", "password"}:
-            state = self._reinstall(context, state, inputs)
+            state = self.reinstall(context, state, inputs)
         return self._power(context, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
 
-    def _reinstall(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+    def reinstall(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The same server with another image, keys or password. Sent once: what became of a lost answer is for a person to look at."""
         context.warn(f"server {state.id} is reinstalled with {inputs.os}: its disk is erased")
         body = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
@@ -585,7 +585,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         installed = {"os": inputs.os, "ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password}
         # What follows may fail; that the disk was erased, and with which password it begins again, must not be forgotten.
         context.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
-        state = self._until(context, state, lambda server: server.status in POWER and server.os == inputs.os, patience=120.0)
+        state = self.until(context, state, lambda server: server.status in POWER and server.os == inputs.os, patience=120.0)
         state = state.model_copy(update={**installed, "os_shown": None if state.os == inputs.os else state.os})
         context.save(state)
         return state
@@ -602,12 +602,12 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         action: Literal["start", "stop"] = "start" if inputs.power == "running" else "stop"
         context.client.servers.power(int(state.id), action=action)
         context.reads.forget("servers")
-        return self._until(context, state, lambda server: POWER.get(server.status) == inputs.power, patience=60.0).model_copy(
+        return self.until(context, state, lambda server: POWER.get(server.status) == inputs.power, patience=60.0).model_copy(
             update={"power": inputs.power}
         )
 
     @staticmethod
-    def _until(context: Context, state: ServerState, done: Callable[[m.Server], bool], patience: float) -> ServerState:
+    def until(context: Context, state: ServerState, done: Callable[[m.Server], bool], patience: float) -> ServerState:
         """The server once it is as wished; after ``patience`` seconds as it is, since not every deployment shows it."""
         wait = context.patience(patience)
         while True:

@@ -33,7 +33,12 @@ AnsibleModule(argument_spec={}).exit_json(changed=False)
 """
 
 # The answer of both APIs at once: nobody has a server.
-ANSWER = {"data": [], "next_cursor": None, "servers": [], "meta": {"pagination": {"page": 1, "per_page": 50, "next_page": None}}}
+ANSWER: dict[str, Any] = {
+    "data": [],
+    "next_cursor": None,
+    "servers": [],
+    "meta": {"pagination": {"page": 1, "per_page": 50, "next_page": None}},
+}
 
 
 class _Stub(BaseHTTPRequestHandler):

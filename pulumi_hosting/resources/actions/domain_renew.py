@@ -17,7 +17,7 @@ from pulumi_hosting.resources.actions.base import Action, OfDomain, Plan, resolv
 from pulumi_hosting.resources.actions.once import Once
 from pulumi_hosting.resources.actions.periods import Moment, after_years, moment
 from pulumi_hosting.resources.base import Context, Cost, NounError, WholeNumber, as_text
-from pulumi_hosting.resources.domain import DOMAIN, DomainState, _zone
+from pulumi_hosting.resources.domain import DOMAIN, DomainState, zone_of
 
 MOST_YEARS = 10
 _SYNC = timedelta(days=2)  # the registrar is synchronised daily
@@ -149,7 +149,7 @@ def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
 
 def _cost(context: Context, domain: m.Domain, years: int) -> Cost | None:
     """``price_renew`` times years; None where neither the domain nor its zone has a price."""
-    zone = None if domain.price_renew is not None else _zone(context, domain.name)
+    zone = None if domain.price_renew is not None else zone_of(context, domain.name)
     price = domain.price_renew if domain.price_renew is not None else (zone.price_renew if zone else None)
     if price is None:
         return None
@@ -180,7 +180,7 @@ def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
     except Forbidden:
         context.tell("without the scope invoices:read, a renewal that the registrar has not shown yet is known by its key alone")
         return None
-    zone = _zone(context, domain.name)
+    zone = zone_of(context, domain.name)
     if recent is None or zone is None or domain.registered_at is None or domain.expires_at is None:
         return None
     prices = {

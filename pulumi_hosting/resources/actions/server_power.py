@@ -21,7 +21,7 @@ from pulumi_hosting.api.errors import (
 from pulumi_hosting.resources import catalog, engine
 from pulumi_hosting.resources.actions.base import Action, Failed, OfServer, Plan, resolve
 from pulumi_hosting.resources.base import Context, IdText, NounError
-from pulumi_hosting.resources.server import SERVER, ServerState, _sorted_ids
+from pulumi_hosting.resources.server import SERVER, ServerState, sorted_ids
 
 _RESTART_PATIENCE = 60.0  # seconds
 
@@ -68,7 +68,7 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
             finally:
                 context.reads.forget("servers")
             break
-        after = SERVER._until(context, state, lambda server: server.status in ("active", "pending_cancel"), patience=_RESTART_PATIENCE)
+        after = SERVER.until(context, state, lambda server: server.status in ("active", "pending_cancel"), patience=_RESTART_PATIENCE)
         return after.model_copy(update={"mode": state.mode, "power": after.power and "running"})
 
 
@@ -89,7 +89,7 @@ class ServerReinstallInputs(OfServer):
         ),
     ] = None
     ssh_key_ids: Annotated[
-        Annotated[list[IdText], AfterValidator(_sorted_ids)] | None,
+        Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
         Field(description="Ids of SSH keys to install; order does not matter."),
     ] = None
 
@@ -130,7 +130,7 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         # The noun's own reinstallation, as if a declaration had asked for it.
         declared = engine.declared(SERVER, {"os": os, **wishes}).inputs
         try:
-            after = SERVER._reinstall(context, state, declared)
+            after = SERVER.reinstall(context, state, declared)
         except InvalidResponse as error:
             raise Failed(
                 f"{error} — server {state.id} is being reinstalled, and its new root password could not be read. Next: reset the password",

@@ -12,7 +12,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 name: servers
 short_description: Servers of a hosting account as an inventory
-version_added: 0.2.0
+version_added: 0.1.0
 description:
   - Reads the servers of an account that speaks the Hosting Client API v1, and makes each a host.
   - Its file must end in C(hosting.yml), C(hosting.yaml), C(hosting_cloud.yml) or C(hosting_cloud.yaml), so C(production.hosting.yml) is

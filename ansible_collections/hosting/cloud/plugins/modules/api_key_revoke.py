@@ -10,8 +10,8 @@ module: api_key_revoke
 short_description: Revoke the API key that makes the call
 version_added: "0.1.0"
 description:
-  - Revokes an API key for good. The API allows this for the very key that makes the call only; O(key_id) must name
-    it, so that no other key is revoked by mistake.
+  - Revokes an API key for good. The API allows this for the very key that makes the call only; O(key_id) must
+    name it, so that no other key is revoked by mistake.
   - Afterwards the key is not accepted any more, so a second run fails with C(invalid_token).
 author:
   - The pulumi-hosting authors (@pulumi-hosting)

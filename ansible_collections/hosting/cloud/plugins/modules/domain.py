@@ -15,7 +15,8 @@ description:
     in with O(auth_code), which is paid from the balance, at once. A task that was interrupted is run again without
     danger and orders nothing twice.
   - A registration or transfer that is still under way is a state, not a failure. RV(domain.status) tells.
-  - The API deletes no domain. O(state=absent) turns its auto-renewal off, so that it ends by itself, and says so.
+  - The API deletes no domain. O(state=absent) turns its auto-renewal off, so that it ends by itself, and says
+    so.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -29,12 +30,13 @@ options:
     type: str
   years:
     description:
-      - Years paid when registering, V(1) to V(10), within the zone's bounds. A later change does nothing; see M(hosting.cloud.domain_renew).
+      - Years paid when registering, V(1) to V(10), within the zone's bounds. A later change does nothing; see
+        M(hosting.cloud.domain_renew).
     type: int
   nameservers:
     description:
-      - 2 to 4 name servers (some deployments take exactly 2). Order, case and a dot at the end do not matter. The
-        list replaces the whole set.
+      - 2 to 4 name servers (some deployments take exactly 2). Order, case and a dot at the end do not matter.
+        The list replaces the whole set.
     type: list
     elements: str
   privacy:
@@ -51,13 +53,13 @@ options:
     type: str
   auth_code:
     description:
-      - EPP code of the present registrar. The domain is then transferred in, not registered. It matters when ordering
-        only.
+      - EPP code of the present registrar. The domain is then transferred in, not registered. It matters when
+        ordering only.
     type: str
   idempotency_scope:
     description:
-      - Together with what names the object this is what a declaration is recognised by when an interrupted run is
-        repeated.
+      - Together with what names the object this is what a declaration is recognised by when an interrupted run
+        is repeated.
       - Needed only where independent playbooks order the same names on one account at different times.
     type: str
     default: ''
@@ -101,8 +103,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 domain:
-  description: The domain as it is after the task, or as it would be in check mode. Null with O(state=absent), although
-    the domain stays until it expires.
+  description: The domain as it is after the task, or as it would be in check mode. Null with O(state=absent),
+    although the domain stays until it expires.
   returned: success
   type: dict
   contains:

@@ -11,8 +11,8 @@ short_description: Pay for a domain until a date
 version_added: "0.1.0"
 description:
   - Renews a domain only while it expires before O(until). Run twice, it renews once.
-  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not pay
-    twice.
+  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not
+    pay twice.
   - The registry may show the new date later. Until then the task does not pay again.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -129,8 +129,8 @@ domain:
       type: str
       sample: "2026-11-21T10:00:00Z"
     renewal:
-      description: renewed; pending_sync or pending when the registrar accepted and the new date shows later; empty
-        when nothing was done.
+      description: renewed; pending_sync or pending when the registrar accepted and the new date shows later;
+        empty when nothing was done.
       type: str
       sample: text
     balance_after:

@@ -11,8 +11,8 @@ short_description: Transfer a domain in from another registrar
 version_added: "0.1.0"
 description:
   - Orders the transfer of a domain, which is paid from the balance, at once.
-  - The name is what tells one transfer from another. If the domain is on the account already, or its transfer is
-    under way, nothing is ordered, and what can be changed in place is changed.
+  - The name is what tells one transfer from another. If the domain is on the account already, or its transfer
+    is under way, nothing is ordered, and what can be changed in place is changed.
   - A transfer takes days. RV(domain.status) is V(transfer_pending) until then.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -46,8 +46,8 @@ options:
     type: str
   idempotency_scope:
     description:
-      - Together with what names the object this is what a declaration is recognised by when an interrupted run is
-        repeated.
+      - Together with what names the object this is what a declaration is recognised by when an interrupted run
+        is repeated.
       - Needed only where independent playbooks order the same names on one account at different times.
     type: str
     default: ''

@@ -10,8 +10,8 @@ module: invoice_pay
 short_description: Pay an invoice from the balance
 version_added: "0.1.0"
 description:
-  - Pays an invoice that is not paid yet. One that is paid already is left as it is. One that was cancelled or refunded
-    is a failure.
+  - Pays an invoice that is not paid yet. One that is paid already is left as it is. One that was cancelled or
+    refunded is a failure.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:

@@ -10,8 +10,8 @@ module: ptr
 short_description: Set and remove the reverse DNS of a server's address
 version_added: "0.1.0"
 description:
-  - Makes sure that an address of a server resolves to a host name, or to none. The primary address has reverse DNS
-    too.
+  - Makes sure that an address of a server resolves to a host name, or to none. The primary address has reverse
+    DNS too.
   - The record is recognised by server and address.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)

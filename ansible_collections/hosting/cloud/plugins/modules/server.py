@@ -12,12 +12,13 @@ version_added: "0.1.0"
 description:
   - Makes sure that a server exists and is as declared, or that it does not exist.
   - A server is recognised by O(id), else by its O(name). If several living servers have the name, the task fails
-    and lists their ids. O(id) together with another O(name) renames it, unless a living server has that name already.
-  - Ordering is paid from the balance of the account, at once. A task that was interrupted is run again without danger.
-    It finds what was ordered, waits for it if need be, and does not order a second time.
-  - O(name), O(notes), O(auto_renew) and the power can be changed. What a server was ordered with cannot. If it differs
-    from what is declared, the task fails and changes nothing. Another O(os) needs O(state=reinstalled), which is
-    never implied by a difference.
+    and lists their ids. O(id) together with another O(name) renames it, unless a living server has that name
+    already.
+  - Ordering is paid from the balance of the account, at once. A task that was interrupted is run again without
+    danger. It finds what was ordered, waits for it if need be, and does not order a second time.
+  - O(name), O(notes), O(auto_renew) and the power can be changed. What a server was ordered with cannot. If it
+    differs from what is declared, the task fails and changes nothing. Another O(os) needs O(state=reinstalled),
+    which is never implied by a difference.
   - Deleting a server destroys its data and credits the unused part of what was paid to the balance.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -28,13 +29,13 @@ options:
     type: str
   tariff_id:
     description:
-      - Id of the tariff, from the catalog (M(hosting.cloud.tariff_info)). Needed to order a server. It cannot be
-        changed afterwards.
+      - Id of the tariff, from the catalog (M(hosting.cloud.tariff_info)). Needed to order a server. It cannot
+        be changed afterwards.
     type: int
   os:
     description:
-      - Image slug, from the catalog (M(hosting.cloud.os_image_info)). Needed to order a server. Afterwards it is
-        changed with O(state=reinstalled) only.
+      - Image slug, from the catalog (M(hosting.cloud.os_image_info)). Needed to order a server. Afterwards it
+        is changed with O(state=reinstalled) only.
     type: str
   name:
     description:
@@ -42,8 +43,8 @@ options:
     type: str
   months:
     description:
-      - Months paid when ordering. Not together with O(hours). If neither is set, one month is ordered. A later change
-        does nothing.
+      - Months paid when ordering. Not together with O(hours). If neither is set, one month is ordered. A later
+        change does nothing.
     type: int
     choices:
       - 1
@@ -63,8 +64,8 @@ options:
       - hourly
   ssh_key_ids:
     description:
-      - Ids of SSH keys of the account that are installed when ordering or reinstalling. The service does not show
-        them afterwards, so a later difference cannot be seen.
+      - Ids of SSH keys of the account that are installed when ordering or reinstalling. The service does not
+        show them afterwards, so a later difference cannot be seen.
       - In check mode a V(null) among them, the id of a key that is not there yet, is passed over.
     type: list
     elements: str
@@ -72,8 +73,8 @@ options:
     description:
       - 'Root password when ordering or reinstalling: 8 to 64 characters of C(A-Z a-z 0-9 ! @ # $ % ^ & * -) with
         a letter and a digit. A later difference cannot be seen.'
-      - Without it the service generates one, which O(root_password_file) keeps. It is never part of a result, because
-        results are kept and printed.
+      - Without it the service generates one, which O(root_password_file) keeps. It is never part of a result,
+        because results are kept and printed.
     type: str
   promo_code:
     description:
@@ -93,8 +94,8 @@ options:
     type: str
   adopt_id:
     description:
-      - When no server has the O(name), take over this one, whatever its name, instead of ordering. O(tariff_id) and
-        O(os) must be the declared ones.
+      - When no server has the O(name), take over this one, whatever its name, instead of ordering. O(tariff_id)
+        and O(os) must be the declared ones.
     type: str
   order_attempt:
     description:
@@ -102,9 +103,9 @@ options:
     type: int
   root_password_file:
     description:
-      - A file that the generated root password is written to, readable by its owner only, on the machine that does
-        the work (the controller, unless the task is delegated). Without it, a generated password is lost, and M(hosting.cloud.server_password)
-        makes another.
+      - A file that the generated root password is written to, readable by its owner only, on the machine that
+        does the work (the controller, unless the task is delegated). Without it, a generated password is lost,
+        and M(hosting.cloud.server_password) makes another.
     type: path
   erase:
     description:
@@ -113,8 +114,8 @@ options:
     type: str
   idempotency_scope:
     description:
-      - Together with what names the object this is what a declaration is recognised by when an interrupted run is
-        repeated.
+      - Together with what names the object this is what a declaration is recognised by when an interrupted run
+        is repeated.
       - Needed only where independent playbooks order the same names on one account at different times.
     type: str
     default: ''
@@ -123,8 +124,8 @@ options:
       - V(present) orders the server or changes what differs, and leaves its power alone.
       - V(started) and V(stopped) do the same and see to its power.
       - V(restarted) restarts a server that exists, each time the task runs.
-      - V(reinstalled) installs O(os) (the present image, if not set) anew on a server that exists, each time the
-        task runs. It needs O(erase).
+      - V(reinstalled) installs O(os) (the present image, if not set) anew on a server that exists, each time
+        the task runs. It needs O(erase).
       - V(absent) deletes it. Options other than those that name the server do nothing then.
     type: str
     choices:
@@ -235,7 +236,8 @@ server:
       type: str
       sample: web-1
     status:
-      description: active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created.
+      description: active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being
+        created.
       type: str
       sample: active
     tariff_id:

@@ -102,7 +102,8 @@ servers:
       type: str
       sample: web-1
     status:
-      description: active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created.
+      description: active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being
+        created.
       type: str
       sample: active
     tariff_id:

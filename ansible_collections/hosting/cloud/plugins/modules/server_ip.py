@@ -11,10 +11,10 @@ short_description: Buy and release an additional IPv4 address of a server
 version_added: "0.1.0"
 description:
   - Makes sure that a server has an additional address, or that it does not have it.
-  - Bought addresses have no names. The one that is meant is told by O(id), by O(address), or by its O(position) in
-    the order of purchase. To have three addresses, declare positions 1, 2 and 3.
-  - Buying is paid from the balance, at once, until the server's next due date. Afterwards the address is part of
-    each renewal. A task that was interrupted is run again without danger and does not buy a second address.
+  - Bought addresses have no names. The one that is meant is told by O(id), by O(address), or by its O(position)
+    in the order of purchase. To have three addresses, declare positions 1, 2 and 3.
+  - Buying is paid from the balance, at once, until the server's next due date. Afterwards the address is part
+    of each renewal. A task that was interrupted is run again without danger and does not buy a second address.
   - Releasing an address refunds nothing.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -46,14 +46,14 @@ options:
     type: str
   position:
     description:
-      - Which of the server's bought addresses is meant, V(1) being the oldest. With fewer addresses than that, one
-        is bought.
+      - Which of the server's bought addresses is meant, V(1) being the oldest. With fewer addresses than that,
+        one is bought.
     type: int
     default: 1
   idempotency_scope:
     description:
-      - Together with what names the object this is what a declaration is recognised by when an interrupted run is
-        repeated.
+      - Together with what names the object this is what a declaration is recognised by when an interrupted run
+        is repeated.
       - Needed only where independent playbooks order the same names on one account at different times.
     type: str
     default: ''

@@ -11,7 +11,8 @@ short_description: Have a new root password made for a server
 version_added: "0.1.0"
 description:
   - Resets the root password of a server and writes the new one, which the service shows once, to a file.
-  - The file tells whether this was done. If it is there, nothing happens; remove it to have another password made.
+  - The file tells whether this was done. If it is there, nothing happens; remove it to have another password
+    made.
   - At most 5 resets in 5 minutes are allowed for a server.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
@@ -26,8 +27,8 @@ options:
     type: str
   password_file:
     description:
-      - The file that the password is written to, readable by its owner only, on the machine that does the work (the
-        controller, unless the task is delegated).
+      - The file that the password is written to, readable by its owner only, on the machine that does the work
+        (the controller, unless the task is delegated).
     type: path
     required: true
 extends_documentation_fragment:

@@ -11,8 +11,8 @@ short_description: Pay for a server until a date
 version_added: "0.1.0"
 description:
   - Renews a server only while what is paid for ends before O(until). Run twice, it renews once.
-  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not pay
-    twice.
+  - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not
+    pay twice.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -91,7 +91,8 @@ server:
       type: str
       sample: web-1
     status:
-      description: active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created.
+      description: active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being
+        created.
       type: str
       sample: active
     tariff_id:

@@ -12,8 +12,8 @@ version_added: "0.1.0"
 description:
   - Makes sure that an SSH public key is on the account, under the wished name, or that it is not.
   - A key is recognised by O(id), else by its O(public_key) (the key itself, not the comment), else by its O(name).
-  - The API cannot change a key. Another O(name) or O(public_key) therefore removes the old entry and adds a new one,
-    which has a new id. Servers that were ordered with it keep it.
+  - The API cannot change a key. Another O(name) or O(public_key) therefore removes the old entry and adds a new
+    one, which has a new id. Servers that were ordered with it keep it.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:

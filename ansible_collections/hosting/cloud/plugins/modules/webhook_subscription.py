@@ -40,11 +40,11 @@ options:
     type: bool
   secret_file:
     description:
-      - A file that the signing secret is written to, readable by its owner only, on the machine that does the work
-        (the controller, unless the task is delegated). The service shows the secret once, so it is never part of
-        a result.
-      - If the file is not there, a new secret is made even for a subscription that exists, and B(the old one stops
-        at once). Remove the file to rotate the secret.
+      - A file that the signing secret is written to, readable by its owner only, on the machine that does the
+        work (the controller, unless the task is delegated). The service shows the secret once, so it is never
+        part of a result.
+      - If the file is not there, a new secret is made even for a subscription that exists, and B(the old one
+        stops at once). Remove the file to rotate the secret.
     type: path
 extends_documentation_fragment:
   - hosting.cloud.client

@@ -66,6 +66,7 @@ DEFAULTS = """  module_defaults:
       api_key: "{{ vault_hosting_api_key }}"
 """
 
+RENAMED = {"invoices.items": "lines"}  # in a template, invoice.items is a method
 SOUNDS_SECRET = re.compile(r"(pass(?!ive)|secret|token|cryptkey|key)", re.IGNORECASE)  # as ansible-test sees it
 
 
@@ -202,7 +203,8 @@ def contents(model: type[BaseModel], owner: str, skip: frozenset[str] = frozense
     for item in fields(model):
         if item.secret or item.name in skip:
             continue
-        shown[item.name] = returned(item.type, item.description, f"{owner}.{item.name}", item.name)
+        name = RENAMED.get(f"{owner}.{item.name}", item.name)
+        shown[name] = returned(item.type, item.description, f"{owner}.{name}", name)
     return shown
 
 

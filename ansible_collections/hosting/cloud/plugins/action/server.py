@@ -40,11 +40,12 @@ if TYPE_CHECKING:
 
 try:
     import httpx
-    import tenacity  # noqa: F401  # the client loads it with its first request
 
-    import pulumi_hosting.resources.actions  # noqa: F401  # every noun and the engine with it
     from pulumi_hosting.api.operations import OPERATIONS
     from pulumi_hosting.api.transport import tls_context
+
+    importlib.import_module("tenacity")  # the client loads it with its first request
+    importlib.import_module("pulumi_hosting.resources.actions")  # every noun and the engine with it
 except ImportError:  # the module then says what is missing, and where
     pass
 else:

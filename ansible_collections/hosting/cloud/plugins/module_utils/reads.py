@@ -50,10 +50,10 @@ class ReadModule(Module):
 
 
 class InvoiceInfoModule(ReadModule):
-    """With ``pdf``, the invoice that ``id`` names is written to a file."""
+    """With ``pdf``, the invoice that ``id`` names is written to a file. Its items are ``lines``: ``invoice.items`` is a method in a template."""
 
     def found(self, call: Call, context: Context) -> Any:
-        found = super().found(call, context)
+        found = [{"lines" if name == "items" else name: value for name, value in item.items()} for item in super().found(call, context)]
         if call.params.get("pdf") and found and not call.check_mode:
             Path(call.params["pdf"]).write_bytes(context.client.invoices.pdf(int(call.params["id"])))
         return found

@@ -136,8 +136,8 @@ invoices:
       description: Time (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
-    items:
-      description: The items.
+    lines:
+      description: The lines.
       type: list
       elements: dict
       contains:

@@ -154,7 +154,8 @@ T = TypeVar("T")
 class EventQueue(Protocol):
     """What ansible-rulebook hands in: bounded, so ``put`` may take as long as the rules do."""
 
-    async def put(self, event: dict[str, Any], /) -> None: ...
+    async def put(self, event: dict[str, Any], /) -> None:
+        """Returns when there was room for the event."""
 
 
 async def main(queue: EventQueue, args: dict[str, Any]) -> None:

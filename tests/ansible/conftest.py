@@ -137,12 +137,9 @@ class Ansible:
         return [f"{request['method']} {request['path']}" for request in requests if request["method"] != "GET"]
 
 
-@pytest.fixture
-def ansible(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
-    """A HOME without anything in it, the collection of this checkout, and the key in the environment."""
-    home = tmp_path / "home"
-    home.mkdir()
-    environ = {
+def ansible_environ(emulator: Any, home: Path) -> dict[str, str]:
+    """A HOME without anything in it, the collection of this checkout, and the key."""
+    return {
         "HOME": str(home),
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "LC_ALL": "C.UTF-8",
@@ -157,8 +154,15 @@ def ansible(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
         "HOSTING_API_KEY": emulator.live_key,
         "HOSTING_BASE_URL": emulator.base_url,
     }
+
+
+@pytest.fixture
+def ansible(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
+    """Ansible in an environment of its own."""
+    home = tmp_path / "home"
+    home.mkdir()
     with Client(emulator.live_key, emulator.base_url) as client:
-        yield Ansible(emulator, client, home, environ)
+        yield Ansible(emulator, client, home, ansible_environ(emulator, home))
     shutil.rmtree(home, ignore_errors=True)
 
 

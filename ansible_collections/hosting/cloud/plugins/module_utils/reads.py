@@ -50,7 +50,7 @@ class ReadModule(Module):
 
 
 class InvoiceInfoModule(ReadModule):
-    """With ``pdf``, the invoice that ``id`` names is written to a file. Its items are ``lines``: ``invoice.items`` is a method in a template."""
+    """With ``pdf``, the invoice that ``id`` names is written to a file. Its items are ``lines``: in a template ``items`` is a method."""
 
     def found(self, call: Call, context: Context) -> Any:
         found = [{"lines" if name == "items" else name: value for name, value in item.items()} for item in super().found(call, context)]

@@ -9,11 +9,11 @@ export LC_ALL := C.UTF-8
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint fmt bench docs lock pulumi clean
+.PHONY: help demo test test-all sanity lint fmt bench docs collection-docs lock pulumi clean
 .PHONY: lint-style lint-types lint-layers lint-docs lint-versions lint-ansible
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements-dev.lock pyproject.toml tools/venv.sh tools/python.sh
 	@PYTHON="$(PYTHON)" bash tools/venv.sh $(VENV)
@@ -25,6 +25,12 @@ demo: $(READY)  ## see it work: emulator, Pulumi program, Ansible playbook, drif
 test: $(READY)  ## all tests, with the coverage floor (ARGS="..." goes to pytest)
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --cov --cov-report term --durations 10 --durations-min 10 $(ARGS) \
 	  || { status=$$?; test $$status -ne 5 || echo "make test: pytest collected no test, so nothing is shown to work" >&2; exit $$status; }
+
+test-all: test  ## all tests, then the collection under every ansible-core that it supports
+	@$(BIN)/python -m pytest -m matrix --verbose -rsP tests/ansible/test_sanity.py
+
+sanity: $(READY)  ## ansible-test over the collection: sanity and units, under the ansible-core of this environment
+	@$(BIN)/python -m pytest tests/ansible/test_sanity.py
 
 lint: $(READY)  ## style, types, layers, generated files, versions, playbooks; goes on after a failure
 	@$(MAKE) --no-print-directory --keep-going lint-style lint-types lint-layers lint-docs lint-versions lint-ansible

@@ -23,19 +23,6 @@ COLLECTION = ROOT / "ansible_collections" / "hosting" / "cloud"
 BIN = Path(sys.executable).parent
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "sanity: ansible-test sanity, minutes when first run; only with -m sanity")
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The sanity tests are asked for by name: they fill a HOME of their own from a package index."""
-    if "sanity" in str(config.getoption("markexpr", "")):
-        return
-    asked_for = [item for item in items if item.get_closest_marker("sanity") is None]
-    config.hook.pytest_deselected(items=[item for item in items if item not in asked_for])
-    items[:] = asked_for
-
-
 @dataclass
 class Played:
     """One run of a playbook: what it printed, and its tasks' results by name, in order."""

@@ -68,6 +68,9 @@ docs: $(READY)  ## write docs/reference, classes, functions and Ansible modules 
 	@$(BIN)/python tools/classes.py
 	@$(BIN)/python -m tools.modules
 
+collection-docs: $(READY)  ## build the collection's documentation as HTML, in build/collection-docs/html
+	@bash tools/collection_docs.sh build/collection-docs $(BIN)
+
 lock: $(READY)  ## write requirements-dev.lock from pyproject.toml (UPGRADE=1: newer versions)
 	@UPGRADE="$(UPGRADE)" bash tools/lock.sh $(BIN)/uv
 

@@ -52,6 +52,7 @@ class Ansible:
     client: Client
     home: Path
     environ: dict[str, str]
+    program: tuple[str, ...] = (str(BIN / "ansible-playbook"),)
     plays: int = 0
 
     @property
@@ -86,7 +87,7 @@ class Ansible:
     ) -> "subprocess.Popen[str]":
         self.record.unlink(missing_ok=True)
         return subprocess.Popen(
-            [str(BIN / "ansible-playbook"), str(playbook), *arguments],
+            [*self.program, str(playbook), *arguments],
             env={**self.environ, **(environ or {})},
             cwd=self.home,
             stdin=subprocess.DEVNULL,

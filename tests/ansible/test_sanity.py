@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from tests.ansible.conftest import BIN, COLLECTION, ROOT
+from tests.ansible.test_integration import configuration
 
 KEPT = ROOT / ".ansible"
 VERSION = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -88,7 +89,7 @@ def test_every_supported_core(release: str, emulator: Any) -> None:
     assert not config.exists(), "an own configuration stands here: not touched"
     config.touch(mode=0o600)
     try:
-        config.write_text(yaml.safe_dump({"hosting_base_url": emulator.base_url, "hosting_api_key": emulator.live_key}))
+        config.write_text(yaml.safe_dump(configuration(emulator)))
         assert "failed=0" in core.test("integration")
     finally:
         config.unlink()

@@ -83,6 +83,13 @@ def _mappings(value: object) -> list[dict[object, dict[str, object]]]:
     return []
 
 
+def test_the_readme_names_every_module_and_guide() -> None:
+    readme = (COLLECTION / "README.md").read_text(encoding="utf-8")
+    assert [name for name in MODULES if f"`{name}`" not in readme] == []
+    assert [name for name in ("servers", "drift", "webhook") if f"`hosting.cloud.{name}`" not in readme] == []
+    assert [guide for guide in GUIDES if f"(docs/docsite/rst/{guide}.rst)" not in readme] == []
+
+
 def test_the_changelog_is_whole(tmp_path: Path) -> None:
     assert run(tmp_path, "antsibull-changelog", "lint") == ""
     assert run(tmp_path, "antsibull-changelog", "lint-changelog-yaml", "changelogs/changelog.yaml") == ""

@@ -55,6 +55,18 @@ def program(engine: Engine, emulator: Any, tmp_path: Path) -> Program:
     return make_program(engine, emulator, tmp_path / "program", tmp_path / "home")
 
 
+DAILY = {("dynamic", "spec"), ("native", "live")}
+"""The pairs of form and dialect that every run of the tests takes; the others are asked for with the marker ``matrix``."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        if {"formed", "dialect"} <= given.keys() and (given["formed"], given["dialect"]) not in DAILY:
+            item.add_marker(pytest.mark.matrix)
+
+
 FORMS = {"dynamic": "pulumi_hosting", "native": "pulumi_hosting.native"}
 """Form → the module its classes are imported from."""
 

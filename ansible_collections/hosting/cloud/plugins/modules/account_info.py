@@ -56,7 +56,7 @@ account:
     company:
       description: The company.
       type: str
-      sample: text
+      sample: Example Ltd
     currency:
       description: The currency.
       type: str

@@ -58,7 +58,7 @@ api_keys:
     hint:
       description: The hint.
       type: str
-      sample: text
+      sample: vk_live_…9f3a
     mode:
       description: For example V(live) or V(test).
       type: str
@@ -85,7 +85,7 @@ api_keys:
     not_before:
       description: Time (RFC 3339, UTC).
       type: str
-      sample: text
+      sample: "2026-11-21T10:00:00Z"
     expires_at:
       description: Time (RFC 3339, UTC).
       type: str
@@ -97,7 +97,7 @@ api_keys:
     revoked_reason:
       description: The revoked reason.
       type: str
-      sample: text
+      sample: lost
     active:
       description: The active.
       type: bool
@@ -109,7 +109,7 @@ api_keys:
     last_used_ip:
       description: The last used ip.
       type: str
-      sample: text
+      sample: "203.0.113.50"
     created_at:
       description: Time (RFC 3339, UTC).
       type: str

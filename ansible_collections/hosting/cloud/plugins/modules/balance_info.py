@@ -55,11 +55,11 @@ balance:
     upcoming_7d:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "5.00"
     upcoming_30d:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "25.00"
     low_balance:
       description: The low balance.
       type: bool
@@ -67,7 +67,7 @@ balance:
     auto_renew_total_monthly:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "25.00"
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

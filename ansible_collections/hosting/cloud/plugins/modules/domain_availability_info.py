@@ -58,7 +58,7 @@ availability:
     reason:
       description: For example V(taken), V(premium), V(reserved), V(invalid) or V(unsupported_tld).
       type: str
-      sample: text
+      sample: taken
     premium:
       description: The premium.
       type: bool

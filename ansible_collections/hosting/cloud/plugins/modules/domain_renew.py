@@ -132,7 +132,7 @@ domain:
       description: renewed; pending_sync or pending when the registrar accepted and the new date shows later;
         empty when nothing was done.
       type: str
-      sample: text
+      sample: renewed
     balance_after:
       description: The balance after the renewal (decimal, in currency).
       type: str

@@ -43,11 +43,11 @@ health:
     time:
       description: Time (RFC 3339, UTC).
       type: str
-      sample: text
+      sample: "2026-11-21T10:00:00Z"
     version:
       description: The version.
       type: str
-      sample: text
+      sample: "1.0"
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

@@ -97,7 +97,7 @@ invoices:
     status:
       description: For example V(not_paid), V(paid), V(cancelled), V(refunded), V(pending) or V(failed).
       type: str
-      sample: active
+      sample: paid
     type:
       description: For example V(topup), V(vds_purchase), V(vds_renewal), V(ip_purchase), V(domain_registration),
         V(domain_renewal), V(domain_transfer), V(other), V(vds_addon), V(domain_purchase), V(late_fee), V(dedicated_purchase)
@@ -115,11 +115,11 @@ invoices:
     description:
       description: The description.
       type: str
-      sample: Alerts
+      sample: Renewal of web-1
     gateway:
       description: The gateway.
       type: str
-      sample: "203.0.113.1"
+      sample: balance
     created_at:
       description: Time (RFC 3339, UTC).
       type: str
@@ -144,7 +144,7 @@ invoices:
         description:
           description: The description.
           type: str
-          sample: Alerts
+          sample: VDS-2, one month
         amount:
           description: Amount of money, a decimal text.
           type: str
@@ -160,7 +160,7 @@ invoices:
     pdf_url:
       description: The pdf url.
       type: str
-      sample: text
+      sample: https://api.example.com/v1/invoices/801/pdf
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import InvoiceInfoModule

@@ -55,11 +55,11 @@ locations:
     country:
       description: The country.
       type: str
-      sample: text
+      sample: NL
     city:
       description: The city.
       type: str
-      sample: text
+      sample: Amsterdam
     in_stock:
       description: The in stock.
       type: bool

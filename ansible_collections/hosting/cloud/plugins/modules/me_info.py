@@ -53,7 +53,7 @@ me:
         hint:
           description: The hint.
           type: str
-          sample: text
+          sample: vk_live_…9f3a
         mode:
           description: For example V(live) or V(test).
           type: str
@@ -80,7 +80,7 @@ me:
         not_before:
           description: Time (RFC 3339, UTC).
           type: str
-          sample: text
+          sample: "2026-11-21T10:00:00Z"
         expires_at:
           description: Time (RFC 3339, UTC).
           type: str
@@ -92,7 +92,7 @@ me:
         revoked_reason:
           description: The revoked reason.
           type: str
-          sample: text
+          sample: lost
         active:
           description: The active.
           type: bool
@@ -104,7 +104,7 @@ me:
         last_used_ip:
           description: The last used ip.
           type: str
-          sample: text
+          sample: "203.0.113.50"
         created_at:
           description: Time (RFC 3339, UTC).
           type: str
@@ -135,7 +135,7 @@ me:
     api_version:
       description: The api version.
       type: str
-      sample: text
+      sample: '2026-09-01'
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

@@ -67,7 +67,7 @@ orders:
     server_name:
       description: The server name.
       type: str
-      sample: text
+      sample: web-1
     tariff_id:
       description: The tariff id.
       type: int
@@ -75,7 +75,7 @@ orders:
     tariff_name:
       description: The tariff name.
       type: str
-      sample: text
+      sample: VDS-2
     amount:
       description: Amount of money, a decimal text.
       type: str
@@ -95,11 +95,11 @@ orders:
     order_url:
       description: The order url.
       type: str
-      sample: text
+      sample: https://panel.example.com/orders/4711
     failure_reason:
       description: The failure reason.
       type: str
-      sample: text
+      sample: out of stock
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

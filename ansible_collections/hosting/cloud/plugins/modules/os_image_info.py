@@ -57,11 +57,11 @@ os_images:
     family:
       description: For example V(linux), V(windows) or V(other).
       type: str
-      sample: text
+      sample: linux
     version:
       description: The version.
       type: str
-      sample: text
+      sample: "12"
     supports_ssh_keys:
       description: The supports ssh keys.
       type: bool

@@ -93,7 +93,7 @@ ptr:
     server_id:
       description: Id of the server.
       type: str
-      sample: text
+      sample: "4711"
     address:
       description: The address.
       type: str

@@ -131,7 +131,7 @@ quote:
         message:
           description: The message.
           type: str
-          sample: text
+          sample: The code has expired
     balance:
       description: Amount of money, a decimal text.
       type: str
@@ -143,7 +143,7 @@ quote:
     shortfall:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "3.20"
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

@@ -126,7 +126,7 @@ server_ip:
     server_id:
       description: Id of the server.
       type: str
-      sample: text
+      sample: "4711"
     address:
       description: The address; empty until it is assigned.
       type: str

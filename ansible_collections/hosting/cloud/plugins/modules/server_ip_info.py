@@ -81,7 +81,7 @@ server_ips:
     ptr:
       description: The ptr.
       type: str
-      sample: text
+      sample: web-1.example.com
     gateway:
       description: The gateway.
       type: str
@@ -114,7 +114,7 @@ quote:
     prorated_now:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "1.20"
     currency:
       description: The currency.
       type: str

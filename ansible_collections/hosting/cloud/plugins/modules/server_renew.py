@@ -176,7 +176,7 @@ server:
         excluded_reason:
           description: Why nothing would be.
           type: str
-          sample: text
+          sample: The tariff is not refunded
     blocked:
       description: Locked by staff.
       type: bool

@@ -85,11 +85,11 @@ tariffs:
         country:
           description: The country.
           type: str
-          sample: text
+          sample: NL
         city:
           description: The city.
           type: str
-          sample: text
+          sample: Amsterdam
         in_stock:
           description: The in stock.
           type: bool
@@ -125,7 +125,7 @@ tariffs:
     list_price_monthly:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "6.00"
     price_hourly:
       description: Amount of money, a decimal text.
       type: str
@@ -171,7 +171,7 @@ tariffs:
     extra_ip_price_monthly:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "2.00"
     max_extra_ips:
       description: The max extra ips.
       type: int

@@ -46,11 +46,11 @@ topup:
     min:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "5.00"
     max:
       description: Amount of money, a decimal text.
       type: str
-      sample: text
+      sample: "1000.00"
     first_topup_bonus_percent:
       description: The first topup bonus percent.
       type: float

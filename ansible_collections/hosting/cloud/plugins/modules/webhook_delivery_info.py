@@ -90,7 +90,7 @@ deliveries:
     event_id:
       description: The event id.
       type: str
-      sample: text
+      sample: evt_01JD3Z
     event_type:
       description: For example V(server.created), V(server.suspended), V(server.unsuspended), V(server.terminated),
         V(server.reinstalled), V(invoice.created), V(invoice.paid), V(invoice.overdue), V(balance.low), V(domain.registered),
@@ -124,11 +124,11 @@ deliveries:
     last_error:
       description: The last error.
       type: str
-      sample: text
+      sample: the receiver answered 500
     last_response:
       description: The last response.
       type: str
-      sample: text
+      sample: Internal Server Error
     created_at:
       description: Time (RFC 3339, UTC).
       type: str
@@ -162,7 +162,7 @@ deliveries:
         api_version:
           description: The api version.
           type: str
-          sample: text
+          sample: '2026-09-01'
         data:
           description: The data.
           type: dict
@@ -170,7 +170,7 @@ deliveries:
         resource:
           description: The resource.
           type: str
-          sample: text
+          sample: /v1/servers/4711
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import DeliveryInfoModule

@@ -77,7 +77,7 @@ deliveries:
     event_id:
       description: Id of the event, the same in every attempt.
       type: str
-      sample: text
+      sample: evt_01JD3Z
     event_type:
       description: Type of the event, such as server.created.
       type: str
@@ -97,7 +97,7 @@ deliveries:
     last_error:
       description: What went wrong at the last attempt.
       type: str
-      sample: text
+      sample: the receiver answered 500
     created_at:
       description: When the delivery was made (RFC 3339, UTC).
       type: str

@@ -80,7 +80,7 @@ webhook_subscriptions:
     disabled_reason:
       description: Why the service has disabled it.
       type: str
-      sample: text
+      sample: too many failures in a row
     created_at:
       description: When it was made (RFC 3339, UTC).
       type: str

@@ -94,7 +94,7 @@ test:
     detail:
       description: What went wrong, if anything.
       type: str
-      sample: text
+      sample: the receiver answered 500
 note:
   description: Why nothing was done, or what else to know.
   returned: when there is something to say

@@ -22,13 +22,7 @@ class SecretFile:
 
     def must_be_writable(self) -> None:
         """Raise ``InvalidInput`` now rather than when a secret has been made that cannot be kept."""
-        from pulumi_hosting.api.errors import InvalidInput
-
-        folder = self.path.parent
-        if not folder.is_dir():
-            raise InvalidInput({self.option: f"there is no directory {folder}"})
-        if self.path.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-            raise InvalidInput({self.option: f"{self.path} cannot be written"})
+        must_be_writable(self.option, self.path)
 
     def write(self, secret: str) -> None:
         """Keep it, whole or not at all."""
@@ -42,3 +36,14 @@ class SecretFile:
         except OSError:
             os.unlink(draft)
             raise
+
+
+def must_be_writable(option: str, path: Path) -> None:
+    """Raise ``InvalidInput`` for the ``option`` if no file can be written at this path."""
+    from pulumi_hosting.api.errors import InvalidInput
+
+    folder = path.parent
+    if not folder.is_dir():
+        raise InvalidInput({option: f"there is no directory {folder}"})
+    if path.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
+        raise InvalidInput({option: f"{path} cannot be written"})

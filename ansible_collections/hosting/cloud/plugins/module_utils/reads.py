@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ansible_collections.hosting.cloud.plugins.module_utils.files import must_be_writable
 from ansible_collections.hosting.cloud.plugins.module_utils.nouns import server_named
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import Call, Module, context_of
 
@@ -53,9 +54,12 @@ class InvoiceInfoModule(ReadModule):
     """With ``pdf``, the invoice that ``id`` names is written to a file. Its items are ``lines``: in a template ``items`` is a method."""
 
     def found(self, call: Call, context: Context) -> Any:
+        path = call.params.get("pdf")
+        if path:
+            must_be_writable("pdf", Path(path))
         found = [{"lines" if name == "items" else name: value for name, value in item.items()} for item in super().found(call, context)]
-        if call.params.get("pdf") and found and not call.check_mode:
-            Path(call.params["pdf"]).write_bytes(context.client.invoices.pdf(int(call.params["id"])))
+        if path and found and not call.check_mode:
+            Path(path).write_bytes(context.client.invoices.pdf(int(call.params["id"])))
         return found
 
 
@@ -74,7 +78,7 @@ class ServerIpInfoModule(ReadModule):
 
 
 class DeliveryInfoModule(ReadModule):
-    """The deliveries of one webhook subscription."""
+    """The deliveries of one webhook subscription, or the one that ``delivery_id`` names."""
 
     def ids(self, call: Call, context: Context) -> list[Any]:
         from pulumi_hosting.resources import NOUNS
@@ -84,7 +88,14 @@ class DeliveryInfoModule(ReadModule):
         return [resolve(context, NOUNS["webhook_subscription"], **named).id]
 
     def found(self, call: Call, context: Context) -> Any:
-        return ask(context, self.lookup, self.ids(call, context), self.query(call))
+        from pulumi_hosting.api.errors import NotFound
+
+        if call.params["delivery_id"] is None:
+            return ask(context, self.lookup, self.ids(call, context), self.query(call))
+        try:
+            return [ask(context, "getWebhookDelivery", [call.params["delivery_id"]], {})]
+        except NotFound:
+            return []
 
 
 def ask(context: Context, name: str, ids: list[Any], query: Mapping[str, Any]) -> Any:

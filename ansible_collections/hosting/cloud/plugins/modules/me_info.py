@@ -135,7 +135,7 @@ me:
     api_version:
       description: The api version.
       type: str
-      sample: '2026-09-01'
+      sample: "1"
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

@@ -162,7 +162,7 @@ deliveries:
         api_version:
           description: The api version.
           type: str
-          sample: '2026-09-01'
+          sample: "1"
         data:
           description: The data.
           type: dict

@@ -44,7 +44,9 @@ def configuration(emulator: Any) -> dict[str, str]:
 
 
 def caught(target: str) -> list[dict[str, Any]]:
-    failure = "{{ ansible_failed_task.name }}: {{ ansible_failed_result.assertion | default('') }} {{ ansible_failed_result.msg | default('') }}"
+    failure = (
+        "{{ ansible_failed_task.name }}: {{ ansible_failed_result.assertion | default('') }} {{ ansible_failed_result.msg | default('') }}"
+    )
     return [
         {"name": f"{BEGIN}{target}", "ansible.builtin.debug": {"msg": target}},
         {
@@ -56,9 +58,7 @@ def caught(target: str) -> list[dict[str, Any]]:
 
 
 def failures(played: Played) -> list[tuple[str, str]]:
-    return [
-        (line["task"].removeprefix(CAUGHT), str(line["result"]["msg"])) for line in played.lines if line["task"].startswith(CAUGHT)
-    ]
+    return [(line["task"].removeprefix(CAUGHT), str(line["result"]["msg"])) for line in played.lines if line["task"].startswith(CAUGHT)]
 
 
 def by_target(played: Played) -> Iterator[tuple[str, set[str]]]:

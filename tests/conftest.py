@@ -23,8 +23,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.fixture
-def engine(request: pytest.FixtureRequest) -> engines.Engine:
-    """An engine that runs Pulumi programs: offline always, and the real CLI too where there is one."""
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> engines.Engine:
+    """An engine that runs Pulumi programs: offline always, and the real CLI too where there is one.
+
+    Its many short processes are not counted for coverage, which would cost half as much time again: what they run is counted by the tests
+    of its parts.
+    """
+    monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
     chosen = engines.choose(request.param)
     request.node.user_properties.append(("engine", str(chosen)))
     return chosen

@@ -1,0 +1,152 @@
+"""What a run may charge, with which kind of key, and what is left when an order does not come in time."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ansible.conftest import Ansible, Played, wait_for
+from tests.ansible.test_playbooks import SERVER, refused, server
+
+ORDER: dict[str, Any] = {name: value for name, value in SERVER.items() if name != "name"}
+CONNECTIONS = Path(__file__).parent / "connection"
+AWAY = {"async": 60, "poll": 1}  # the real module does it
+
+
+def limited(name: str, limit: str, **more: Any) -> dict[str, Any]:
+    return {**server(name, name=name, max_charge=limit, **ORDER), "ignore_errors": True, **more}
+
+
+def outcome(played: Played, task: str) -> str:
+    found: str = next(line["outcome"] for line in reversed(played.lines) if line["task"] == task)
+    return found
+
+
+def outcomes(played: Played) -> list[str]:
+    return [line["outcome"] for line in played.lines]
+
+
+def test_a_limit_is_for_all_tasks_of_a_run(ansible: Ansible) -> None:
+    """Three servers at 5.00 each and one domain at 12.00: the limit is kept over tasks, over kinds, and in check mode just as for real."""
+    tasks = [
+        limited("a", "10.00"),
+        limited("b", "10.00"),
+        limited("c", "10.00"),
+        {"name": "d", "hosting.cloud.domain": {"name": "new.com", "max_charge": "20.00"}, "ignore_errors": True},
+        {"name": "e", "hosting.cloud.domain": {"name": "new.com", "max_charge": "22.00"}},
+    ]
+    before = ansible.writes()
+    checked = ansible.play(*tasks, arguments=("--check",))
+    assert ansible.writes() == before
+    played = ansible.play(*tasks)
+    for run in (checked, played):
+        assert outcomes(run) == ["ok", "ok", "failed", "failed", "ok"]
+        assert "this run would charge 15.00 EUR, more than max_charge 10.00" in run["c"]["msg"]
+        assert "this run would charge 22.00 EUR, more than max_charge 20.00" in run["d"]["msg"]
+        assert [run[name]["charge"] for name in "abe"] == [{"amount": amount, "currency": "EUR"} for amount in ("5.00", "5.00", "12.00")]
+    assert len(ansible.charges()) == 2
+    # What is there costs nothing, whatever the limit; the next run begins at nothing.
+    again = ansible.play(limited("a", "0.00"), limited("b", "0.00"), limited("c", "5.00"))
+    assert [again[name]["changed"] for name in "abc"] == [False, False, True]
+
+
+def test_modules_count_too(ansible: Ansible) -> None:
+    """Tasks that the controller hands to the module are told what is left, and what they charged counts afterwards."""
+    played = ansible.play(
+        limited("a", "10.00"),
+        limited("b", "10.00", vars={"ansible_connection": "elsewhere"}),
+        limited("c", "10.00", vars={"ansible_connection": "elsewhere"}),
+        limited("d", "10.00"),
+        environ={"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS)},
+    )
+    assert outcomes(played) == ["ok", "ok", "failed", "failed"]
+    assert "max_charge" in played["c"]["msg"]
+    assert "this run would charge 15.00 EUR" in played["d"]["msg"]
+    assert len(ansible.charges()) == 2
+
+
+def test_async_tasks_keep_their_own_limit(ansible: Ansible) -> None:
+    jobs = {"ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}  # else Ansible looks for them in the HOME that the system knows
+    played = ansible.play(limited("a", "4.99", **AWAY), limited("b", "5.00", **AWAY), environ=jobs)
+    assert outcome(played, "a") == "failed"
+    assert outcome(played, "b") == "ok"
+    assert "more than max_charge 4.99" in played["a"]["msg"]
+    assert [row["name"] for row in ansible.servers()] == ["b"]
+
+
+def test_what_is_no_limit_is_refused_before_anything(ansible: Ansible) -> None:
+    played = ansible.play(limited("a", "lots"), limited("b", "-1"), limited("c", "NaN"))
+    assert outcomes(played) == ["failed"] * 3
+    assert {line["result"]["failure"]["code"] for line in played.lines} == {"invalid_input"}
+    assert ansible.charges() == []
+
+
+def test_a_test_key_leaves_real_objects_alone(ansible: Ansible) -> None:
+    """Reading and check mode work; a change is refused in one line; what the sandbox holds can be made, changed and deleted."""
+    real = ansible.client.servers.create(tariff_id=1, os="debian-12", name="real")
+    before = ansible.servers()
+    paid = ansible.charges()
+    played = ansible.play(
+        {"name": "read", "hosting.cloud.server_info": {}},
+        server("check", name="real", notes="new") | {"check_mode": True},
+        refused("change", name="real", notes="new"),
+        refused("delete", name="real", state="absent"),
+        refused("restart", name="real", state="restarted"),
+        {"name": "renew", "hosting.cloud.server_renew": {"name": "real", "until": "2099-01-01"}, "ignore_errors": True},
+        refused("guard", name="sandboxed", mode="live", **ORDER),
+        server("make", name="sandboxed", mode="test", **ORDER),
+        server("again", name="sandboxed", **ORDER),
+        server("update", name="sandboxed", notes="simulated"),
+        server("remove", name="sandboxed", state="absent"),
+        server("gone", name="sandboxed", state="absent"),
+        environ={"HOSTING_API_KEY": ansible.emulator.test_key},
+    )
+    assert real.server is not None  # type: ignore[union-attr]
+    assert played["check"]["changed"] is True
+    for name in ("change", "delete", "restart"):
+        assert outcome(played, name) == "failed", name
+        assert "test key" in played[name]["msg"], name
+        assert "\n" not in played[name]["msg"], name
+    assert outcome(played, "renew") == "failed"
+    assert "live" in played["guard"]["msg"]
+    assert [played[name]["changed"] for name in ("make", "again", "update", "remove", "gone")] == [True, False, True, True, False]
+    assert played["make"]["server"]["mode"] == "test"
+    assert (ansible.servers(), ansible.charges()) == (before, paid)
+    assert "Traceback" not in played.output
+
+
+def test_a_live_key_leaves_the_sandbox_alone(ansible: Ansible) -> None:
+    made = ansible.play(server("make", name="sandboxed", **ORDER), environ={"HOSTING_API_KEY": ansible.emulator.test_key})
+    id = made["make"]["server"]["id"]
+    played = ansible.play(
+        refused("by id", id=id, notes="real?"),
+        refused("guard", name="live-1", mode="test", **ORDER),
+        {"name": "me", "hosting.cloud.me_info": {}},
+    )
+    assert outcome(played, "by id") == "failed"
+    assert "mode" in played["guard"]["msg"]
+    assert ansible.charges() == []
+
+
+@pytest.mark.emulator(clock="manual", provisioning_delay=60)
+def test_an_order_that_is_not_waited_for(ansible: Ansible) -> None:
+    """``wait: false`` ends at once with what is known; run again, it is the same order, and nothing is charged twice."""
+    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    played = ansible.play(
+        server("order", name="web-1", wait=False, **ORDER),
+        server("again", name="web-1", wait=False, **ORDER),
+        refused("impatient", name="web-1", wait_timeout=0, **ORDER),
+    )
+    assert played["order"]["changed"] is True
+    assert played["order"]["server"]["status"] == "provisioning"
+    assert played["order"]["charge"] == {"amount": "5.00", "currency": "EUR"}
+    assert played["again"]["changed"] is False
+    assert played["impatient"]["failure"]["code"] == "not_ready"
+    assert "still provisioning after 0 s" in played["impatient"]["msg"]
+    process = ansible.start(server("wait", name="web-1", **ORDER))
+    seen = len(ansible.control("GET", "/requests?since=0"))
+    wait_for(lambda: len(ansible.control("GET", "/requests?since=0")) >= seen + 2)
+    ansible.control("POST", "/clock", {"advance": 61})
+    assert ansible.finish(process)["wait"]["server"]["status"] == "active"
+    assert len(ansible.charges()) == 1
+    assert len(ansible.servers()) == 1

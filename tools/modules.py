@@ -22,7 +22,7 @@ from pydantic.fields import FieldInfo
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.actions import ACTIONS
-from pulumi_hosting.resources.base import Inputs
+from pulumi_hosting.resources.base import Inputs, Noun
 from pulumi_hosting.resources.lookups import LOOKUPS
 from pulumi_hosting.resources.shapes import Type, fields
 
@@ -268,7 +268,6 @@ NO_OPTION: Mapping[str, frozenset[str]] = {
 }
 ID = Option("str", [])
 SERVER_NAME = Option("str", [])
-MONEY = {"max_charge"}
 
 
 @dataclass
@@ -337,7 +336,7 @@ SCOPE = Option(
     ],
     default="",
 )
-MAX_CHARGE = Option("str", [])
+MAX_CHARGE = Option("str", [])  # declared and documented once, for all that charge
 
 
 def noun_modules() -> Iterator[Module]:
@@ -370,7 +369,7 @@ def _noun_module(name: str, kind: str, wiring: NounWiring, said: Mapping[str, An
     }
     if kind == "server":
         options["months"].choices = [1, 3, 6, 12]
-    costs = type(noun).cost is not _nothing_to_pay()
+    costs = type(noun).cost is not Noun.cost
     if wiring.scoped:
         options["idempotency_scope"] = SCOPE
     state = None
@@ -403,12 +402,6 @@ def _noun_module(name: str, kind: str, wiring: NounWiring, said: Mapping[str, An
         with_defaults=kind == "server",
         shared=shared,
     )
-
-
-def _nothing_to_pay() -> Any:
-    from pulumi_hosting.resources.base import Noun
-
-    return Noun.cost
 
 
 @dataclass
@@ -662,7 +655,7 @@ def text(module: Module) -> str:
         "description": module.description,
         "author": ["The pulumi-hosting authors (@pulumi-hosting)"],
         "options": {
-            name: option.documentation() for name, option in {**module.options, **module.shared}.items() if name not in ("max_charge",)
+            name: option.documentation() for name, option in {**module.options, **module.shared}.items() if option is not MAX_CHARGE
         },
         "extends_documentation_fragment": [f"hosting.cloud.{fragment}" for fragment in module.fragments],
     }
@@ -670,14 +663,14 @@ def text(module: Module) -> str:
         del documentation["options"]
     if seealso := module.prose.get("seealso"):
         documentation["seealso"] = [{"module": f"hosting.cloud.{name}"} for name in seealso]
-    spec = {name: MAX if option is MAX_CHARGE else option.spec(name) for name, option in module.options.items()}
+    spec = {name: option.spec(name) for name, option in module.options.items() if option is not MAX_CHARGE}
     klass = module.made.partition("(")[0]
     util = "ansible_collections.hosting.cloud.plugins.module_utils"
     money = "max_charge" in module.options
     imports = f"from {util}.{module.home} import {klass}\n"
     if money:
         imports += f"from {util}.runner import MONEY_OPTIONS\n"
-    options = "OPTIONS = {\n" + "".join(f"    {name!r}: {value!r},\n" for name, value in spec.items() if name != "max_charge")
+    options = "OPTIONS = {\n" + "".join(f"    {name!r}: {value!r},\n" for name, value in spec.items())
     options += "    **MONEY_OPTIONS,\n" if money else ""
     options = "OPTIONS: dict[str, dict[str, object]] = {}\n" if options == "OPTIONS = {\n" else options + "}\n"
     rules = "".join(f", {name}={value!r}" for name, value in module.rules.items())
@@ -696,9 +689,6 @@ def text(module: Module) -> str:
             'if __name__ == "__main__":\n    main()\n',
         ]
     )
-
-
-MAX: dict[str, Any] = {}
 
 
 def modules() -> Mapping[str, Module]:

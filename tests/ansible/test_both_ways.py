@@ -1,0 +1,209 @@
+"""Every module both ways: in the controller, and as the module that another host gets. The same play brings the same results."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ansible.conftest import Ansible, Played
+from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
+from tests.ansible.test_secrets import of_env
+from tests.ansible.test_specs import MODULES
+
+Task = dict[str, Any]
+# Not written in the play: Ansible prints the lines around a failed task.
+SECRETS = {"S_PASSWORD": "Zebra-Kettle-4711", "S_WEAK": "weakling-without-digit", "S_AUTH_CODE": "Xy98-Quince", "S_PRIVATE": "c2VjcmV0cw"}
+PASSWORD, WEAK, AUTH_CODE, PRIVATE = map(of_env, SECRETS)
+URL = "https://hooks.example.com/both"
+PASSING = {"time", "last_used_at", "checked_at", "uptime_seconds", "latency_ms", "request_id"}
+CHECKED = {"check_mode": True, "diff": True}
+
+# What each module is asked: nothing of it changes the account, so that the second way meets what the first one met.
+ASKED: dict[str, list[tuple[dict[str, Any], Task]]] = {
+    "account_info": [({}, {})],
+    "api_key_info": [({}, {}), ({"id": "x"}, {})],
+    "api_key_revoke": [({"key_id": "1"}, CHECKED), ({}, {})],
+    "balance_info": [({}, {})],
+    "balance_topup": [({"amount": "25.00", "gateway": "card", "balance_below": "5000"}, CHECKED)],
+    "domain": [
+        ({"name": "dear.com", "max_charge": "1.00"}, {}),
+        ({"name": "new.com", "auto_renew": True}, CHECKED),
+        ({"name": "old.com", "nameservers": ["ns1.example.org", "ns2.example.org"]}, CHECKED),
+        ({"name": "old.com"}, {}),
+    ],
+    "domain_availability_info": [({"name": "free.com"}, {})],
+    "domain_info": [({}, {}), ({"name": "OLD.com"}, {})],
+    "domain_renew": [({"name": "old.com", "until": "2028-06-01"}, CHECKED), ({"name": "none.com", "until": "2028-06-01"}, {})],
+    "domain_transfer": [({"name": "moved.com", "auth_code": AUTH_CODE}, CHECKED), ({"name": "moved.dev", "auth_code": AUTH_CODE}, {})],
+    "health_info": [({}, {})],
+    "invoice_info": [({}, {}), ({"status": "paid"}, {}), ({"pdf": "x.pdf"}, {})],
+    "invoice_pay": [({"id": "{{ invoice }}"}, CHECKED), ({"id": "999999"}, {})],
+    "location_info": [({}, {})],
+    "me_info": [({}, {})],
+    "openapi_info": [({}, {})],
+    "order_info": [({}, {})],
+    "os_image_info": [({"tariff_id": 1}, {})],
+    "ptr": [({"server_name": "old", "domain": "a.example.com"}, CHECKED), ({"server_name": "twin", "domain": "a.example.com"}, {})],
+    "quote_info": [({"tariff_id": 1, "months": 3}, {}), ({"tariff_id": 999}, {})],
+    "server": [
+        ({"name": "new", "tariff_id": 1, "os": "debian-12", "password": PASSWORD, "max_charge": "500"}, CHECKED),
+        ({"name": "old", "notes": "other", "state": "stopped"}, CHECKED),
+        ({"name": "old", "state": "absent"}, CHECKED),
+        ({"name": "old", "state": "reinstalled", "erase": "old", "password": PASSWORD}, CHECKED),
+        ({"name": "old", "state": "present"}, {}),
+        ({"name": "new", "password": PASSWORD}, {}),
+        ({"name": "new", "tariff_id": 1, "os": "debian-12", "password": WEAK}, {}),
+        ({"name": "twin", "notes": "which?"}, {}),
+        ({"name": "new", "colour": "blue"}, {}),
+        ({"name": "new", "state": "asleep"}, {}),
+    ],
+    "server_info": [({}, {}), ({"name": "old", "live": True}, {}), ({"id": "1", "name": "old"}, {})],
+    "server_ip": [({"server_name": "old", "max_charge": "500"}, CHECKED), ({"server_name": "nobody"}, {})],
+    "server_ip_info": [({"server_name": "old", "quote": True}, {})],
+    "server_password": [({"name": "old", "password_file": "old.password"}, CHECKED), ({"name": "old", "password_file": "no/where"}, {})],
+    "server_renew": [({"name": "old", "until": "{{ soon }}"}, CHECKED), ({"name": "old", "until": "soon"}, {})],
+    "ssh_key": [
+        ({"name": "other", "public_key": OTHER_LINE}, CHECKED),
+        ({"name": "renamed", "public_key": KEY_LINE}, CHECKED),
+        ({"name": "laptop"}, {}),
+        ({"name": "k", "public_key": f"-----BEGIN OPENSSH PRIVATE KEY-----\n{PRIVATE}\n"}, {}),
+    ],
+    "ssh_key_info": [({}, {})],
+    "tariff_info": [({}, {}), ({"id": 2}, {})],
+    "topup_info": [({}, {})],
+    "transaction_info": [({}, {}), ({"since": "yesterday"}, {})],
+    "webhook_delivery_info": [({"url": URL}, {})],
+    "webhook_event_info": [({}, {})],
+    "webhook_redeliver": [({"url": URL}, {})],
+    "webhook_subscription": [
+        ({"url": URL, "events": ["server.suspended"]}, CHECKED),
+        ({"url": URL + "/new", "events": ["*"], "secret_file": "secret"}, CHECKED),
+        ({"url": URL}, {}),
+    ],
+    "webhook_subscription_info": [({}, {})],
+    "webhook_test": [({"url": URL}, CHECKED), ({"url": URL + "/nobody"}, {})],
+    "zone_info": [({}, {})],
+}
+
+
+def tasks(way: str, **more: Any) -> list[Task]:
+    return [
+        {"name": f"{way} {module} {number}", f"hosting.cloud.{module}": options, "ignore_errors": True, **keywords, **more}
+        for module, asked in ASKED.items()
+        for number, (options, keywords) in enumerate(asked)
+    ]
+
+
+@pytest.fixture
+def account(ansible: Ansible) -> dict[str, str]:
+    """An account with one of everything, and what a play must know of it."""
+    made = ansible.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
+    ansible.client.ssh_keys.create(name="laptop", public_key=KEY_LINE)
+    ansible.client.domains.register(name="old.com", years=1, privacy=True)
+    ansible.client.webhooks.create(url=URL, events=["balance.low"])  # of which nothing is told here, so that it stays as it is
+    for name in ("old", "twin", "twin"):
+        ansible.client.servers.create(tariff_id=1, os="debian-12", name=name)
+    key = ansible.control("POST", "/keys", {"mode": "live", "rate_per_minute": 10_000, "rate_expensive_per_minute": 10_000})["key"]
+    soon = "{{ '%Y-%m-%d' | ansible.builtin.strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
+    return {"key": key, "invoice": str(made["id"]), "soon": soon}
+
+
+def elsewhere(ansible: Ansible) -> dict[str, str]:
+    return {"ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection")}
+
+
+def plain(value: Any) -> Any:
+    """Without what differs from one moment to the next, and without what Ansible keeps for itself."""
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items() if name not in PASSING and not name.startswith("_ansible")}
+    return [plain(item) for item in value] if isinstance(value, list) else value
+
+
+def shown(result: dict[str, Any]) -> Any:
+    found = {name: value for name, value in plain(result).items() if name != "invocation"}
+    request = (result.get("failure") or {}).get("request_id")
+    return {**found, "msg": found["msg"].replace(request, "…")} if request else found
+
+
+def differences(name: str, fast: dict[str, Any], by_module: dict[str, Any]) -> list[str]:
+    one, other = shown(fast), shown(by_module)
+    return [
+        f"{name}: {part} is {one.get(part)!r:.200}, and by the module {other.get(part)!r:.200}"
+        for part in sorted({*one, *other})
+        if one.get(part) != other.get(part)
+    ]
+
+
+def test_every_module_is_asked() -> None:
+    assert sorted(ASKED) == MODULES
+
+
+def test_the_same_results_and_no_secret_in_either(ansible: Ansible, account: dict[str, str]) -> None:
+    before = ansible.writes()
+    defaults = {"group/hosting.cloud.all": {"api_key": of_env("S_KEY")}}
+    variables = {name: account[name] for name in ("invoice", "soon")}
+    environ = {**elsewhere(ansible), "S_KEY": account["key"], "HOSTING_API_KEY": "", **SECRETS}
+    ways: dict[str, dict[str, dict[str, Any]]] = {}
+    printed = ""
+    for way, connection in (("fast", {}), ("module", {"ansible_connection": "elsewhere"})):
+        block = {"name": way, "module_defaults": defaults, "block": tasks(way)}
+        played = ansible.finish(ansible.start(block, arguments=("-vvvv",), environ=environ, variables={**variables, **connection}))
+        ways[way] = {line["task"].removeprefix(f"{way} "): line for line in played.lines}
+        printed += played.output + ansible.record.read_text()
+        assert {line["outcome"] for line in played.lines} == {"ok", "failed"}
+        assert ("EXEC /bin/sh" in played.output) == (way == "module")
+    assert list(ways["fast"]) == list(ways["module"]) == [task["name"].removeprefix("fast ") for task in tasks("fast")]
+    different = [line for name, fast in ways["fast"].items() for line in differences(name, fast["result"], ways["module"][name]["result"])]
+    assert not different, "\n".join(different)
+    assert ansible.writes() == before
+    secrets = {"S_KEY": account["key"], **SECRETS}
+    assert [name for name, secret in secrets.items() if secret in printed] == []
+    assert "Traceback" not in printed
+
+
+def test_the_environment_of_a_task_counts_in_both(ansible: Ansible, account: dict[str, str]) -> None:
+    """The play's environment, a single module's defaults and the option itself, from the weakest to the strongest."""
+    ansible.environ.pop("HOSTING_API_KEY")
+    said = {"HOSTING_API_KEY": account["key"], "HOSTING_MAX_CHARGE": "0.01"}
+    asked: list[Task] = [
+        {"name": "by environment", "hosting.cloud.me_info": {}, "environment": said},
+        {"name": "by nothing", "hosting.cloud.me_info": {}, "ignore_errors": True},
+        {
+            "name": "by option",
+            "hosting.cloud.me_info": {"api_key": ansible.emulator.test_key},
+            "environment": said,
+            "module_defaults": {"hosting.cloud.me_info": {"api_key": "vk_live_neverneverneverneverneverneverneverne"}},
+        },
+        {
+            "name": "limited",
+            "hosting.cloud.server": {"name": "new", "tariff_id": 1, "os": "debian-12", "password": "Zebra-Kettle-4711"},
+            "environment": said,
+            "ignore_errors": True,
+        },
+    ]
+    for way, variables in (("fast", {}), ("module", {"ansible_connection": "elsewhere"})):
+        played = ansible.finish(ansible.start(*asked, environ=elsewhere(ansible), variables=variables))
+        assert played["by environment"]["me"]["key"]["mode"] == "live", way
+        assert "HOSTING_API_KEY" in played["by nothing"]["msg"], way
+        assert played["by option"]["me"]["key"]["mode"] == "test", way
+        assert "max_charge 0.01" in played["limited"]["msg"], way
+
+
+def test_a_loop_is_one_client_in_the_controller(ansible: Ansible, account: dict[str, str]) -> None:
+    """Who the account is, is asked once per client; modules are a process each."""
+
+    def asked(played: Played, since: int) -> int:
+        assert played["loop"]["results"]
+        return sum(request["path"] == "/me" for request in ansible.control("GET", f"/requests?since={since}"))
+
+    loop: Task = {
+        "name": "loop",
+        "hosting.cloud.api_key_revoke": {"key_id": "{{ item }}"},
+        "loop": ["1", "2", "3"],
+        "ignore_errors": True,
+    }
+    counts = []
+    for variables in ({}, {"ansible_connection": "elsewhere"}):
+        since = ansible.control("GET", "/requests?since=0")[-1]["seq"]
+        counts.append(asked(ansible.finish(ansible.start(loop, environ=elsewhere(ansible), variables=variables)), since))
+    assert counts == [1, 3]

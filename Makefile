@@ -26,7 +26,8 @@ test: $(READY)  ## all tests, with the coverage floor (ARGS="..." goes to pytest
 	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --cov --cov-report term --durations 10 --durations-min 10 $(ARGS) \
 	  || { status=$$?; test $$status -ne 5 || echo "make test: pytest collected no test, so nothing is shown to work" >&2; exit $$status; }
 
-test-all: test  ## all tests, then the collection under every ansible-core that it supports
+test-all: test  ## all tests, then every pair of form and dialect, and the collection under every ansible-core that it supports
+	@$(BIN)/python -m pytest -m matrix --numprocesses auto --maxprocesses 8 --dist worksteal --ignore tests/ansible/test_sanity.py
 	@$(BIN)/python -m pytest -m matrix --verbose -rsP tests/ansible/test_sanity.py
 
 sanity: $(READY)  ## ansible-test over the collection: sanity and units, under the ansible-core of this environment

@@ -3,7 +3,6 @@
 All targets of a dialect are played in one run, each with what fails in it caught, so that the others go on and the failure names it.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ def test_targets(ansible: Ansible, dialect: str, tmp_path: Path) -> None:
     playbook.write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "vars": variables, "tasks": tasks}]))
     played = ansible.finish(ansible.start_file(playbook))
     assert [f"{target}: {what}" for target, what in failures(played)] == []
-    assert [target for target, actions in by_target(played) if f"hosting.cloud.{target}" not in actions] == []
+    assert [target for target, actions in by_target(played).items() if f"hosting.cloud.{target}" not in actions] == []
     assert "Traceback" not in played.output
     left = ansible.control("GET", "/objects")
     assert [row for row in left["servers"] if row["status"] not in ("cancelled", "terminated")] == []
@@ -61,11 +60,11 @@ def failures(played: Played) -> list[tuple[str, str]]:
     return [(line["task"].removeprefix(CAUGHT), str(line["result"]["msg"])) for line in played.lines if line["task"].startswith(CAUGHT)]
 
 
-def by_target(played: Played) -> Iterator[tuple[str, set[str]]]:
+def by_target(played: Played) -> dict[str, set[str]]:
     """The modules that each target used."""
-    actions: set[str] = set()
+    used: dict[str, set[str]] = {}
     for line in played.lines:
         if line["task"].startswith(BEGIN):
-            actions = set()
-            yield line["task"].removeprefix(BEGIN), actions
+            used[line["task"].removeprefix(BEGIN)] = actions = set()
         actions.add(line["action"])
+    return used

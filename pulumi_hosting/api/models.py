@@ -432,6 +432,11 @@ class Order(Response):
     def is_active(self) -> bool:
         return self.status == "active"
 
+    @property
+    def awaits_payment(self) -> bool:
+        """Ordered in the cabinet and still to be paid by a person: nothing comes of it by itself. What the API orders is paid at once."""
+        return self.status == "invoice_created"
+
 
 # --- catalog -----------------------------------------------------------------------------------------------------------------
 

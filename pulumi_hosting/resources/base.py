@@ -384,6 +384,10 @@ class Noun(ABC, Generic[I, S]):
         """``live``, or ``test`` for what was only simulated: by the record, else by the id."""
         return state.mode or ("test" if self.is_simulated(state.id) else "live")
 
+    def why_unchangeable(self, state: S) -> str | None:
+        """Why nothing of the object can be changed yet, where that passes by itself."""
+        return None
+
     def is_let_go(self, state: S) -> bool:
         """Whether the object is there and nothing is left for ``delete`` to do: where no real deletion exists."""
         return False

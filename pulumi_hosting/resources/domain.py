@@ -163,6 +163,10 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         "delete": ("domains:read", "domains:manage"),
     }
 
+    def why_unchangeable(self, state: DomainState) -> str | None:
+        """A registration or transfer under way."""
+        return f"it is {state.status}" if state.status in ("pending", "transfer_pending") else None
+
     def is_let_go(self, state: DomainState) -> bool:
         """The API deletes no domain: what is not renewed ends by itself, and what is not settled yet cannot be changed."""
         return not state.auto_renew or state.status in ("pending", "transfer_pending")

@@ -386,6 +386,10 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
         if settled:
             return Outcome("updated", before, shown(noun, current), current, settled)
         return Outcome("unchanged", shown(noun, current), shown(noun, current), current, found)
+    if why := noun.why_unchangeable(current):
+        waiting, named = ", ".join(sorted(found.fields)), getattr(current, "name", current.id)
+        context.warn(f"{noun.title} {named}: {waiting} cannot be set yet, since {why}. Next: run again later")
+        return Outcome("unchanged", shown(noun, current), shown(noun, current), current)
     if id is not None and found.fields & set(noun.natural_key):
         _refuse_namesake(context, noun, inputs, current)
     if found.replaces:

@@ -143,6 +143,7 @@ class ServerOrder:
             self.context.client.is_test_key  # these are real orders
             or order.is_active
             or order.is_failed
+            or order.awaits_payment
             or f"{ORDER_PREFIX}{order.invoice_id}" in self.context.claims.of_others(self.context.identity)
         ):
             return False
@@ -311,6 +312,8 @@ def pending_orders(context: Context, max_age: float) -> frozenset[int]:
     """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many wait."""
 
     def fetch() -> frozenset[int]:
-        return frozenset(order.invoice_id for order in context.client.orders.list() if not (order.is_active or order.is_failed))
+        return frozenset(
+            order.invoice_id for order in context.client.orders.list() if not (order.is_active or order.is_failed or order.awaits_payment)
+        )
 
     return context.shared(("orders",), fetch, max_age)

@@ -301,7 +301,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if found := self._named(context, inputs.name):
             return found
         for order in context.client.orders.list():
-            if order.server_name == inputs.name and not order.is_failed:
+            if order.server_name == inputs.name and not (order.is_failed or order.awaits_payment):
                 return _provisional(order)
         # An order that was carried out between the two looks is in neither; after it left the orders, it is among the servers.
         return self._named(context, inputs.name)

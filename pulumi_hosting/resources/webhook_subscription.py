@@ -276,6 +276,10 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         finally:
             context.reads.forget("webhooks")
 
+    def predict(self, inputs: WebhookSubscriptionInputs, state: WebhookSubscriptionState | None) -> dict[str, Any]:
+        known = super().predict(inputs, state)
+        return {**known, "disabled_reason": None} if known.get("active") else known
+
     # --- removing
 
     def delete(self, context: Context, state: WebhookSubscriptionState) -> None:

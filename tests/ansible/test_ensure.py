@@ -7,6 +7,7 @@ import pytest
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import InvalidInput, WriteRefused
+from pulumi_hosting.rehearsal import Control
 from pulumi_hosting.resources import NOUNS, engine
 from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NounError
 from pulumi_hosting.resources.engine import Outcome
@@ -110,3 +111,21 @@ def test_ambiguous_names_stop_everything_but_ids(ensure: Ensure, emulator: Any) 
     assert sorted(refused.value.ids) == sorted(map(str, ids))
     assert ensure("ssh_key", id=str(ids[0]), absent=True).action == "deleted"
     assert ensure("ssh_key", name="twin").action == "unchanged"
+
+
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_cannot_be_set_yet_is_no_change(ensure: Ensure, dialect: str, dry_run: bool) -> None:
+    """A transfer takes days, and until then every run would report a change that it could not make."""
+    wish = {"name": "example-moved.com", "auth_code": "Ab12-Cd34", "privacy": True, "auto_renew": True}
+    assert ensure("domain", **wish).action == "created"
+    again = ensure("domain", dry_run=dry_run, **wish)
+    assert (again.action, again.after and again.after["status"]) == ("unchanged", "transfer_pending")
+    assert ensure("domain", absent=True, dry_run=dry_run, name="example-moved.com").action == "unchanged"
+
+
+def test_an_order_that_waits_for_a_person_is_not_waited_for(ensure: Ensure, emulator: Any) -> None:
+    """Ordered in the cabinet and never paid: nothing comes of it by itself."""
+    control = Control(emulator.control_url)
+    control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 1, "name": "web-1"})
+    assert ensure("server", name="web-1", absent=True).action == "unchanged"
+    assert ensure("server", name="web-1", tariff_id=1, os="debian-12").action == "created"

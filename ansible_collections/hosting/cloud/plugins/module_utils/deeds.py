@@ -63,8 +63,7 @@ class ActionModule(Module):
         if deed.note:
             result["note"] = deed.note
         if "max_charge" in self.options:
-            cost = deed.cost if deed.changed else None
-            result["charge"] = charge(str(cost.amount), cost.currency) if cost else None
+            result["charge"] = _charged(deed)
         if call.wants_diff and deed.changed:
             before, after = _changed(deed)
             result["diff"] = {"before": before, "after": after}
@@ -88,6 +87,14 @@ class PasswordModule(ActionModule):
         if call.wants_diff:
             result["diff"] = {"before": {}, "after": {"password_file": str(file.path)}}
         return result
+
+
+def _charged(deed: Deed) -> dict[str, Any] | None:
+    """What it charged, where the service said so, else what it was to charge."""
+    if not deed.changed or deed.cost is None:
+        return None
+    known = deed.after if isinstance(deed.after, Mapping) else {}
+    return charge(known.get("charged") or str(deed.cost.amount), known.get("currency") or deed.cost.currency)
 
 
 def _changed(deed: Deed) -> tuple[Any, Any]:

@@ -71,7 +71,9 @@ class ServerIpInfoModule(ReadModule):
         ids = self.ids(call, context)
         quote = ask(context, "getServerIpQuote", ids, {}) if call.params["quote"] else None
         found = ask(context, self.lookup, ids, {})
-        return {"changed": False, self.result: [{"server_id": str(ids[0]), **item} for item in found], "quote": quote}
+        # One id everywhere: what server_ip and ptr show and take.
+        shown = [{"server_id": str(ids[0]), **item, "id": f"{ids[0]}/{item['id']}"} for item in found]
+        return {"changed": False, self.result: shown, "quote": quote}
 
     def ids(self, call: Call, context: Context) -> list[Any]:
         return [call.params["server_id"] or server_named(call, call.params["server_name"])]

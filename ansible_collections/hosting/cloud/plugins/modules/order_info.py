@@ -22,7 +22,7 @@ options:
     type: str
   status:
     description:
-      - Status, compared by the service.
+      - Status, compared by the service. If not set, some deployments show unfinished orders only.
     type: str
     choices:
       - provisioning

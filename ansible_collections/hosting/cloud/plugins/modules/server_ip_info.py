@@ -53,7 +53,8 @@ EXAMPLES = r"""
 
 RETURN = r"""
 server_ips:
-  description: The addresses of the server.
+  description: The addresses of the server. Their C(id) is what M(hosting.cloud.server_ip) and M(hosting.cloud.ptr)
+    take.
   returned: success
   type: list
   elements: dict
@@ -65,7 +66,7 @@ server_ips:
     id:
       description: Id.
       type: str
-      sample: "902"
+      sample: 4711/902
     address:
       description: The address.
       type: str

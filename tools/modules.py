@@ -336,7 +336,6 @@ SCOPE = Option(
     ],
     default="",
 )
-MAX_CHARGE = Option("str", [])  # declared and documented once, for all that charge
 
 
 def noun_modules() -> Iterator[Module]:
@@ -382,17 +381,19 @@ def _noun_module(name: str, kind: str, wiring: NounWiring, said: Mapping[str, An
     }
     if costs:
         returns["charge"] = CHARGE
-    fragments = ["client", "client.write", "client.wait"]
+    fragments = ["client", "client.wait"]
     if not is_transfer:
         fragments.append("client.noun")
     made = [f'"{kind}"', "OPTIONS"]
+    if costs:
+        made.append("charges=True")
     if wiring.clears:
         made.append(f"clears={dict(wiring.clears)!r}")
     return Module(
         name,
         f"pulumi_hosting/resources/{kind}.py",
-        [*fragments, *(["client.money"] if costs else []), "client.change"],
-        {**options, **({"max_charge": MAX_CHARGE} if costs else {})},
+        [*fragments, "client.change"],
+        options,
         "nouns",
         f"{wiring.home}({', '.join(made)}",
         wiring.rules,
@@ -410,15 +411,14 @@ class ActionWiring:
     own: Mapping[str, Option] = field(default_factory=dict)
     named: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
-    costs: bool = False
     exclusive: Sequence[tuple[str, ...]] = ()
 
 
 ACTION_MODULES: Mapping[str, ActionWiring] = {
-    "server_renew": ActionWiring(named=("id", "name"), required=("until",), costs=True, exclusive=[("months", "hours")]),
+    "server_renew": ActionWiring(named=("id", "name"), required=("until",), exclusive=[("months", "hours")]),
     "server_password": ActionWiring("PasswordModule", {"password_file": Option("path", [], required=True)}, named=("id", "name")),
-    "domain_renew": ActionWiring(named=("id", "name"), required=("until",), costs=True),
-    "invoice_pay": ActionWiring(required=("id",), costs=True),
+    "domain_renew": ActionWiring(named=("id", "name"), required=("until",)),
+    "invoice_pay": ActionWiring(required=("id",)),
     "balance_topup": ActionWiring(required=("amount", "gateway", "balance_below")),
     "webhook_test": ActionWiring(named=("id", "url")),
     "webhook_redeliver": ActionWiring(named=("id", "url")),
@@ -434,8 +434,6 @@ def action_modules() -> Iterator[Module]:
         for option in wiring.required:
             options[option].required = True
         options |= own_options(wiring.own, texts)
-        if wiring.costs:
-            options["max_charge"] = MAX_CHARGE
         rules: dict[str, Any] = {}
         if wiring.named:
             rules["required_one_of"] = [wiring.named]
@@ -453,12 +451,12 @@ def action_modules() -> Iterator[Module]:
         yield Module(
             name,
             "pulumi_hosting/resources/actions",
-            ["client", "client.write", "client.wait", *(["client.money"] if wiring.costs else []), "client.change"],
+            ["client", "client.wait", "client.change"],
             options,
             "deeds",
-            f'{wiring.home}("{name}", OPTIONS',
+            f'{wiring.home}("{name}", OPTIONS' + (", charges=True" if action.charges else ""),
             rules,
-            {**returns, **({"charge": CHARGE} if wiring.costs else {}), "note": NOTE},
+            {**returns, **({"charge": CHARGE} if action.charges else {}), "note": NOTE},
             said,
             lines(said["description"]),
         )
@@ -654,24 +652,18 @@ def text(module: Module) -> str:
         "version_added": VERSION,
         "description": module.description,
         "author": ["The pulumi-hosting authors (@pulumi-hosting)"],
-        "options": {
-            name: option.documentation() for name, option in {**module.options, **module.shared}.items() if option is not MAX_CHARGE
-        },
+        "options": {name: option.documentation() for name, option in {**module.options, **module.shared}.items()},
         "extends_documentation_fragment": [f"hosting.cloud.{fragment}" for fragment in module.fragments],
     }
     if not documentation["options"]:
         del documentation["options"]
     if seealso := module.prose.get("seealso"):
         documentation["seealso"] = [{"module": f"hosting.cloud.{name}"} for name in seealso]
-    spec = {name: option.spec(name) for name, option in module.options.items() if option is not MAX_CHARGE}
+    spec = {name: option.spec(name) for name, option in module.options.items()}
     klass = module.made.partition("(")[0]
     util = "ansible_collections.hosting.cloud.plugins.module_utils"
-    money = "max_charge" in module.options
     imports = f"from {util}.{module.home} import {klass}\n"
-    if money:
-        imports += f"from {util}.runner import MONEY_OPTIONS\n"
     options = "OPTIONS = {\n" + "".join(f"    {name!r}: {value!r},\n" for name, value in spec.items())
-    options += "    **MONEY_OPTIONS,\n" if money else ""
     options = "OPTIONS: dict[str, dict[str, object]] = {}\n" if options == "OPTIONS = {\n" else options + "}\n"
     rules = "".join(f", {name}={value!r}" for name, value in module.rules.items())
     return "\n".join(

@@ -351,13 +351,16 @@ class Terms:
 
     - ``dry_run``: send no write and do not wait; the outcome is the one of the real run, as far as it can be known.
     - ``wait``: whether to wait for an order that is still under way.
-    - ``priced``: whether the price must be known before anything is ordered; ``approve`` is told it, and raises ``NounError`` to refuse.
+    - ``priced``: whether the price must be known before anything is ordered; ``approve`` is told it, None where it cannot be known, and
+      raises ``NounError`` to refuse.
+    - ``save``: called with the object the moment it is made, before anything else can fail.
     """
 
     dry_run: bool = False
     wait: bool = True
     priced: bool = False
-    approve: Callable[[Cost], None] = lambda cost: None
+    approve: Callable[[Cost | None], None] = lambda cost: None
+    save: Callable[[State], None] = lambda state: None
 
 
 def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | None = None, terms: Terms = Terms()) -> Outcome:
@@ -417,11 +420,11 @@ def _made(context: Context, noun: Noun[Any, Any], inputs: Any, terms: Terms) -> 
     if failures := noun.validate(context, wish, frozenset(wish)):
         raise InvalidInput(failures, noun.title)
     cost = noun.cost(context, wish) if terms.priced else None
-    if cost is not None:
+    if terms.priced and taken is None and type(noun).cost is not Noun.cost:
         terms.approve(cost)
     if terms.dry_run:
         return Outcome("created", before, noun.predict(inputs, taken), None, cost=cost)
-    state = create(context, noun, inputs, wait=terms.wait)
+    state = create(context, noun, inputs, terms.save, wait=terms.wait)
     return Outcome("created", before, shown(noun, state), state, cost=cost)
 
 
@@ -467,7 +470,8 @@ def _looked_up(context: Context, noun: Noun[Any, Any], inputs: Any, id: str | No
     # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is found by its natural key.
     named = {field: value for field, value in inputs.given().items() if field in noun.natural_key}
     current = noun.read(context, id, noun.partial_state({**named, "id": id}))
-    if current is None and must_exist and noun.replacement_is_free:
+    nameable = any(getattr(inputs, field, None) is not None for field in noun.natural_key)
+    if current is None and must_exist and noun.replacement_is_free and nameable:
         current = noun.find(context, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
     if current is None and must_exist:
         raise NounError(f"there is no {noun.title} with id {id} on this account. Next: correct the id, or leave it out to create one")

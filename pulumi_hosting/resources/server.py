@@ -367,9 +367,23 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 failures["os"] = f"there is no image {wish['os']!r}: choose one of {', '.join(sorted(images))}"
             elif tariff is not None and wish["os"] in tariff.excluded_os:
                 failures["os"] = f"image {wish['os']} is not offered with tariff {tariff.id} ({tariff.name})"
+        keys = wish.get("ssh_key_ids") if "ssh_key_ids" in fields and not context.client.is_test_key else None
+        if keys and (missing := self._missing_keys(context, keys)):
+            failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
         if not failures and "name" in wish and {"name", "tariff_id"} <= fields:
             self._remark_on_namesakes(context, wish["name"])
         return failures
+
+    @staticmethod
+    def _missing_keys(context: Context, wanted: list[str]) -> list[str]:
+        """Those that are not on the account; a list from before a key was added is not believed."""
+        for fresh in (False, True):
+            if fresh:
+                context.reads.forget("ssh_keys")
+            known = {str(key.id) for key in context.shared(("ssh_keys",), context.client.ssh_keys.list)}
+            if not (missing := [id for id in wanted if id not in known]):
+                break
+        return missing
 
     @staticmethod
     def _remark_on_namesakes(context: Context, name: str) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.ansible.conftest import Ansible, Played, wait_for
-from tests.ansible.test_playbooks import SERVER, refused, server
+from tests.ansible.test_playbooks import SERVER, order, refused, server
 
 ORDER: dict[str, Any] = {name: value for name, value in SERVER.items() if name != "name"}
 CONNECTIONS = Path(__file__).parent / "connection"
@@ -150,3 +150,63 @@ def test_an_order_that_is_not_waited_for(ansible: Ansible) -> None:
     assert ansible.finish(process)["wait"]["server"]["status"] == "active"
     assert len(ansible.charges()) == 1
     assert len(ansible.servers()) == 1
+
+
+def test_what_cannot_be_priced_or_was_not_limited(ansible: Ansible) -> None:
+    """A limit holds for what has no known price; a task without one is not counted, in check mode as for real; each order counts."""
+    ansible.control("POST", "/faults", {"path": "^/catalog/quote$", "times": 9, "action": {"status": 404, "code": "not_found"}})
+    unknown = ansible.play(limited("a", "99.00"))
+    assert "its price is not known" in unknown["a"]["msg"]
+    assert ansible.charges() == []
+    ansible.control("DELETE", "/faults")
+    tasks = [server("free", name="free", **ORDER), limited("b", "7.00")]
+    for arguments in (("--check",), ()):
+        played = ansible.play(*tasks, arguments=arguments)
+        assert outcomes(played) == ["ok", "ok"], played.output
+    gone = {"name": "gone", "hosting.cloud.server": {"name": "c", "state": "absent"}}
+    twice = ansible.play(limited("c", "7.00"), gone, limited("c", "7.00"))
+    assert outcomes(twice) == ["ok", "ok", "failed"]
+
+
+def test_a_limit_of_the_environment_holds_for_modules_and_for_what_failed_after_it_was_charged(ansible: Ansible) -> None:
+    away = {"vars": {"ansible_connection": "elsewhere"}}
+    environ = {"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS), "HOSTING_MAX_CHARGE": "7.00"}
+    ansible.control(
+        "POST", "/faults", {"method": "PATCH", "path": "^/servers/", "times": 9, "action": {"status": 500, "code": "server_error"}}
+    )
+    played = ansible.play(
+        {**server("a", name="a", notes="x", **ORDER), "ignore_errors": True, **away},
+        {**server("b", name="b", **ORDER), "ignore_errors": True, **away},
+        environ=environ,
+    )
+    assert outcomes(played) == ["failed", "failed"]
+    assert played["a"]["failure"]["charge"] == {"amount": "5.00", "currency": "EUR"}
+    assert played["b"]["failure"]["code"] == "refused"
+    assert len(ansible.charges()) == 1
+
+
+def test_the_mode_that_was_declared_holds_for_every_action(ansible: Ansible) -> None:
+    """With a live key in a play for test keys nothing is paid, made, sent or revoked."""
+    invoice = ansible.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
+    (order_id,) = order(ansible, "web-1")
+    hook = ansible.client.webhooks.create(url="https://hooks.example.com/x", events=["*"])
+    me = ansible.client.me()
+    before = len(ansible.writes())
+    actions: dict[str, dict[str, Any]] = {
+        "invoice_pay": {"id": invoice["id"]},
+        "balance_topup": {"amount": "50.00", "gateway": "card", "balance_below": "100000"},
+        "webhook_test": {"id": hook.id},
+        "api_key_revoke": {"key_id": me.key.id},
+        "server_renew": {"id": order_id, "until": "2027-12-01"},
+        "server_password": {"id": order_id, "password_file": str(ansible.home / "password")},
+    }
+    gateways = ansible.client.balance.topup_info().gateways
+    actions["balance_topup"]["gateway"] = gateways[0]
+    actions["server_renew"]["until"] = "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
+    tasks = [{"name": name, f"hosting.cloud.{name}": {**given, "mode": "test"}, "ignore_errors": True} for name, given in actions.items()]
+    played = ansible.play(*tasks)
+    for name in actions:
+        assert "the configuration says mode test, and this is a live key" in played[name]["msg"], name
+    assert len(ansible.writes()) == before
+    # What only reads takes the guard too, so that it can stand in the defaults of the whole group.
+    assert ansible.play({"name": "read", "hosting.cloud.me_info": {"mode": "test", "max_charge": "1"}})["read"]["me"]["livemode"] is True

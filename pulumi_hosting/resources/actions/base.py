@@ -67,6 +67,10 @@ class Action(ABC, Generic[I, R]):
     """What the result is called, in a frontend that names results."""
     many: ClassVar[bool] = False
     """Whether the result is a list."""
+    probes: ClassVar[bool] = False
+    """Whether it only tries something, and changes nothing."""
+    charges: ClassVar[bool] = False
+    """Whether doing it is paid from the balance."""
     scopes: ClassVar[tuple[str, ...]]
     """Scopes that doing it needs."""
 
@@ -96,21 +100,25 @@ class Deed:
     foreseen: Shown = None
 
 
-def _ignore(cost: Cost) -> None:
+def _ignore(cost: Cost | None) -> None:
     pass
 
 
 def act(
-    context: Context, action: Action[Any, Any], inputs: Any, *, dry_run: bool = False, approve: Callable[[Cost], None] = _ignore
+    context: Context, action: Action[Any, Any], inputs: Any, *, dry_run: bool = False, approve: Callable[[Cost | None], None] = _ignore
 ) -> Deed:
     """Plan; have the cost approved, if there is one; do it, unless ``dry_run``, which sends no write and does not wait.
 
-    ``approve`` raises to refuse; nothing was sent by then. Raises ``InvalidInput``, ``NounError`` and whatever the service answers.
+    ``approve`` raises to refuse; nothing was sent by then. It is told None where the price is not known.
+
+    Raises ``InvalidInput``, ``NounError`` and whatever the service answers.
     """
     plan = action.plan(context, inputs)
+    if not dry_run and (plan.changed or plan.fetches):
+        engine.refuse_other_mode(context.client, context.declared_mode)
     if plan.changed and not dry_run and plan.target is not None:
         engine.guard(context, *plan.target)
-    if plan.changed and plan.cost is not None and plan.cost.amount > 0:
+    if plan.changed and action.charges and (plan.cost is None or plan.cost.amount > 0):
         approve(plan.cost)
     before, foreseen = _stamped(context, action, plan.before), _stamped(context, action, plan.after)
     if dry_run or not (plan.changed or plan.fetches):

@@ -62,6 +62,7 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
     Inputs = DomainRenewInputs
     Result = DomainRenewed
     result: ClassVar[str] = "domain"
+    charges: ClassVar[bool] = True
     scopes: ClassVar = ("domains:read", "domains:order", "invoices:read")
 
     def plan(self, context: Context, inputs: DomainRenewInputs) -> Plan:

@@ -47,6 +47,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
     Inputs = InvoicePayInputs
     Result = InvoicePaid
     result: ClassVar[str] = "invoice"
+    charges: ClassVar[bool] = True
     scopes: ClassVar = ("invoices:read", "invoices:pay")
 
     def plan(self, context: Context, inputs: InvoicePayInputs) -> Plan:

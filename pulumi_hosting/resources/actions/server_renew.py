@@ -72,6 +72,7 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
     Inputs = ServerRenewInputs
     Result = ServerRenewed
     result: ClassVar[str] = "server"
+    charges: ClassVar[bool] = True
     scopes: ClassVar = ("servers:read", "servers:order")
 
     def plan(self, context: Context, inputs: ServerRenewInputs) -> Plan:

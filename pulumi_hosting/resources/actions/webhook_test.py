@@ -32,6 +32,7 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
     Inputs = WebhookTestInputs
     Result = WebhookTested
     result: ClassVar[str] = "test"
+    probes: ClassVar[bool] = True
     scopes: ClassVar = ("webhooks:manage",)
 
     def plan(self, context: Context, inputs: WebhookTestInputs) -> Plan:

@@ -10,11 +10,12 @@ every fork inherits it. Whatever needs the module itself gets it: another host, 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import importlib
 import json
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,18 +89,30 @@ class ActionModule(ActionBase):
         return self._connection.transport == "local" and not self._task.async_val and not self._play_context.become
 
     def _by_module(self, task_vars: Any) -> dict[str, Any]:
-        """Have the module do it. What the run may still charge travels with it, and what it charged comes back."""
+        """Have the module do it. What the run may still charge travels with it, and what it charged, or may have charged, comes back.
+
+        Tasks that are limited are done one after the other; those with ``async`` go on by themselves and are not counted.
+        """
         arguments = dict(self._task.args)
-        limit, planned = arguments.get("max_charge"), {}
-        if limit is not None and not self._task.async_val:
-            with suppress(InvalidOperation), _locked(charges_file()) as planned:
-                spent = sum((Decimal(charge[0]) for charge in planned.values()), Decimal(0))
-                arguments["max_charge"] = str(max(Decimal(str(limit)) - spent, Decimal(0)))
+        limit = arguments.get("max_charge") or self.environment().get("HOSTING_MAX_CHARGE")
+        charges = charges_file(bool(self._task.check_mode))
+        left = _left(limit, charges)
+        if left is None:
+            return self._module(arguments, task_vars)
+        arguments["max_charge"] = str(left)
+        if self._task.async_val:
+            return self._module(arguments, task_vars)
+        with _locked(charges.with_suffix(".modules.json")):
+            arguments["max_charge"] = str(_left(limit, charges))
+            result = self._module(arguments, task_vars)
+            charged = result.get("charge") or (result.get("failure") or {}).get("charge")
+            if isinstance(charged, dict):
+                with _locked(charges) as planned:
+                    planned[os.urandom(8).hex()] = (charged["amount"], charged["currency"], "by a module")
+        return result
+
+    def _module(self, arguments: dict[str, Any], task_vars: Any) -> dict[str, Any]:
         result: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=self._task.async_val)
-        charged = result.get("charge")
-        if limit is not None and isinstance(charged, dict):
-            with _locked(charges_file()) as planned:
-                planned[f"{self._task._uuid}/{os.urandom(8).hex()}"] = (charged["amount"], charged["currency"], "by a module")
         return result
 
     def environment(self) -> dict[str, str]:
@@ -119,6 +132,7 @@ class FastCall(Call):
         self.check_mode = bool(action._task.check_mode)
         self.wants_diff = bool(action._task.diff)
         self._warnings: list[str] = []
+        self._task = str(action._task._uuid)
         spec = module.argument_spec
         environment = action.environment()
         for option, described in spec.items():
@@ -150,7 +164,9 @@ class FastCall(Call):
         return _CLIENTS[key]
 
     def budget(self) -> Budget:
-        return run_budget()
+        # A task that is tried again means the same charge; another task, or another account, another one.
+        account = hashlib.sha256(f"{self.params['base_url']} {self.params['api_key']}".encode()).hexdigest()
+        return run_budget(f"{self._task}/{account}", charges_file(self.check_mode))
 
     def printed(self, result: dict[str, Any]) -> dict[str, Any]:
         """As a module prints it: with the arguments, and no secret in it."""
@@ -164,27 +180,40 @@ class FastCall(Call):
 # --- what a run of ansible-playbook has charged so far -----------------------------------------------------------------------
 
 
-def run_budget() -> Budget:
+def _left(limit: Any, charges: Path) -> Decimal | None:
+    """What the run may still charge; None where there is no limit, or none that can be used, which the module then says."""
+    try:
+        whole = Decimal(str(limit))
+    except InvalidOperation:
+        return None
+    if not whole.is_finite() or whole < 0:
+        return None
+    with _locked(charges) as planned:
+        spent = sum((Decimal(charge[0]) for charge in planned.values()), Decimal(0))
+    return max(whole - spent, Decimal(0))
+
+
+def run_budget(who: str, charges: Path) -> Budget:
     """The budget of this run of Ansible. Its tasks run in forks, so what they plan to charge is kept in a file of the run's own."""
     from pulumi_hosting.resources.base import Cost
     from pulumi_hosting.resources.budget import Budget
 
     class RunBudget(Budget):
         def refusal(self, identity: str, cost: Cost) -> str | None:
-            with _locked(charges_file()) as planned:
+            with _locked(charges) as planned:
                 for other, (amount, currency, what) in planned.items():
                     self._planned[other] = Cost(Decimal(amount), currency, what)
-                refused = super().refusal(identity, cost)
+                refused = super().refusal(f"{who}/{identity}", cost)
                 if refused is None:
-                    planned[identity] = (str(cost.amount), cost.currency, cost.what)
+                    planned[f"{who}/{identity}"] = (str(cost.amount), cost.currency, cost.what)
                 return refused
 
     return RunBudget("max_charge")
 
 
-def charges_file() -> Path:
-    """Where they are kept: in the directory that Ansible makes for this run, and removes with it."""
-    return Path(constants.DEFAULT_LOCAL_TMP) / "hosting.cloud.charges.json"
+def charges_file(check_mode: bool) -> Path:
+    """Where they are kept: in the directory that Ansible makes for this run, and removes with it. What is only predicted is kept apart."""
+    return Path(constants.DEFAULT_LOCAL_TMP) / f"hosting.cloud.{'predicted' if check_mode else 'charged'}.json"
 
 
 @contextmanager

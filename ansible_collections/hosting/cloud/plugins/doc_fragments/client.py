@@ -23,6 +23,23 @@ options:
     description: Seconds to wait for one answer of the API. Reads, and orders that carry a key, are repeated after passing failures.
     type: float
     default: 30
+  mode:
+    description:
+      - Say which keys may change anything, V(live) or V(test) ones. A key of the other mode may then look and run in check mode only.
+      - If not set, the environment variable E(HOSTING_MODE) of the machine that does the work is used.
+      - Without it, either key works. A test key never changes what is real, and a live key never what was only simulated.
+      - Modules that only read take it so that it can be set for the whole group.
+    type: str
+    choices: [live, test]
+  max_charge:
+    description:
+      - What all tasks of a run may charge to the balance together, a decimal number. What would go beyond, or has no known price, is
+        refused before it is ordered.
+      - If not set, the environment variable E(HOSTING_MAX_CHARGE) of the machine that does the work is used.
+      - Each task compares what the run has charged so far, and its own price, with its own O(max_charge). Tasks that do not set it are not
+        counted, nor those with C(async). In check mode the predicted charges are counted.
+      - Modules that charge nothing take it so that it can be set for the whole group.
+    type: str
 requirements:
   - python >= 3.11
   - pulumi-hosting >= 0.1.0
@@ -43,23 +60,12 @@ attributes:
       - hosting.cloud.all
 """
 
-    # Modules that change something.
-    WRITE = r"""
-options:
-  mode:
-    description:
-      - Say which keys may change anything, V(live) or V(test) ones. A key of the other mode may then look and run in check mode only.
-      - If not set, the environment variable E(HOSTING_MODE) of the machine that does the work is used.
-      - Without it, either key works. A test key never changes what is real, and a live key never what was only simulated.
-    type: str
-    choices: [live, test]
-notes:
-  - "With a test key nothing is bought: the service simulates what is sent, and does not show all of it afterwards. A simulated server is
-    shown for a day, to the key that made it; other simulated objects are not found again, so that such a task reports a change each time."
-"""
-
     # What changes something leaves the same traces.
     CHANGE = r"""
+notes:
+  - "With a test key nothing is bought: the service simulates what is sent, and does not show all of it afterwards. A simulated server is
+    shown for a day, to the key that made it; other simulated objects are not found again, so that such a task reports a change each time.
+    Files for secrets are not written with a test key."
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the changed status and the predicted object without changing anything. Nothing is sent
@@ -85,18 +91,6 @@ options:
       - When they are over the task fails and says so. Running it again goes on waiting and repeats nothing.
     type: float
     default: 600
-"""
-
-    # Modules that may charge.
-    MONEY = r"""
-options:
-  max_charge:
-    description:
-      - What all tasks of a run may charge to the balance together, a decimal number. What would go beyond is refused before it is ordered.
-      - If not set, the environment variable E(HOSTING_MAX_CHARGE) of the machine that does the work is used.
-      - Each task compares what the run has charged so far, and its own price, with its own O(max_charge). Tasks that do not set it are not
-        counted. In check mode the predicted charges are counted.
-    type: str
 """
 
     # Modules that bring one object to a wished state.

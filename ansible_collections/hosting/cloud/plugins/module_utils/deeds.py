@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ansible_collections.hosting.cloud.plugins.module_utils.files import SecretFile
+from ansible_collections.hosting.cloud.plugins.module_utils.nouns import foreseen_where_missing
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     WAIT_OPTIONS,
-    WRITE_OPTIONS,
     Call,
     Module,
     charge,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class ActionModule(Module):
     """Does what the core's action of this name does."""
 
-    shared: ClassVar[Mapping[str, Any]] = {**WRITE_OPTIONS, **WAIT_OPTIONS}
+    shared: ClassVar[Mapping[str, Any]] = WAIT_OPTIONS
 
     def __init__(self, name: str, options: Mapping[str, Any], **rules: Any) -> None:
         super().__init__(options, **rules)
@@ -37,7 +37,14 @@ class ActionModule(Module):
         return self.act(call, context)
 
     def act(self, call: Call, context: Context) -> dict[str, Any]:
-        return self.result(call, self.deed(call, context, dry_run=call.check_mode))
+        deed = foreseen_where_missing(call, lambda: self.deed(call, context, dry_run=call.check_mode))
+        return self.result(call, deed or self.foreseen())
+
+    def foreseen(self) -> Deed:
+        """What can be said of acting on an object that is not there yet."""
+        from pulumi_hosting.resources.actions import ACTIONS, Deed
+
+        return Deed(not ACTIONS[self.name].probes, None, None, None, None, None)
 
     def deed(self, call: Call, context: Context, *, dry_run: bool) -> Deed:
         from pulumi_hosting.resources.actions import ACTIONS, act, check
@@ -62,7 +69,7 @@ class ActionModule(Module):
         result: dict[str, Any] = {"changed": deed.changed, action.result: empty if deed.after is None else deed.after}
         if deed.note:
             result["note"] = deed.note
-        if "max_charge" in self.options:
+        if self.charges:
             result["charge"] = _charged(deed)
         if call.wants_diff and deed.changed:
             before, after = _changed(deed)
@@ -80,9 +87,9 @@ class PasswordModule(ActionModule):
             known.pop("diff", None)
             return {**known, "changed": False, "note": f"{file.path} is there already"}
         file.must_be_writable()
-        deed = self.deed(call, context, dry_run=call.check_mode)
+        deed = foreseen_where_missing(call, lambda: self.deed(call, context, dry_run=call.check_mode)) or self.foreseen()
         if not call.check_mode:
-            file.write(deed.result.values()["password"])
+            file.keep(deed.result.values()["password"], context.mode, call.warn)
         result = self.result(call, deed)
         if call.wants_diff:
             result["diff"] = {"before": {}, "after": {"password_file": str(file.path)}}

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -18,7 +19,14 @@ class SecretFile:
 
     @property
     def exists(self) -> bool:
-        return self.path.exists()
+        return self.path.is_file()
+
+    def keep(self, secret: str | None, mode: str, warn: Callable[[str], None]) -> None:
+        """Write what was shown. What a test key was shown is no secret of anything, and would pass for the real one later."""
+        if secret and mode == "test":
+            warn(f"{self.option}: {self.path} is not written with a test key, since what it would hold is only simulated")
+        elif secret:
+            self.write(secret)
 
     def must_be_writable(self) -> None:
         """Raise ``InvalidInput`` now rather than when a secret has been made that cannot be kept."""

@@ -9,13 +9,12 @@ here from one run to the next, so each object needs something in the play that t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from ansible_collections.hosting.cloud.plugins.module_utils.files import SecretFile
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     WAIT_OPTIONS,
-    WRITE_OPTIONS,
     Call,
     Module,
     charge,
@@ -27,13 +26,14 @@ if TYPE_CHECKING:
     from pulumi_hosting.resources.base import Context, Noun
     from pulumi_hosting.resources.engine import Outcome, Terms
 
+T = TypeVar("T")
 STATE = {"type": "str", "choices": ["present", "absent"], "default": "present"}
 
 
 class NounModule(Module):
     """Brings one object of ``kind`` to its ``state``. ``clears``: what an explicit null of an option stands for."""
 
-    shared: ClassVar[Mapping[str, Any]] = {**WRITE_OPTIONS, **WAIT_OPTIONS, "state": STATE}
+    shared: ClassVar[Mapping[str, Any]] = {**WAIT_OPTIONS, "state": STATE}
 
     def __init__(self, kind: str, options: Mapping[str, Any], *, clears: Mapping[str, Any] | None = None, **rules: Any) -> None:
         super().__init__(options, **rules)
@@ -68,12 +68,10 @@ class NounModule(Module):
     def ensure(
         self, call: Call, context: Context, noun: Noun[Any, Any], wish: Mapping[str, Any], id: str | None, absent: bool | None = None
     ) -> Outcome:
-        from pulumi_hosting.api.errors import InvalidInput
         from pulumi_hosting.resources import engine
 
+        checked(noun, wish)
         declared = engine.declared(noun, wish)
-        if declared.failures:
-            raise InvalidInput(declared.failures, noun.title)
         leaves = call.params["state"] == "absent" if absent is None else absent
         way = engine.ensure_absent if leaves else engine.ensure
         outcome = way(context, noun, declared.inputs, id=id, terms=self.terms(call, context))
@@ -88,7 +86,7 @@ class NounModule(Module):
         from pulumi_hosting.resources.engine import Terms
 
         priced = call.check_mode or call.params.get("max_charge") not in (None, "")
-        return Terms(call.check_mode, bool(call.params["wait"]), priced, limited(call, context.identity))
+        return Terms(call.check_mode, bool(call.params["wait"]), priced, limited(call, context.identity), context.save)
 
     # --- what is printed
 
@@ -98,7 +96,7 @@ class NounModule(Module):
             "changed": outcome.changed,
             self.kind: None if outcome.after is None else shape(noun, outcome.after),
         }
-        if "max_charge" in self.options:
+        if self.charges:
             result["charge"] = _charge(outcome)
         if call.wants_diff and outcome.changed:
             result["diff"] = diff(noun, wish, outcome)
@@ -119,29 +117,30 @@ class ServerModule(NounModule):
 
     def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
         path, state = call.params.get("root_password_file"), call.params["state"]
-        file = SecretFile("root_password_file", path) if path else None
+        file = SecretFile("root_password_file", path) if path and state != "absent" else None
+        if file is not None:
+            file.must_be_writable()
+        # The moment it was shown: whatever fails afterwards, it is never shown again.
+        context.save = lambda shown: self._keep(call, context, file, shown)
         acted = {"restarted": "server_restart", "reinstalled": "server_reinstall"}.get(state)
         if acted is not None:
             return self._act(call, context, noun, acted, file)
-        if file is not None and state != "absent" and not file.exists:
-            file.must_be_writable()
         outcome = self.ensure(call, context, noun, wish, call.params.get("id"))
-        if file is not None and outcome.action == "created" and outcome.state is not None:
-            self._keep(call, file, outcome.state)
+        if file is not None and outcome.state is not None and not (file.exists or call.check_mode or context.mode == "test"):
+            call.warn(
+                f"the root password of server {outcome.state.id} is not known here: it is shown once, to the run whose order was carried "
+                "out at once. Next: have another one made with hosting.cloud.server_password"
+            )
         return self.result(call, noun, wish, outcome)
 
     @staticmethod
-    def _keep(call: Call, file: SecretFile, state: Any) -> None:
+    def _keep(call: Call, context: Context, file: SecretFile | None, state: Any) -> None:
         """The password that the service showed, if it did."""
         password = state.values().get("root_password")
-        if password:
+        if password and password != call.params.get("password"):
             call.hide([str(password)])
-            file.write(str(password))
-        elif not file.exists:
-            call.warn(
-                "the root password was shown once, to a run that was interrupted, and is lost. "
-                "Next: have another one made with hosting.cloud.server_password"
-            )
+            if file is not None:
+                file.keep(str(password), context.mode, call.warn)
 
     def _act(self, call: Call, context: Context, noun: Noun[Any, Any], name: str, file: SecretFile | None) -> dict[str, Any]:
         from pulumi_hosting.api.errors import InvalidInput
@@ -153,19 +152,18 @@ class ServerModule(NounModule):
             given.pop("name", None)
         if name == "server_reinstall" and "erase" not in given:
             raise InvalidInput({"erase": "must be the id or the name of the server, to say that its disk may be erased"}, noun.title)
-        if file is not None:
-            file.must_be_writable()
-        deed = act(context, action, check(action, given), dry_run=call.check_mode)
-        if file is not None and not call.check_mode and name == "server_reinstall":
-            self._keep(call, file, deed.result)
-        if deed.note:
+        generates = name == "server_reinstall" and not given.keys() & {"password", "ssh_key_ids"}
+        if generates and file is None:
+            call.warn("its new root password is generated and will not be kept. Next: give password, ssh_key_ids or root_password_file")
+        deed = foreseen_where_missing(call, lambda: act(context, action, check(action, given), dry_run=call.check_mode))
+        if deed is not None and deed.note:
             call.warn(deed.note)
         result: dict[str, Any] = {
-            "changed": deed.changed,
-            "server": shape(noun, cast("Mapping[str, Any]", deed.after or {})),
+            "changed": deed is None or deed.changed,
+            "server": shape(noun, cast("Mapping[str, Any]", deed.after or {}) if deed else {}),
             "charge": None,
         }
-        if call.wants_diff and deed.changed:
+        if call.wants_diff and result["changed"]:
             result["diff"] = {"before": {}, "after": {"state": call.params["state"]}}
         return result
 
@@ -232,6 +230,7 @@ class ServerIpModule(OfServerModule):
         if position < 1:
             raise InvalidInput({"position": "must be 1 or more"}, noun.title)
         if id is None:
+            wish = dict(checked(noun, wish))
             bought = sorted(noun.all(context, server_id=wish["server_id"]), key=lambda state: int(state.id.rpartition("/")[2]))
             if params.get("address"):
                 id = next((state.id for state in bought if _same_address(state.address, params["address"])), None)
@@ -264,21 +263,19 @@ class WebhookSubscriptionModule(NounModule):
         if not path or call.params["state"] == "absent":
             return super().bring(call, context, noun, wish)
         file = SecretFile("secret_file", path)
+        file.must_be_writable()
         lacks = not file.exists
-        if lacks:
-            file.must_be_writable()
         outcome = self.ensure(call, context, noun, wish, call.params.get("id"))
         result = self.result(call, noun, wish, outcome)
-        if not lacks or outcome.after is None:
+        if not (lacks or outcome.action in ("created", "replaced")):
             return result
         if outcome.state is not None and not call.check_mode:
             state = outcome.state
-            if outcome.action != "created":
+            if outcome.action not in ("created", "replaced"):
                 state = self._rotated(context, noun, state)
             secret = state.values().get("secret")
-            if secret:
-                call.hide([str(secret)])
-                file.write(str(secret))
+            call.hide([str(secret)] if secret else [])
+            file.keep(secret, context.mode, call.warn)
         if call.wants_diff:
             shown = result.get("diff") or {"before": {}, "after": {}}
             result["diff"] = {"before": shown["before"], "after": {**shown["after"], "secret_file": path}}
@@ -295,7 +292,7 @@ class WebhookSubscriptionModule(NounModule):
 class TransferModule(NounModule):
     """A domain that comes from another registrar: declared with its auth code, and never given up by this module."""
 
-    shared: ClassVar[Mapping[str, Any]] = {**WRITE_OPTIONS, **WAIT_OPTIONS}
+    shared: ClassVar[Mapping[str, Any]] = WAIT_OPTIONS
 
     def ensure(
         self, call: Call, context: Context, noun: Noun[Any, Any], wish: Mapping[str, Any], id: str | None, absent: bool | None = None
@@ -383,6 +380,30 @@ def diff(noun: Noun[Any, Any], given: Mapping[str, Any], outcome: Outcome) -> di
         before = {**observed, **{name: change.before for name, change in changes.items()}}
         after = {**observed, **{name: change.after for name, change in changes.items()}}
     return {"before": dict(sorted(before.items())), "after": dict(sorted(after.items()))}
+
+
+def checked(noun: Noun[Any, Any], wish: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The wish in normal form. Raises ``InvalidInput``."""
+    from pulumi_hosting.api.errors import InvalidInput
+    from pulumi_hosting.resources import engine
+
+    declared = engine.declared(noun, wish)
+    if declared.failures:
+        raise InvalidInput(declared.failures, noun.title)
+    return declared.values
+
+
+def foreseen_where_missing(call: Call, work: Callable[[], T]) -> T | None:
+    """In check mode an object that is named may be one that an earlier task of the play would make: None, and a line that says so."""
+    from pulumi_hosting.resources.base import NounError
+
+    try:
+        return work()
+    except NounError as error:
+        if not call.check_mode or type(error) is not NounError or call.params.get("id") is not None or "there is no" not in str(error):
+            raise
+        call.warn(f"{str(error).partition('. Next:')[0]}; taken for one that an earlier task would make")
+        return None
 
 
 def server_named(call: Call, name: str) -> str:

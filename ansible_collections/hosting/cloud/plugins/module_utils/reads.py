@@ -76,7 +76,12 @@ class ServerIpInfoModule(ReadModule):
         return {"changed": False, self.result: shown, "quote": quote}
 
     def ids(self, call: Call, context: Context) -> list[Any]:
-        return [call.params["server_id"] or server_named(call, call.params["server_name"])]
+        from pulumi_hosting.api.errors import InvalidInput
+
+        id = call.params["server_id"] or server_named(call, call.params["server_name"])
+        if not str(id).isdigit():
+            raise InvalidInput({"server_id": "must be an id: a positive integer"})
+        return [id]
 
 
 class DeliveryInfoModule(ReadModule):

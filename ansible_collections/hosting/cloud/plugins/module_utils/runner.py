@@ -39,11 +39,8 @@ CLIENT_OPTIONS: dict[str, Any] = {
     "api_key": {"type": "str", "no_log": True, **from_environment("HOSTING_API_KEY")},
     "base_url": {"type": "str", **from_environment("HOSTING_BASE_URL")},
     "timeout": {"type": "float", "default": 30},
-}
-WRITE_OPTIONS: dict[str, Any] = {
+    # Of no use to modules that only read; they take them all the same, so that a play can set them for the whole group.
     "mode": {"type": "str", "choices": ["live", "test"], **from_environment("HOSTING_MODE")},
-}
-MONEY_OPTIONS: dict[str, Any] = {
     "max_charge": {"type": "str", **from_environment("HOSTING_MAX_CHARGE")},
 }
 WAIT_OPTIONS: dict[str, Any] = {
@@ -76,6 +73,9 @@ class Call(ABC):
     def budget(self) -> Budget:
         """What has been charged so far in this run."""
 
+    approved: dict[str, Any] | None = None
+    """The charge that was approved last: should the task fail afterwards, it may have been made."""
+
 
 def private_lines(params: Mapping[str, Any]) -> Iterable[str]:
     """The lines of private keys that were given by mistake: they must not be logged or printed back."""
@@ -95,13 +95,15 @@ def without_unknown_items(params: Mapping[str, Any]) -> dict[str, Any]:
 class Module(ABC):
     """A module: its options, the rules between them, and its work.
 
-    ``shared``: options that it has in common with its like; ``rules``: as ``AnsibleModule`` takes them (``mutually_exclusive`` …).
+    ``shared``: options that it has in common with its like; ``charges``: whether its work may be paid from the balance; ``rules``: as
+    ``AnsibleModule`` takes them (``mutually_exclusive`` …).
     """
 
     shared: ClassVar[Mapping[str, Any]] = {}
 
-    def __init__(self, options: Mapping[str, Any], **rules: Any) -> None:
+    def __init__(self, options: Mapping[str, Any], *, charges: bool = False, **rules: Any) -> None:
         self.options = options
+        self.charges = charges
         self.rules = rules
 
     @property
@@ -117,7 +119,10 @@ class Module(ABC):
 
     def answer(self, call: Call) -> dict[str, Any]:
         """The task's result; with a ``failure`` where it failed. Nothing is raised."""
-        return unusable() or tried(lambda: self.work(call))
+        result = unusable() or tried(lambda: self.work(call))
+        if "failure" in result and call.approved is not None:
+            result["failure"]["charge"] = call.approved
+        return result
 
     @abstractmethod
     def work(self, call: Call) -> dict[str, Any]:
@@ -172,10 +177,20 @@ def limited(call: Call, identity: str) -> Callable[[Any], None]:
         raise InvalidInput({"max_charge": NOT_A_LIMIT})
 
     def approve(cost: Any) -> None:
+        if limit is None:
+            return
+        if cost is None:
+            if not call.connect(True).is_test_key:
+                raise NounError(
+                    "its price is not known, and max_charge limits it; it is not ordered. Next: run again, or leave max_charge out"
+                )
+            return
         budget = call.budget()
         budget.limit = limit
         if refusal := budget.refusal(identity, cost):
             raise NounError(refusal)
+        if not call.check_mode:
+            call.approved = charge(str(cost.amount), cost.currency)
 
     return approve
 

@@ -33,7 +33,6 @@ options:
     required: true
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
   - hosting.cloud.client.change
 seealso:

@@ -65,10 +65,8 @@ options:
     default: ''
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
   - hosting.cloud.client.noun
-  - hosting.cloud.client.money
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.domain_info
@@ -187,7 +185,6 @@ charge:
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.nouns import NounModule
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import MONEY_OPTIONS
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -199,10 +196,9 @@ OPTIONS = {
     "promo_code": {"type": "str"},
     "auth_code": {"type": "str", "no_log": True},
     "idempotency_scope": {"type": "str", "default": ""},
-    **MONEY_OPTIONS,
 }
 
-MODULE = NounModule("domain", OPTIONS, required_one_of=[("id", "name")])
+MODULE = NounModule("domain", OPTIONS, charges=True, required_one_of=[("id", "name")])
 
 
 def main() -> None:

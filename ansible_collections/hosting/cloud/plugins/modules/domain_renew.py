@@ -37,9 +37,7 @@ options:
     type: int
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
-  - hosting.cloud.client.money
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.domain
@@ -158,17 +156,15 @@ note:
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import MONEY_OPTIONS
 
 OPTIONS = {
     "id": {"type": "str"},
     "name": {"type": "str"},
     "until": {"type": "str", "required": True},
     "years": {"type": "int"},
-    **MONEY_OPTIONS,
 }
 
-MODULE = ActionModule("domain_renew", OPTIONS, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name")])
+MODULE = ActionModule("domain_renew", OPTIONS, charges=True, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name")])
 
 
 def main() -> None:

@@ -53,9 +53,7 @@ options:
     default: ''
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
-  - hosting.cloud.client.money
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.domain
@@ -162,7 +160,6 @@ charge:
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.nouns import TransferModule
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import MONEY_OPTIONS
 
 OPTIONS = {
     "name": {"type": "str", "required": True},
@@ -172,10 +169,9 @@ OPTIONS = {
     "auto_renew": {"type": "bool"},
     "promo_code": {"type": "str"},
     "idempotency_scope": {"type": "str", "default": ""},
-    **MONEY_OPTIONS,
 }
 
-MODULE = TransferModule("domain", OPTIONS)
+MODULE = TransferModule("domain", OPTIONS, charges=True)
 
 
 def main() -> None:

@@ -22,9 +22,7 @@ options:
     required: true
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
-  - hosting.cloud.client.money
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.invoice_info
@@ -132,14 +130,12 @@ note:
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import MONEY_OPTIONS
 
 OPTIONS = {
     "id": {"type": "str", "required": True},
-    **MONEY_OPTIONS,
 }
 
-MODULE = ActionModule("invoice_pay", OPTIONS)
+MODULE = ActionModule("invoice_pay", OPTIONS, charges=True)
 
 
 def main() -> None:

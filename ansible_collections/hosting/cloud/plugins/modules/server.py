@@ -138,10 +138,8 @@ options:
     default: present
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
   - hosting.cloud.client.noun
-  - hosting.cloud.client.money
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.server_info
@@ -360,7 +358,6 @@ charge:
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.nouns import ServerModule
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import MONEY_OPTIONS
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -381,12 +378,12 @@ OPTIONS = {
     "root_password_file": {"type": "path", "no_log": False},
     "erase": {"type": "str"},
     "idempotency_scope": {"type": "str", "default": ""},
-    **MONEY_OPTIONS,
 }
 
 MODULE = ServerModule(
     "server",
     OPTIONS,
+    charges=True,
     clears={"notes": ""},
     required_one_of=[("id", "name")],
     mutually_exclusive=[("months", "hours"), ("password", "root_password_file")],

@@ -68,10 +68,8 @@ options:
     default: present
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
   - hosting.cloud.client.noun
-  - hosting.cloud.client.money
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.server_ip_info
@@ -176,7 +174,6 @@ charge:
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.nouns import ServerIpModule
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import MONEY_OPTIONS
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -187,12 +184,12 @@ OPTIONS = {
     "address": {"type": "str"},
     "position": {"type": "int", "default": 1},
     "idempotency_scope": {"type": "str", "default": ""},
-    **MONEY_OPTIONS,
 }
 
 MODULE = ServerIpModule(
     "server_ip",
     OPTIONS,
+    charges=True,
     required_one_of=[("id", "server_id", "server_name")],
     mutually_exclusive=[("server_id", "server_name"), ("id", "address")],
     required_if=[("state", "absent", ("id", "address"), True)],

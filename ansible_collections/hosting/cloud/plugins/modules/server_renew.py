@@ -45,9 +45,7 @@ options:
     type: int
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
-  - hosting.cloud.client.money
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.server
@@ -224,7 +222,6 @@ note:
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import MONEY_OPTIONS
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -232,10 +229,11 @@ OPTIONS = {
     "until": {"type": "str", "required": True},
     "months": {"type": "int", "choices": [1, 3, 6, 12]},
     "hours": {"type": "int"},
-    **MONEY_OPTIONS,
 }
 
-MODULE = ActionModule("server_renew", OPTIONS, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name"), ("months", "hours")])
+MODULE = ActionModule(
+    "server_renew", OPTIONS, charges=True, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name"), ("months", "hours")]
+)
 
 
 def main() -> None:

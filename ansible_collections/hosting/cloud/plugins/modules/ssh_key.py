@@ -31,7 +31,6 @@ options:
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
   - hosting.cloud.client.noun
   - hosting.cloud.client.change

@@ -26,7 +26,6 @@ options:
     type: str
 extends_documentation_fragment:
   - hosting.cloud.client
-  - hosting.cloud.client.write
   - hosting.cloud.client.wait
   - hosting.cloud.client.change
 seealso:

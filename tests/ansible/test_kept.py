@@ -1,0 +1,124 @@
+"""Secrets that the service shows once reach their files, whatever fails around them; and check mode of a play that makes everything."""
+
+import stat
+from typing import Any
+
+from tests.ansible.conftest import Ansible
+from tests.ansible.test_playbooks import SERVER, refused, server
+
+ORDER: dict[str, Any] = {name: value for name, value in SERVER.items() if name not in ("name", "password", "ssh_key_ids")}
+URL = "https://hooks.example.com/kept"
+
+
+def hook(_name: str, **options: Any) -> dict[str, Any]:
+    return {"name": _name, "hosting.cloud.webhook_subscription": {"url": URL, **options}, "ignore_errors": True}
+
+
+def fail(ansible: Ansible, method: str, path: str, times: int, after: int = 0) -> None:
+    fault = {"method": method, "path": path, "times": times, "after": after, "action": {"status": 500, "code": "server_error"}}
+    ansible.control("POST", "/faults", fault)
+
+
+def test_a_root_password_is_kept_the_moment_it_is_shown(ansible: Ansible) -> None:
+    file = ansible.home / "root"
+    fail(ansible, "PATCH", "^/servers/", 1)
+    wish = {"name": "web-1", "notes": "one", "root_password_file": str(file), **ORDER}
+    played = ansible.play(refused("order", **wish), server("again", **wish), server("calm", **wish))
+    assert played["order"]["failure"]["code"] == "server_error"
+    assert (played["again"]["changed"], played["calm"]["changed"]) == (True, False)
+    password = file.read_text().strip()
+    assert len(password) >= 8
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert password not in played.output
+    # Reinstalled, and then the service fails: the disk is erased, and with which password it begins again must be known.
+    ansible.control(
+        "POST", "/faults", {"path": "^/servers/[0-9]+$", "times": 20, "after": 3, "action": {"status": 404, "code": "not_found"}}
+    )
+    ansible.play(refused("anew", name="web-1", os="debian-12", erase="web-1", state="reinstalled", root_password_file=str(file)))
+    ansible.control("DELETE", "/faults")
+    assert file.read_text().strip() not in ("", password)
+    file.unlink()
+    played = ansible.play(server("unknown", **wish))
+    assert played["unknown"]["changed"] is False
+    assert "server_password" in " ".join(played["unknown"]["warnings"])
+    assert len(ansible.charges()) == 1
+
+
+def test_what_cannot_be_kept_is_refused_before_it_is_made(ansible: Ansible) -> None:
+    folder = str(ansible.home)
+    played = ansible.play(
+        refused("root", name="web-1", root_password_file=folder, **ORDER),
+        hook("hook", events=["*"], secret_file=folder),
+        hook("nowhere", events=["*"], secret_file=f"{folder}/no/such"),
+        {"name": "reset", "hosting.cloud.server_password": {"name": "x", "password_file": folder}, "ignore_errors": True},
+    )
+    assert [line["result"]["failure"]["code"] for line in played.lines] == ["invalid_input"] * 4
+    assert ansible.writes() == []
+
+
+def test_a_signing_secret_is_the_one_of_the_subscription_that_is_there(ansible: Ansible) -> None:
+    file = ansible.home / "secret"
+    made = ansible.play(hook("make", events=["*"], secret_file=str(file)), hook("again", events=["*"], secret_file=str(file)))
+    assert made.changed == [True, False]
+    first = file.read_text()
+    file.unlink()
+    rotated = ansible.play(
+        hook("check", secret_file=str(file)) | {"check_mode": True},
+        hook("rotate", secret_file=str(file)),
+        hook("calm", secret_file=str(file)),
+    )
+    assert rotated.changed == [True, True, False]
+    second = file.read_text()
+    # Removed in the cabinet: the new one has another secret, and the old file must not stand for it.
+    (found,) = ansible.client.webhooks.list()
+    ansible.client.webhooks.delete(found.id)
+    ansible.play(hook("anew", events=["*"], secret_file=str(file)))
+    assert len({first, second, file.read_text()}) == 3
+    kept = file.read_text()
+    simulated = ansible.play(hook("simulated", events=["*"], secret_file=str(file)), environ={"HOSTING_API_KEY": ansible.emulator.test_key})
+    assert file.read_text() == kept
+    assert "not written with a test key" in " ".join(simulated["simulated"]["warnings"])
+
+
+def test_check_mode_of_a_play_that_makes_everything(ansible: Ansible) -> None:
+    """Later tasks act on what earlier ones would make; check mode says what the real run then does."""
+    until = "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
+    tasks: list[dict[str, Any]] = [
+        {**server("order", name="web-1", **ORDER), "register": "web"},
+        {"name": "renew", "hosting.cloud.server_renew": {"name": "web-1", "until": until}},
+        {"name": "address", "hosting.cloud.server_ip": {"server_id": "{{ web.server.id }}"}},
+        {"name": "name", "hosting.cloud.ptr": {"server_name": "web-1", "domain": "web-1.example.com"}},
+        {"name": "reset", "hosting.cloud.server_password": {"name": "web-1", "password_file": str(ansible.home / "password")}},
+        server("restart", name="web-1", state="restarted"),
+        {"name": "domain", "hosting.cloud.domain": {"name": "example-1.com"}},
+        {
+            "name": "longer",
+            "hosting.cloud.domain_renew": {"name": "example-1.com", "until": "{{ (now(utc=true).year + 2) | string }}-06-01"},
+        },
+        hook("hook", events=["*"], secret_file=str(ansible.home / "secret")),
+        {"name": "ping", "hosting.cloud.webhook_test": {"url": URL}, "ignore_errors": True},
+    ]
+    checked = ansible.play(*tasks, arguments=("--check",))
+    assert ansible.writes() == []
+    played = ansible.play(*tasks)
+    assert checked.changed == played.changed, (checked.output, played.output)
+    assert played.changed[:9] == [True] * 9
+
+
+def test_keys_that_are_not_there_are_found_before_money_moves(ansible: Ansible) -> None:
+    for arguments in (("--check",), ()):
+        played = ansible.play(refused("order", name="web-1", ssh_key_ids=["999"], **ORDER), arguments=arguments)
+        assert played["order"]["failure"]["fields"] == {"ssh_key_ids": "there is no SSH key 999 on this account"}
+    assert ansible.writes() == []
+
+
+def test_an_id_alone_or_a_wrong_one_is_one_line(ansible: Ansible) -> None:
+    played = ansible.play(
+        {"name": "a", "hosting.cloud.webhook_subscription": {"id": "99"}, "ignore_errors": True},
+        {"name": "b", "hosting.cloud.server_ip": {"server_id": "abc"}, "ignore_errors": True},
+        {"name": "c", "hosting.cloud.server_ip_info": {"server_id": "abc"}, "ignore_errors": True},
+        {"name": "d", "hosting.cloud.ptr": {"id": "1/99", "domain": "a.example.com"}, "ignore_errors": True},
+    )
+    assert "there is no webhook subscription with id 99" in played["a"]["msg"]
+    assert list(played["b"]["failure"]["fields"]) == list(played["c"]["failure"]["fields"]) == ["server_id"]
+    assert "defect" not in played.output

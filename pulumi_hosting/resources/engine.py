@@ -415,7 +415,9 @@ def _made(context: Context, noun: Noun[Any, Any], inputs: Any, terms: Terms) -> 
     taken = noun.foresee(context, inputs)
     before = shown(noun, taken) if taken else None
     if lacks := missing_scopes(context, noun, "create"):
-        raise NounError(lacks)
+        if not terms.dry_run:
+            raise NounError(lacks)
+        context.warn(lacks)  # whoever only looks for drift needs no more than to read
     wish = inputs.given()
     if failures := noun.validate(context, wish, frozenset(wish)):
         raise InvalidInput(failures, noun.title)
@@ -423,9 +425,17 @@ def _made(context: Context, noun: Noun[Any, Any], inputs: Any, terms: Terms) -> 
     if terms.priced and taken is None and type(noun).cost is not Noun.cost:
         terms.approve(cost)
     if terms.dry_run:
+        if cost is not None:
+            remark_on_balance(context, cost)
         return Outcome("created", before, noun.predict(inputs, taken), None, cost=cost)
     state = create(context, noun, inputs, terms.save, wait=terms.wait)
     return Outcome("created", before, shown(noun, state), state, cost=cost)
+
+
+def remark_on_balance(context: Context, cost: Cost) -> None:
+    """Say what a real run would be refused for: the balance does not cover the charge."""
+    if cost.balance is not None and cost.amount > cost.balance:
+        context.warn(f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of {cost.balance}: it would be refused")
 
 
 def foretell(noun: Noun[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]) -> Outcome:
@@ -443,6 +453,8 @@ def ensure_absent(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: st
     current = _lookup(context, noun, inputs, id, must_exist=False)
     if current is None:
         return Outcome("unchanged", None, None, None)
+    if id is not None:
+        _refuse_another(noun, inputs, current)
     if noun.is_let_go(current):
         context.warn(f"{noun.title} {getattr(current, 'name', current.id)} stays on the account, and nothing is left to do about it")
         return Outcome("unchanged", None, None, None)
@@ -478,6 +490,17 @@ def _looked_up(context: Context, noun: Noun[Any, Any], inputs: Any, id: str | No
     return current
 
 
+def _refuse_another(noun: Noun[Any, Any], inputs: Any, current: State) -> None:
+    """Stop before the object of an id is removed although the declaration names another one: an id may be stale."""
+    given, known = inputs.given(), current.values()
+    for field in noun.natural_key:
+        if given.get(field) is not None and field in known and not _same(noun.Inputs.trait(field), known[field], given[field]):
+            raise NounError(
+                f"the {noun.title} with id {current.id} has {field} {known[field]!r}, not {given[field]!r}; nothing was removed. "
+                f"Next: correct the id, or leave {field} out"
+            )
+
+
 def _refuse_namesake(context: Context, noun: Noun[Any, Any], inputs: Any, current: State) -> None:
     """Stop before the object named by its id becomes indistinguishable from another."""
     other = noun.find(context, inputs)
@@ -511,6 +534,11 @@ def refuse_forbidden(noun: Noun[Any, Any], current: State, found: Diff) -> None:
 
 def _cannot_change(noun: Noun[Any, Any], current: State, found: Diff) -> str:
     what = "; ".join(f"{change.field} is {change.before!r}, not {change.after!r}" for change in found.changes if change.replaces)
+    if all(noun.Inputs.trait(field).rebuilds for field in found.replaces):
+        return (
+            f"{noun.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be changed in place; nothing was "
+            "changed. Next: declare what it is, or have it reinstalled (state: reinstalled), which erases its disk"
+        )
     return (
         f"{noun.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be changed in place; nothing was changed. "
         f"Next: declare what it is, or delete it first and order anew"

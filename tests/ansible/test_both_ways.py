@@ -51,7 +51,7 @@ ASKED: dict[str, list[tuple[dict[str, Any], Task]]] = {
         ({"name": "old", "state": "absent"}, CHECKED),
         ({"name": "old", "state": "reinstalled", "erase": "old", "password": PASSWORD}, CHECKED),
         ({"name": "old", "state": "present"}, {}),
-        ({"name": "new", "password": PASSWORD}, {}),
+        ({"name": "incomplete", "password": PASSWORD}, {}),
         ({"name": "new", "tariff_id": 1, "os": "debian-12", "password": WEAK}, {}),
         ({"name": "twin", "notes": "which?"}, {}),
         ({"name": "new", "colour": "blue"}, {}),

@@ -122,3 +122,49 @@ def test_an_id_alone_or_a_wrong_one_is_one_line(ansible: Ansible) -> None:
     assert "there is no webhook subscription with id 99" in played["a"]["msg"]
     assert list(played["b"]["failure"]["fields"]) == list(played["c"]["failure"]["fields"]) == ["server_id"]
     assert "defect" not in played.output
+
+
+def test_a_later_task_of_a_check_run_knows_what_an_earlier_one_would_make(ansible: Ansible) -> None:
+    tasks = [
+        server("order", name="web-1", **ORDER),
+        server("describe", name="web-1", notes="two"),
+        refused("typo", name="web-2", notes="two"),
+    ]
+    checked, played = ansible.play(*tasks, arguments=("--check",)), ansible.play(*tasks)
+    for run in (checked, played):
+        assert [run[name]["changed"] for name in ("order", "describe")] == [True, True]
+        assert run["typo"]["failure"]["fields"] == {"tariff_id": "is required", "os": "is required"}
+
+
+def test_a_stale_id_deletes_nothing(ansible: Ansible) -> None:
+    (made,) = ansible.play(server("order", name="web-1", **ORDER)).results
+    id = made["server"]["id"]
+    played = ansible.play(
+        refused("other", id=id, name="web-2", state="absent"),
+        refused("anew", id=id, name="web-2", erase="web-1", state="reinstalled"),
+        {
+            "name": "primary",
+            "hosting.cloud.server_ip": {"server_id": id, "address": made["server"]["ip"], "state": "absent"},
+            "ignore_errors": True,
+        },
+        server("right", id=id, name="web-1", state="absent"),
+    )
+    assert [line["outcome"] for line in played.lines] == ["failed", "failed", "failed", "ok"]
+    assert "has name 'web-1', not 'web-2'; nothing was removed" in played["other"]["msg"]
+
+
+def test_a_password_is_never_written_over(ansible: Ansible) -> None:
+    file = ansible.home / "root"
+    ansible.play(*(server(name, name=name, root_password_file=str(file), **ORDER) for name in ("a", "b")))
+    kept = list(ansible.home.glob("root*"))
+    assert len(kept) == 2
+    assert len({path.read_text() for path in kept}) == 2
+
+
+def test_every_failure_has_facts(ansible: Ansible) -> None:
+    wrong = {"name": "wrong", "hosting.cloud.server": {"name": "web-1", "months": 2}, "ignore_errors": True}
+    unknown = {"name": "unknown", "hosting.cloud.server": {"nmae": "web-1"}, "ignore_errors": True}
+    played = ansible.play(
+        wrong, unknown, {"name": "wait", "hosting.cloud.server": {"name": "x", "wait_timeout": -1}, "ignore_errors": True}
+    )
+    assert [line["result"]["failure"]["code"] for line in played.lines] == ["invalid_input"] * 3

@@ -210,3 +210,17 @@ def test_the_mode_that_was_declared_holds_for_every_action(ansible: Ansible) -> 
     assert len(ansible.writes()) == before
     # What only reads takes the guard too, so that it can stand in the defaults of the whole group.
     assert ansible.play({"name": "read", "hosting.cloud.me_info": {"mode": "test", "max_charge": "1"}})["read"]["me"]["livemode"] is True
+
+
+def test_what_the_service_refused_is_not_counted(ansible: Ansible) -> None:
+    played = ansible.play(
+        limited("a", "7.00") | {"hosting.cloud.server": {"name": "a", "max_charge": "7.00", "promo_code": "NOPE", **ORDER}},
+        limited("b", "7.00"),
+    )
+    assert outcomes(played) == ["failed", "ok"]
+    assert "charge" not in played["a"]["failure"]
+    nothing = ansible.play(limited("c", ""))
+    assert nothing["c"]["failure"]["fields"].keys() == {"max_charge"}
+    ansible.control("PATCH", "/account", {"balance": "1.00"})
+    checked = ansible.play(server("d", name="d", **ORDER), arguments=("--check",))
+    assert "more than the balance of 1.00" in " ".join(checked["d"]["warnings"])

@@ -1,5 +1,6 @@
 """The API key, passwords and a private key: searched for in everything a run prints at its most talkative, and in every file it leaves."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,7 +57,14 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
 
 def test_not_even_when_ansible_debugs_itself(ansible: Ansible) -> None:
     """ANSIBLE_DEBUG has Ansible print the arguments of every module, masked or not; the key in the environment is not among them."""
-    played = ansible.play(refused("nobody", id="4711", notes="?"), arguments=("-vvvv",), environ={"ANSIBLE_DEBUG": "1"})
+    away = {"vars": {"ansible_connection": "elsewhere"}}  # a real module
+    environ = {"ANSIBLE_DEBUG": "1", "ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection")}
+    played = ansible.play(
+        refused("nobody", id="4711", notes="?"),
+        {**refused("nobody elsewhere", id="4711", notes="?"), **away},
+        arguments=("-vvvv",),
+        environ=environ,
+    )
     assert "done with _execute_module" in played.output
     assert_unseen(ansible, played, {"API key": ansible.emulator.live_key})
 

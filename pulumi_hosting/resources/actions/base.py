@@ -120,6 +120,8 @@ def act(
         engine.guard(context, *plan.target)
     if plan.changed and action.charges and (plan.cost is None or plan.cost.amount > 0):
         approve(plan.cost)
+        if dry_run and plan.cost is not None:
+            engine.remark_on_balance(context, plan.cost)
     before, foreseen = _stamped(context, action, plan.before), _stamped(context, action, plan.after)
     if dry_run or not (plan.changed or plan.fetches):
         return Deed(plan.changed, before, foreseen, plan.cost, _modelled(action, foreseen), plan.note, foreseen)

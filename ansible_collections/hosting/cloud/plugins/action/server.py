@@ -31,6 +31,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     Module,
     connected,
     private_lines,
+    refusal_of_arguments,
     unusable,
     without_unknown_items,
 )
@@ -79,7 +80,7 @@ class ActionModule(ActionBase):
         module: Module = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
         call = FastCall(self, module, name)
         if call.refusal is not None:
-            return call.printed({"failed": True, "msg": call.refusal})
+            return call.printed({"failed": True, **refusal_of_arguments(call.refusal), "msg": call.refusal})
         result = module.answer(call)
         if "failure" in result:
             result["failed"] = True
@@ -168,6 +169,20 @@ class FastCall(Call):
         account = hashlib.sha256(f"{self.params['base_url']} {self.params['api_key']}".encode()).hexdigest()
         return run_budget(f"{self._task}/{account}", charges_file(self.check_mode))
 
+    def release(self) -> None:
+        super().release()
+        with _locked(charges_file(self.check_mode)) as planned:
+            for identity in [name for name in planned if name.startswith(f"{self._task}/")]:
+                del planned[identity]
+
+    def foretell(self, kind: str, name: str) -> None:
+        with _locked(_foretold_file()) as foretold:
+            foretold[f"{kind}/{name}"] = True
+
+    def is_foretold(self, kind: str, name: str) -> bool:
+        with _locked(_foretold_file()) as foretold:
+            return f"{kind}/{name}" in foretold
+
     def printed(self, result: dict[str, Any]) -> dict[str, Any]:
         """As a module prints it: with the arguments, and no secret in it."""
         result.setdefault("invocation", {"module_args": self.params})
@@ -214,6 +229,11 @@ def run_budget(who: str, charges: Path) -> Budget:
 def charges_file(check_mode: bool) -> Path:
     """Where they are kept: in the directory that Ansible makes for this run, and removes with it. What is only predicted is kept apart."""
     return Path(constants.DEFAULT_LOCAL_TMP) / f"hosting.cloud.{'predicted' if check_mode else 'charged'}.json"
+
+
+def _foretold_file() -> Path:
+    """Where a check run keeps what its tasks would make, for those that come later."""
+    return Path(constants.DEFAULT_LOCAL_TMP) / "hosting.cloud.foretold.json"
 
 
 @contextmanager

@@ -31,13 +31,19 @@ class ActionModule(Module):
     def __init__(self, name: str, options: Mapping[str, Any], **rules: Any) -> None:
         super().__init__(options, **rules)
         self.name = name
+        subject = name.partition("_")[0]
+        self.kind = {"webhook": "webhook_subscription"}.get(subject, subject)
 
     def work(self, call: Call) -> dict[str, Any]:
         context = context_of(call, self.name, read_only=call.check_mode)
         return self.act(call, context)
 
     def act(self, call: Call, context: Context) -> dict[str, Any]:
-        deed = foreseen_where_missing(call, lambda: self.deed(call, context, dry_run=call.check_mode))
+        deed = foreseen_where_missing(
+            call,
+            self.name.partition("_")[0].replace("webhook", "webhook_subscription"),
+            lambda: self.deed(call, context, dry_run=call.check_mode),
+        )
         return self.result(call, deed or self.foreseen())
 
     def foreseen(self) -> Deed:
@@ -87,7 +93,14 @@ class PasswordModule(ActionModule):
             known.pop("diff", None)
             return {**known, "changed": False, "note": f"{file.path} is there already"}
         file.must_be_writable()
-        deed = foreseen_where_missing(call, lambda: self.deed(call, context, dry_run=call.check_mode)) or self.foreseen()
+        deed = (
+            foreseen_where_missing(
+                call,
+                self.name.partition("_")[0].replace("webhook", "webhook_subscription"),
+                lambda: self.deed(call, context, dry_run=call.check_mode),
+            )
+            or self.foreseen()
+        )
         if not call.check_mode:
             file.keep(deed.result.values()["password"], context.mode, call.warn)
         result = self.result(call, deed)

@@ -26,6 +26,10 @@ class SecretFile:
         if secret and mode == "test":
             warn(f"{self.option}: {self.path} is not written with a test key, since what it would hold is only simulated")
         elif secret:
+            if self.exists and self.path.read_text(encoding="utf-8").strip() != secret:
+                former = self.path.with_name(f"{self.path.name}.{self.path.stat().st_mtime_ns}")
+                os.replace(self.path, former)
+                warn(f"{self.option}: {self.path} held another secret, which is kept in {former}")
             self.write(secret)
 
     def must_be_writable(self) -> None:
@@ -53,5 +57,14 @@ def must_be_writable(option: str, path: Path) -> None:
     folder = path.parent
     if not folder.is_dir():
         raise InvalidInput({option: f"there is no directory {folder}"})
-    if path.is_dir() or not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidInput({option: f"{path} cannot be written"})
+    try:
+        if path.is_dir():
+            raise IsADirectoryError
+        handle, draft = tempfile.mkstemp(prefix=".", dir=folder)
+        os.close(handle)
+        os.unlink(draft)
+    except OSError:
+        reason = f"{path} cannot be written"
+    else:
+        return
+    raise InvalidInput({option: reason})

@@ -68,13 +68,22 @@ class NounModule(Module):
     def ensure(
         self, call: Call, context: Context, noun: Noun[Any, Any], wish: Mapping[str, Any], id: str | None, absent: bool | None = None
     ) -> Outcome:
+        from pulumi_hosting.api.errors import InvalidInput
         from pulumi_hosting.resources import engine
 
         checked(noun, wish)
         declared = engine.declared(noun, wish)
         leaves = call.params["state"] == "absent" if absent is None else absent
         way = engine.ensure_absent if leaves else engine.ensure
-        outcome = way(context, noun, declared.inputs, id=id, terms=self.terms(call, context))
+        named = str(declared.values.get(noun.natural_key[0]) or "")
+        try:
+            outcome = way(context, noun, declared.inputs, id=id, terms=self.terms(call, context))
+        except InvalidInput as error:
+            if set(error.fields.values()) != {"is required"} or not call.is_foretold(self.kind, named):
+                raise
+            outcome = engine.Outcome("updated", None, dict(declared.values), None)
+        if call.check_mode and outcome.action == "created":
+            call.foretell(self.kind, named)
         if outcome.state is not None:
             values, secret = outcome.state.values(), outcome.state.secret_fields()
             call.hide(str(value) for name, value in values.items() if name in secret and value)
@@ -142,20 +151,23 @@ class ServerModule(NounModule):
             if file is not None:
                 file.keep(str(password), context.mode, call.warn)
 
-    def _act(self, call: Call, context: Context, noun: Noun[Any, Any], name: str, file: SecretFile | None) -> dict[str, Any]:
+    def _act(self, call: Call, context: Context, noun: Noun[Any, Any], kind: str, file: SecretFile | None) -> dict[str, Any]:
         from pulumi_hosting.api.errors import InvalidInput
-        from pulumi_hosting.resources.actions import ACTIONS, act, check
+        from pulumi_hosting.resources.actions import ACTIONS, act, check, resolve
+        from pulumi_hosting.resources.base import NounError
 
-        action = ACTIONS[name]
+        action = ACTIONS[kind]
         given = {field: value for field in action.Inputs.model_fields if (value := call.params.get(field)) is not None}
-        if "id" in given:
-            given.pop("name", None)
-        if name == "server_reinstall" and "erase" not in given:
+        if {"id", "name"} <= given.keys():
+            name, found = given.pop("name"), resolve(context, noun, id=str(given["id"])).values()
+            if found["name"] != name:
+                raise NounError(f"server {given['id']} is named {found['name']!r}, not {name!r}; nothing was sent. Next: correct the id")
+        if kind == "server_reinstall" and "erase" not in given:
             raise InvalidInput({"erase": "must be the id or the name of the server, to say that its disk may be erased"}, noun.title)
-        generates = name == "server_reinstall" and not given.keys() & {"password", "ssh_key_ids"}
+        generates = kind == "server_reinstall" and not given.keys() & {"password", "ssh_key_ids"}
         if generates and file is None:
             call.warn("its new root password is generated and will not be kept. Next: give password, ssh_key_ids or root_password_file")
-        deed = foreseen_where_missing(call, lambda: act(context, action, check(action, given), dry_run=call.check_mode))
+        deed = foreseen_where_missing(call, self.kind, lambda: act(context, action, check(action, given), dry_run=call.check_mode))
         if deed is not None and deed.note:
             call.warn(deed.note)
         result: dict[str, Any] = {
@@ -222,6 +234,7 @@ class ServerIpModule(OfServerModule):
 
     def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
         from pulumi_hosting.api.errors import InvalidInput
+        from pulumi_hosting.resources import addresses
         from pulumi_hosting.resources.base import NounError
         from pulumi_hosting.resources.engine import Outcome
 
@@ -234,6 +247,9 @@ class ServerIpModule(OfServerModule):
             bought = sorted(noun.all(context, server_id=wish["server_id"]), key=lambda state: int(state.id.rpartition("/")[2]))
             if params.get("address"):
                 id = next((state.id for state in bought if _same_address(state.address, params["address"])), None)
+                every = addresses.of_server(context, wish["server_id"]) or []
+                if id is None and addresses.pick(every, params["address"]) is not None:
+                    raise NounError(f"{params['address']} came with the server and cannot be released. Next: correct address")
                 if id is None and params["state"] == "absent":
                     return self.result(call, noun, wish, Outcome("unchanged", None, None, None))
                 if id is None:
@@ -269,6 +285,8 @@ class WebhookSubscriptionModule(NounModule):
         result = self.result(call, noun, wish, outcome)
         if not (lacks or outcome.action in ("created", "replaced")):
             return result
+        if outcome.action not in ("created", "replaced"):
+            call.warn(f"{file.path} is not there: a new secret is made, and the old one stops at once")
         if outcome.state is not None and not call.check_mode:
             state = outcome.state
             if outcome.action not in ("created", "replaced"):
@@ -393,16 +411,16 @@ def checked(noun: Noun[Any, Any], wish: Mapping[str, Any]) -> Mapping[str, Any]:
     return declared.values
 
 
-def foreseen_where_missing(call: Call, work: Callable[[], T]) -> T | None:
-    """In check mode an object that is named may be one that an earlier task of the play would make: None, and a line that says so."""
+def foreseen_where_missing(call: Call, kind: str, work: Callable[[], T]) -> T | None:
+    """The work's result; None in check mode where its object is one that an earlier task of the play would make."""
     from pulumi_hosting.resources.base import NounError
 
     try:
         return work()
-    except NounError as error:
-        if not call.check_mode or type(error) is not NounError or call.params.get("id") is not None or "there is no" not in str(error):
+    except NounError:
+        named = call.params.get("name") or call.params.get("url")
+        if not call.check_mode or not call.is_foretold(kind, str(named or "")):
             raise
-        call.warn(f"{str(error).partition('. Next:')[0]}; taken for one that an earlier task would make")
         return None
 
 

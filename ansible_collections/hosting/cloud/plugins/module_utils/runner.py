@@ -76,6 +76,18 @@ class Call(ABC):
     approved: dict[str, Any] | None = None
     """The charge that was approved last: should the task fail afterwards, it may have been made."""
 
+    def release(self) -> None:
+        """What was approved was refused by the service and not charged."""
+        self.approved = None
+
+    @abstractmethod
+    def foretell(self, kind: str, name: str) -> None:
+        """Remember for later tasks of this check run that this one would make the object."""
+
+    @abstractmethod
+    def is_foretold(self, kind: str, name: str) -> bool:
+        """Whether an earlier task of this check run would make it."""
+
 
 def private_lines(params: Mapping[str, Any]) -> Iterable[str]:
     """The lines of private keys that were given by mistake: they must not be logged or printed back."""
@@ -121,7 +133,10 @@ class Module(ABC):
         """The task's result; with a ``failure`` where it failed. Nothing is raised."""
         result = unusable() or tried(lambda: self.work(call))
         if "failure" in result and call.approved is not None:
-            result["failure"]["charge"] = call.approved
+            if 400 <= (result["failure"]["status"] or 0) < 500:
+                call.release()
+            else:
+                result["failure"]["charge"] = call.approved
         return result
 
     @abstractmethod
@@ -151,9 +166,12 @@ def new_budget() -> Budget:
 
 def context_of(call: Call, what: str, *, read_only: bool) -> Context:
     """The task as the core sees it. ``what`` names the declaration, so that an interrupted run is found again."""
+    from pulumi_hosting.api.errors import InvalidInput
     from pulumi_hosting.resources.base import Context
 
     params = call.params
+    if (params.get("wait_timeout") or 0) < 0:
+        raise InvalidInput({"wait_timeout": "must be seconds: 0 or more"})
     return Context(
         client=call.connect(read_only),
         identity=f"ansible:{params.get('idempotency_scope') or ''}/{what}",
@@ -172,8 +190,8 @@ def limited(call: Call, identity: str) -> Callable[[Any], None]:
     from pulumi_hosting.resources.budget import NOT_A_LIMIT, money_limit
 
     given = call.params.get("max_charge")
-    limit = None if given in (None, "") else money_limit(given)
-    if given not in (None, "") and limit is None:
+    limit = None if given is None else money_limit(given)
+    if given is not None and limit is None:
         raise InvalidInput({"max_charge": NOT_A_LIMIT})
 
     def approve(cost: Any) -> None:
@@ -282,6 +300,11 @@ def _defect(error: Exception) -> dict[str, Any]:
         f"Unexpected {type(error).__name__} in {where}. This is a defect of hosting.cloud {VERSION}. Next: report it with this line",
         "defect",
     )
+
+
+def refusal_of_arguments(text: str) -> dict[str, Any]:
+    """What Ansible itself refuses, as facts like every other failure."""
+    return _refusal(text, "invalid_input")
 
 
 def _refusal(

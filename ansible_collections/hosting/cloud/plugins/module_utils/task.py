@@ -14,6 +14,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     connected,
     new_budget,
     private_lines,
+    refusal_of_arguments,
     without_unknown_items,
 )
 
@@ -47,6 +48,18 @@ class Task(AnsibleModule, Call):
 
     def budget(self) -> Budget:
         return new_budget()
+
+    def foretell(self, kind: str, name: str) -> None:
+        """A module's process knows of no other task."""
+
+    def is_foretold(self, kind: str, name: str) -> bool:
+        return False
+
+    def fail_json(self, msg: str, **facts: Any) -> NoReturn:
+        whole = {**refusal_of_arguments(msg), **facts}
+        whole.pop("msg")
+        super().fail_json(msg, **whole)
+        raise SystemExit
 
     def end(self, result: dict[str, Any]) -> NoReturn:
         """Print the result and end the process."""

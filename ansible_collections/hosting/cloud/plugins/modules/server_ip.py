@@ -47,7 +47,7 @@ options:
   position:
     description:
       - Which of the server's bought addresses is meant, V(1) being the oldest. With fewer addresses than that,
-        one is bought.
+        one is bought, if it is the next.
     type: int
     default: 1
   idempotency_scope:

@@ -6,6 +6,7 @@ a query parameter has one of these values) and ``x-sandbox``.
 
 import re
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 
 from pydantic import BaseModel
@@ -209,7 +210,7 @@ def _schemas() -> dict[str, Any]:
                 models[model] = "serialization"
     _, definitions = models_json_schema(list(models.items()), ref_template=_REF)
     schemas = {_plain_name(name): _tidy(schema) for name, schema in definitions["$defs"].items()}
-    return {"Error": _ERROR, **dict(sorted(schemas.items()))}
+    return {"Error": deepcopy(_ERROR), **dict(sorted(schemas.items()))}
 
 
 def _tidy(node: Any) -> Any:

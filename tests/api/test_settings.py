@@ -7,7 +7,7 @@ import pytest
 
 from pulumi_hosting.api.errors import ConfigurationError
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.api.settings import Settings, is_loopback, settings
+from pulumi_hosting.api.settings import Settings, _version, is_loopback, settings
 from tests.api.support import BASE, KEY
 
 
@@ -137,7 +137,9 @@ def test_the_version_is_known_without_an_installed_package(monkeypatch: pytest.M
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", absent)
+    _version.cache_clear()
     assert checked().user_agent == "pulumi-hosting/0"
+    _version.cache_clear()
 
 
 @pytest.mark.parametrize("odd", [5, b"vk_live_bytes", ["vk_live_list"], object()])

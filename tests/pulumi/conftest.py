@@ -65,6 +65,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         if {"formed", "dialect"} <= given.keys() and (given["formed"], given["dialect"]) not in DAILY:
             item.add_marker(pytest.mark.matrix)
+        if {"formed", "orphan"} <= given.keys() and (given["formed"] == "native") != given["orphan"]:
+            item.add_marker(pytest.mark.matrix)  # each form is killed in one of the two ways
 
 
 FORMS = {"dynamic": "pulumi_hosting", "native": "pulumi_hosting.native"}

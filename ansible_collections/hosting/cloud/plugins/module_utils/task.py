@@ -56,9 +56,7 @@ class Task(AnsibleModule, Call):
         return False
 
     def fail_json(self, msg: str, **facts: Any) -> NoReturn:
-        whole = {**refusal_of_arguments(msg), **facts}
-        whole.pop("msg")
-        super().fail_json(msg, **whole)
+        super().fail_json(**{**refusal_of_arguments(msg), **facts, "msg": msg})
         raise SystemExit
 
     def end(self, result: dict[str, Any]) -> NoReturn:

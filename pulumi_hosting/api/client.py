@@ -15,6 +15,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
@@ -32,7 +33,7 @@ from pulumi_hosting.api.limiter import Limiter, Unlimited
 from pulumi_hosting.api.meta import Bucket
 from pulumi_hosting.api.models import Health, Me
 from pulumi_hosting.api.operations import BY_ID, Operation
-from pulumi_hosting.api.policy import Retry, Rng, decide
+from pulumi_hosting.api.policy import Retry, Rng, decide, parse_http_date
 from pulumi_hosting.api.redact import Redactor, Secret
 from pulumi_hosting.api.requests import build_path, checked_key, encoded, query_text, validated
 from pulumi_hosting.api.results import Document, Items, Pages
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 log = logging.getLogger("pulumi_hosting")
 
 WALK_LIMIT = 100
+# How long the Date of a response may be extended by the local monotonic clock before the service is asked again.
+SERVICE_TIME_SECONDS = 60.0
 
 
 class Client:
@@ -87,6 +90,8 @@ class Client:
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
         self._new_id = new_id
+        # When, by the monotonic clock, the latest response came, and its Date header as sent.
+        self._latest_date: tuple[float, str] | None = None
 
         self.account = AccountArea(self)
         self.balance = BalanceArea(self)
@@ -120,6 +125,20 @@ class Client:
         """The calling key, its scopes, its account, and whether it is live. Any valid key. (API document, "Meta")"""
         found: Me = self.call("get_me")
         return found
+
+    def service_now(self) -> datetime:
+        """The service's time in UTC, to the second: compare ages of objects with this, never with the local clock, which may be wrong.
+
+        It is the ``Date`` of this client's latest response plus the time since, if that response is at most 60 seconds old; else the
+        ``time`` of ``GET /health``. Raises what ``health()`` raises.
+        """
+        if self._latest_date is not None:
+            received, text = self._latest_date
+            age = self._clock() - received
+            moment = parse_http_date(text)
+            if moment is not None and 0 <= age <= SERVICE_TIME_SECONDS:
+                return moment + timedelta(seconds=age)
+        return self.health().time
 
     # --- what every method comes down to
 
@@ -215,6 +234,7 @@ class Client:
             self._limiter.reserve(bucket, began + patience.deadline - self._clock())
             sent_id = self._new_id()
             answer = self._wire.exchange(request, sent_id, began + patience.deadline)
+            self._latest_date = (self._clock(), answer.headers.get("Date", ""))
             self._limiter.observe(bucket, answer.status, answer.headers)
             meta = answers.metadata(
                 operation, answer, sent_id=sent_id, bucket=bucket, idempotency_key=key, attempts=attempts, redact=redact

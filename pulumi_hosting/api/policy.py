@@ -6,7 +6,7 @@ a failure of the connection. Nothing else is: not a 500, and never a mutation wi
 
 import re
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Protocol
 
 from pulumi_hosting.api.errors import ApiError, HostingError, RedirectRefused, TransportError
@@ -99,12 +99,16 @@ def parse_retry_after(text: str | None, now: float) -> float | None:
     text = text.strip()
     if re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text, re.ASCII):
         return max(0.0, float(text))
+    moment = parse_http_date(text)
+    return None if moment is None else max(0.0, moment.timestamp() - now)
+
+
+def parse_http_date(text: str) -> datetime | None:
+    """The moment of an HTTP date in UTC, ``None`` if unreadable. RFC 9110 dates are GMT; one without a zone is read as GMT."""
     from email.utils import parsedate_to_datetime  # rarely needed, and slow to load
 
     try:
         moment = parsedate_to_datetime(text)
-    except (ValueError, TypeError, OverflowError):
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, TypeError, OverflowError, IndexError):
         return None
-    # RFC 9110 dates are GMT; one without a zone would be read as local time.
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, moment.timestamp() - now)

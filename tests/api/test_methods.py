@@ -16,7 +16,7 @@ from pulumi_hosting.api.results import Document, Done, File, Items, Pages
 from tests.api.support import scripted
 
 # What the client itself has beside the operations.
-OWN = {"call", "pages", "items", "close", "base_url", "read_only"}
+OWN = {"service_now", "call", "pages", "items", "close", "base_url", "read_only"}
 
 
 def methods(thing: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -13,7 +13,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core, Pending
-from pulumi_hosting.emulator.wire import Answer, Request
+from pulumi_hosting.emulator.wire import Answer, Request, http_date
 
 CUT = "pulumi_hosting.cut"
 
@@ -83,8 +83,7 @@ class Api:
             transport.abort()
             await _gone(receive)
             return
-        headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
-        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await _start(send, answer, self.core)
         if answer.truncate is not None and answer.truncate < len(answer.content):
             await send({"type": "http.response.body", "body": answer.content[: answer.truncate], "more_body": True})
             transport.close()
@@ -111,7 +110,7 @@ class Control:
         status, view = await asyncio.to_thread(
             control.handle, self.core, scope["method"], _path(scope), scope["query_string"].decode("latin-1"), raw
         )
-        await _send_json(send, status, view)
+        await _send_json(send, status, view, self.core)
 
 
 async def courier(core: Core, woken: asyncio.Event) -> None:
@@ -137,14 +136,21 @@ class Elsewhere:
         if scope["path"] == "/_control":
             await self._control({**scope, "root_path": "/_control"}, receive, send)
             return
-        await _send_json(send, 404, {"error": {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}})
+        view = {"error": {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}}
+        await _send_json(send, 404, view, self._control.core)
 
 
-async def _send_json(send: Send, status: int, view: Any) -> None:
+async def _start(send: Send, answer: Answer, core: Core) -> None:
+    """Status and headers; ``Date`` is the emulator's own clock at the moment of sending, whatever this machine's clock says."""
+    answer.headers.setdefault("Date", http_date(core.clock.now()))
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+
+
+async def _send_json(send: Send, status: int, view: Any, core: Core) -> None:
     answer = Answer(status, view)
     answer.encode()
-    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await _start(send, answer, core)
     await send({"type": "http.response.body", "body": answer.content})
 
 

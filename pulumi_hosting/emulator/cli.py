@@ -124,6 +124,8 @@ def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] |
         log_config=None,
         access_log=False,
         server_header=False,
+        # Every answer has its own, from the emulator's clock.
+        date_header=False,
         ssl_certfile=certificate,
         ssl_keyfile=key,
         timeout_graceful_shutdown=1,

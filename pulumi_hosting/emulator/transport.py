@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.wire import Request
+from pulumi_hosting.emulator.wire import Request, http_date
 
 
 class _Short(httpx.SyncByteStream):
@@ -35,7 +35,8 @@ class Transport(httpx.BaseTransport):
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
         if path.startswith("/_control"):
             status, view = control.handle(self._core, request.method, path.removeprefix("/_control"), query, request.read())
-            return httpx.Response(status, headers={"Content-Type": "application/json"}, content=to_json(view), request=request)
+            headers = {"Content-Type": "application/json", "Date": http_date(self._core.clock.now())}
+            return httpx.Response(status, headers=headers, content=to_json(view), request=request)
         answer = self._core.handle(
             Request(
                 method=request.method,
@@ -53,6 +54,7 @@ class Transport(httpx.BaseTransport):
             self._core.finish(answer)
         if answer.drop:
             raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
+        answer.headers.setdefault("Date", http_date(self._core.clock.now()))
         if answer.truncate is not None and answer.truncate < len(answer.content):
             return httpx.Response(answer.status, headers=answer.headers, stream=_Short(answer.content[: answer.truncate]), request=request)
         return httpx.Response(answer.status, headers=answer.headers, content=answer.content, request=request)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
+from email.utils import formatdate
 from typing import Any
 from uuid import UUID
 
@@ -97,6 +98,11 @@ def stamp(moment: float | None) -> str | None:
         return None
     text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds" if moment == int(moment) else "milliseconds")
     return text.replace("+00:00", "Z")
+
+
+def http_date(moment: float) -> str:
+    """Unix seconds as the ``Date`` header says them (IMF-fixdate), seconds rounded down."""
+    return formatdate(int(moment // 1), usegmt=True)
 
 
 def moment_of(text: str) -> float:

@@ -1,5 +1,6 @@
 """What every test may ask for: an emulator, a dialect, an engine. The summary at the end names the engines that ran."""
 
+import itertools
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -9,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from pulumi_hosting import engines
 
+_NUMBERS = itertools.count()
 DIALECTS = ("spec", "live")
 
 # No deadline: how long an example takes says something about the machine, not about us. The same examples on every CI run.
@@ -20,6 +22,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Every test that asks for an engine runs on the offline engine, and on Pulumi's own wherever its CLI is on PATH."""
     if "engine" in metafunc.fixturenames:
         metafunc.parametrize("engine", [engine.name for engine in engines.available()], indirect=True)
+
+
+@pytest.fixture(autouse=True)
+def _own_local_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locks and notes of one test are not another's: accounts and ids repeat from one emulator to the next."""
+    monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path_factory.getbasetemp() / f"run-{next(_NUMBERS)}"))
 
 
 @pytest.fixture

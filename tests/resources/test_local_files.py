@@ -1,0 +1,174 @@
+"""Private files that local processes share: one holder per lock, nobody else's files, no key material."""
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from pulumi_hosting.resources import local_files
+from pulumi_hosting.resources.local_files import LocalFilesError, LockTimeout
+from tests.resources.conftest import House
+
+
+@pytest.fixture
+def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "run"
+    monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(path))
+    return path
+
+
+def test_importing_the_package_does_not_load_filelock() -> None:
+    modules = "pulumi_hosting, pulumi_hosting.resources.local_files, pulumi_hosting.resources.server_ip"
+    code = f"import sys, {modules}; assert 'filelock' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_directory_and_files_are_private(runtime: Path) -> None:
+    with local_files.lock("scope", "server 20001", 1):
+        local_files.write("scope", "server 20001", {"a": 1})
+    assert local_files.read("scope", "server 20001") == {"a": 1}
+    assert runtime.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in runtime.iterdir()} == {0o600}
+    assert sorted(path.suffix for path in runtime.iterdir()) == [".json", ".lock"]
+
+
+def test_what_was_never_written_is_empty_and_scopes_are_apart(runtime: Path) -> None:
+    local_files.write("one", "server 20001", {"a": 1})
+    assert local_files.read("two", "server 20001") == {}
+    assert local_files.read("one", "server 20002") == {}
+
+
+def test_a_second_holder_in_the_process_waits(runtime: Path) -> None:
+    order: list[str] = []
+    entered, waiting = threading.Event(), threading.Event()
+
+    def second() -> None:
+        entered.wait()
+        with local_files.lock("scope", "it", 60, on_wait=waiting.set):
+            order.append("second")
+
+    thread = threading.Thread(target=second)
+    thread.start()
+    with local_files.lock("scope", "it", 60):
+        entered.set()
+        assert waiting.wait(60)
+        order.append("first")
+    thread.join()
+    assert order == ["first", "second"]
+
+
+def test_another_process_waits_and_says_what_to_do_when_it_gives_up(runtime: Path) -> None:
+    code = (
+        "from pulumi_hosting.resources import local_files\n"
+        "try:\n with local_files.lock('scope', 'server 20001', 0): print('held')\n"
+        "except local_files.LockTimeout as error: print(error)\n"
+    )
+    ask = [sys.executable, "-c", code]
+    with local_files.lock("scope", "server 20001", 1):
+        refused = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
+    assert refused == (
+        "server 20001: another process on this machine is working on it and did not finish within 0 s; nothing was sent. "
+        "Next: wait for the other run to end, or end it, then run again\n"
+    )
+    assert subprocess.run(ask, check=True, capture_output=True, text=True).stdout == "held\n"
+
+
+def test_a_killed_holder_releases_the_lock(runtime: Path) -> None:
+    code = (
+        "import sys; from pulumi_hosting.resources import local_files\n"
+        "with local_files.lock('scope', 'it', 1): print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == "held\n"
+        with pytest.raises(LockTimeout), local_files.lock("scope", "it", 0):
+            pass
+        holder.kill()
+        holder.wait()
+    with local_files.lock("scope", "it", 60):
+        pass
+
+
+def test_a_wait_can_be_ended(runtime: Path) -> None:
+    class Ended(Exception):
+        pass
+
+    def end() -> None:
+        raise Ended
+
+    with local_files.lock("scope", "it", 1), pytest.raises(Ended), local_files.lock("scope", "it", 60, check=end):
+        pass
+
+
+def test_a_directory_that_others_can_use_is_refused(runtime: Path) -> None:
+    runtime.mkdir(mode=0o755)
+    with pytest.raises(LocalFilesError, match=r"can be used by others \(mode 755\)\. Next: chmod 700 it, or set HOSTING_RUNTIME_DIR"):
+        local_files.directory()
+    runtime.chmod(0o700)
+    assert local_files.directory() == runtime
+
+
+def test_a_link_in_the_place_of_the_directory_is_refused(runtime: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir(mode=0o700)
+    runtime.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(LocalFilesError, match="is not a directory"):
+        local_files.directory()
+
+
+def test_another_users_directory_is_refused(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setattr(os, "geteuid", lambda: runtime.stat().st_uid + 1)
+    with pytest.raises(LocalFilesError, match="belongs to user"):
+        local_files.directory()
+
+
+@pytest.mark.parametrize("kind", ["json", "lock"])
+def test_a_link_in_the_place_of_a_file_is_refused(runtime: Path, tmp_path: Path, kind: str) -> None:
+    with local_files.lock("scope", "it", 1):
+        local_files.write("scope", "it", {"a": 1})
+    target = tmp_path / "precious"
+    target.write_text("mine")
+    path = next(path for path in runtime.iterdir() if path.suffix == f".{kind}")
+    path.unlink()
+    path.symlink_to(target)
+    with pytest.raises(LocalFilesError, match="is not a file of this user"), local_files.lock("scope", "it", 1):
+        local_files.write("scope", "it", {"a": 2})
+    assert target.read_text() == "mine"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", "\xff"])
+def test_a_damaged_file_is_named(runtime: Path, text: str) -> None:
+    local_files.write("scope", "it", {})
+    next(runtime.iterdir()).write_text(text, encoding="latin-1")
+    with pytest.raises(LocalFilesError, match=r"is damaged\. Next: delete that file and run again"):
+        local_files.read("scope", "it")
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path / "file" / "below"))
+    with pytest.raises(LocalFilesError, match="Next: set HOSTING_RUNTIME_DIR"):
+        local_files.directory()
+
+
+def test_the_runtime_directory_of_the_session_comes_before_the_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOSTING_RUNTIME_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "missing"))
+    assert local_files.directory() == tmp_path / f"pulumi-hosting-{os.geteuid()}"
+    (tmp_path / "session").mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "session"))
+    assert local_files.directory() == tmp_path / "session" / "pulumi-hosting"
+
+
+def test_names_carry_no_key_material_and_keep_accounts_apart(house: House, runtime: Path) -> None:
+    live = local_files.account_scope(house.context().client)
+    test = local_files.account_scope(house.context(key=house.emulator.test_key).client)
+    assert live == local_files.account_scope(house.context().client)
+    assert live != test
+    with local_files.lock(live, "server 20001", 1):
+        pass
+    assert all(house.emulator.live_key[8:] not in path.name for path in runtime.iterdir())

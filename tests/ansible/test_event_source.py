@@ -209,6 +209,109 @@ def test_only_what_can_be_trusted_is_kept(state: Path, said: pytest.LogCaptureFi
     assert_nothing_secret(said)
 
 
+# --- strangers who open connections and send nothing --------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["http", "https"])
+def scheme(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """Options for each."""
+    if request.param == "http":
+        return {}
+    certificate = tmp_path / "both.pem"
+    certificate.write_bytes(self_signed())
+    return {"certfile": str(certificate)}
+
+
+@asynccontextmanager
+async def half_open(running: Running, count: int, sent: bytes) -> AsyncIterator[list[asyncio.StreamReader]]:
+    """Connections that begin a request, or a TLS handshake, and never end it."""
+    url = running.http.base_url
+    opened = [await asyncio.open_connection(url.host, url.port) for _ in range(count)]
+    for _, writer in opened:
+        writer.write(sent)
+    yield [reader for reader, _ in opened]
+    for _, writer in opened:
+        writer.close()
+    await asyncio.gather(*(writer.wait_closed() for _, writer in opened), return_exceptions=True)
+
+
+HEAD_BEGINNING = b"POST / HTTP/1.1\r\nX"
+TLS_BEGINNING = b"\x16\x03\x01\x02\x00\x01"  # a record that announces 512 bytes
+
+
+async def closed(readers: list[asyncio.StreamReader]) -> int:
+    """How many of the connections the source closes; waits for all of them."""
+    async with asyncio.timeout(20):
+        ends = await asyncio.gather(*(reader.read() for reader in readers), return_exceptions=True)
+    return len(ends)
+
+
+def test_many_half_open_connections_keep_no_delivery_out(state: Path, said: pytest.LogCaptureFixture, scheme: dict[str, Any]) -> None:
+    async def play() -> None:
+        async with source(state, said, **scheme) as running, half_open(running, 300, TLS_BEGINNING if scheme else HEAD_BEGINNING) as silent:
+            assert await running.deliver(body("evt_1")) == 200
+            assert await running.rules.ids() == ["evt_1"]
+            # one more each: the longest silent went for it
+            assert await closed(silent[:201]) == 201
+
+    asyncio.run(play())
+    assert sum("connections are open" in line for line in lines(said)) == 1  # strangers cannot fill the log
+    assert_nothing_secret(said)
+
+
+def test_a_head_that_never_ends_is_not_waited_for(state: Path, said: pytest.LogCaptureFixture, scheme: dict[str, Any]) -> None:
+    async def play() -> None:
+        async with source(state, said, **scheme) as running:
+            running.module["HEAD_SECONDS"] = 0.2
+            for sent in (b"", TLS_BEGINNING if scheme else HEAD_BEGINNING):
+                async with half_open(running, 3, sent) as silent:
+                    assert await closed(silent) == 3
+            running.module["HEAD_SECONDS"] = 10.0
+            assert await running.deliver(body("evt_1")) == 200
+
+    asyncio.run(play())
+    assert not [record for record in said.records if record.levelname == "ERROR"]
+
+
+def test_a_body_that_never_ends_is_not_waited_for(state: Path, said: pytest.LogCaptureFixture) -> None:
+    head = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nx"
+
+    async def play() -> None:
+        async with source(state, said) as running:
+            running.module["ANSWER_SECONDS"] = running.module["IDLE_SECONDS"] = 0.1
+            async with half_open(running, 1, head % b"/hosting") as (reader,):
+                async with asyncio.timeout(20):
+                    assert (await reader.readline()).startswith(b"HTTP/1.1 503 ")
+                assert await closed([reader]) == 1
+            running.module["HEAD_SECONDS"] = 0.2
+            async with half_open(running, 1, head % b"/elsewhere") as silent:
+                assert await closed(silent) == 1
+
+    asyncio.run(play())
+
+
+def test_a_connection_serves_more_than_one_request(state: Path, said: pytest.LogCaptureFixture) -> None:
+    """A proxy sends one after the other over one connection: the time for the first head says nothing of those that follow."""
+
+    async def play() -> None:
+        async with source(state, said) as running:
+            running.module["HEAD_SECONDS"] = 0.2
+            url, raw = running.http.base_url, body("evt_1")
+            reader, writer = await asyncio.open_connection(url.host, url.port)
+            head = "".join(f"{name}: {value}\r\n" for name, value in signed(raw).items())
+            for _ in range(2):
+                writer.write(f"POST /hosting HTTP/1.1\r\nHost: x\r\nContent-Length: {len(raw)}\r\n{head}\r\n".encode() + raw)
+                async with asyncio.timeout(20):
+                    assert b" 200 OK" in await reader.readuntil(b"\r\n\r\n")
+                # as long as a head may take: another connection is closed by then
+                async with half_open(running, 1, HEAD_BEGINNING) as silent:
+                    assert await closed(silent) == 1
+            writer.close()
+            await writer.wait_closed()
+
+    asyncio.run(play())
+
+
 def test_secrets_rotate_without_a_restart(state: Path, tmp_path: Path, said: pytest.LogCaptureFixture) -> None:
     file = tmp_path / "secrets"
     file.write_text(f"{SECRET}\n")

@@ -13,6 +13,9 @@ description:
     What a crash or a restart left unmarked is handed over at the next start, what is marked never again, however often it is delivered.
   - Answers 200 for a new event and for one that is known already, 401 for everything that cannot be trusted, 404 for another path,
     405 for another method, 413 for a body above 64 KB, 503 when the event cannot be kept right now (the service then tries again).
+  - At most 100 connections are open at a time. One more closes the one that has been silent longest.
+    A connection has 10 seconds to send the head of its request, TLS handshake included, and 8 seconds to send the body.
+    It is closed after 75 seconds without another request.
   - The service delivers to public https addresses only. Let a proxy do TLS in front of it, or give O(certfile).
   - An event is C(payload), the envelope as it was delivered (V(id), V(type), V(created_at), V(livemode), V(account_id),
     V(api_version), V(data.object), V(data.previous), V(resource)), and C(meta) with V(uuid) (the id of the event), V(endpoint),
@@ -118,9 +121,9 @@ import os
 import sqlite3
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,7 +142,10 @@ log = logging.getLogger("hosting.cloud.webhook")
 
 SECRET_VARIABLE = "HOSTING_WEBHOOK_SECRET"  # noqa: S105  # the name of a variable
 MAX_BODY_BYTES = 64 * 1024
-ANSWER_SECONDS = 8.0  # the service waits 10
+ANSWER_SECONDS = 8.0  # from the head of a request to its answer; the service waits 10
+HEAD_SECONDS = 10.0  # from the connection to the head of its first request
+IDLE_SECONDS = 75.0  # from an answer to the next request of the same connection
+MAX_CONNECTIONS = 100  # well below the 256 descriptors that some systems allow a process
 SHOWN_HEADERS = (ID_HEADER, EVENT_HEADER, TIMESTAMP_HEADER, "User-Agent", "Content-Type")
 # Dead deliveries are kept, and can be sent again by hand, for 30 days; the clock starts anew whenever an event is seen.
 REMEMBER_SECONDS = 31 * 86400
@@ -416,6 +422,7 @@ class Source:
         self._tls, self._client = options.tls(), options.client()
         self._arrived = asyncio.Event()
         self._complaints = Complaints()
+        self._connections = Connections(self._tls, self._complaints)
 
     async def run(self, store: Store, thread: ThreadPoolExecutor) -> None:
         """Until cancelled. ``thread`` is the one that opened ``store``."""
@@ -437,29 +444,34 @@ class Source:
         # Nothing is decompressed: the signature is over the bytes as they came.
         runner = web.AppRunner(application, access_log=None, auto_decompress=False, shutdown_timeout=5.0)
         await runner.setup()
+        server = None
         try:
-            await patiently("cannot listen", lambda: self._bind(runner))
+            server = await patiently("cannot listen", lambda: self._bind(runner))
             scheme = "http" if self._tls is None else "https"
-            for bound in runner.addresses:
-                host, port = bound[:2]
+            for bound in server.sockets:
+                host, port = bound.getsockname()[:2]
                 log.info("listening on %s://%s:%d%s", scheme, f"[{host}]" if ":" in host else host, port, self._options.path)
             await asyncio.get_running_loop().create_future()  # until cancelled
         finally:
+            if server is not None:
+                server.close()
             await runner.cleanup()
+            self._connections.close()
 
-    async def _bind(self, runner: web.AppRunner) -> None:
-        site = web.TCPSite(runner, self._options.host, self._options.port, ssl_context=self._tls)
-        try:
-            await site.start()
-        except OSError:
-            await site.stop()
-            raise
+    async def _bind(self, runner: web.AppRunner) -> asyncio.Server:
+        answering = runner.server
+        assert answering is not None  # noqa: S101  # made by setup()
+        loop = asyncio.get_running_loop()
+        return await loop.create_server(lambda: self._connections.accept(answering()), self._options.host, self._options.port)
 
     async def _receive(self, request: web.Request) -> web.Response:
         """Kept first, then answered: however long the rules take, the service has its answer in time."""
         try:
-            async with asyncio.timeout(ANSWER_SECONDS):
-                return await self._accept(request, await request.read())
+            with self._connections.answering(request) as connection:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    body = await request.read()
+                    connection.protect()
+                    return await self._accept(request, body)
         except TimeoutError:
             return _answer(503)
         except (ConnectionError, web.RequestPayloadError):
@@ -576,6 +588,138 @@ class Source:
         body = event.model_dump_json(exclude_unset=True).encode()
         await self._kept(self._store.add, event.id, body, {ID_HEADER: event.id, EVENT_HEADER: event.type}, "reconciliation")
         self._arrived.set()
+
+
+class Connections:
+    """The open connections, bounded in number and in time, so that strangers who open many and send nothing keep no delivery out.
+
+    A connection that is one too many closes the one that has been silent longest. What was read whole and is being answered stays.
+    """
+
+    def __init__(self, tls: ssl.SSLContext | None, complaints: "Complaints") -> None:
+        self._tls, self._complaints = tls, complaints
+        self._open: dict[asyncio.BaseProtocol, Connection] = {}  # the one that has been silent longest is first
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def accept(self, answering: asyncio.Protocol) -> "Connection":
+        """What the event loop calls for each connection. ``answering``: aiohttp's side of it."""
+        return Connection(answering, self._tls, self)
+
+    def add(self, connection: "Connection") -> None:
+        if len(self._open) >= MAX_CONNECTIONS:
+            silent = next((one for one in self._open.values() if not one.is_protected), connection)
+            silent.drop()
+            self._complaints.say(f"{MAX_CONNECTIONS} connections are open: the one that was silent longest is closed")
+        if not connection.is_dropped:
+            self._open[connection.answering] = connection
+
+    def remove(self, connection: "Connection") -> None:
+        self._open.pop(connection.answering, None)
+
+    @contextmanager
+    def answering(self, request: web.Request) -> "Iterator[Connection]":
+        """The connection of a request whose head has arrived."""
+        connection = self._open[request.protocol]
+        connection.expect(None)
+        try:
+            yield connection
+        finally:
+            if self._open.pop(request.protocol, None):  # unless it is gone meanwhile
+                self._open[request.protocol] = connection
+                connection.expect(IDLE_SECONDS)
+
+    def close(self) -> None:
+        for connection in [*self._open.values()]:
+            connection.drop()
+
+
+class Connection(asyncio.Protocol):
+    """One connection: handed on to aiohttp once TLS, if any, stands. aiohttp itself waits for a request as long as the peer likes."""
+
+    def __init__(self, answering: asyncio.Protocol, tls: ssl.SSLContext | None, connections: Connections) -> None:
+        self.answering = answering
+        self.is_protected = self.is_dropped = False
+        self._tls, self._connections = tls, connections
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._handshake: asyncio.Task[None] | None = None
+        self._is_handed_on = False
+
+    def expect(self, seconds: float | None) -> None:
+        """Close the connection after ``seconds``, unless this is called again by then. None: not at all."""
+        self.is_protected = False
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.drop)
+
+    def protect(self) -> None:
+        """Until the answer it is not closed for another connection."""
+        self.is_protected = True
+
+    def drop(self) -> None:
+        self.is_dropped = True
+        self._end()
+        if self._handshake is not None:
+            self._handshake.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._connections.remove(self)
+
+    # --- what the event loop calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101  # it is a stream
+        self._transport = transport
+        self.expect(HEAD_SECONDS)
+        self._connections.add(self)
+        if self.is_dropped:
+            return
+        if self._tls is None:
+            self._hand_on(transport)
+        else:
+            transport.pause_reading()  # the first bytes are for TLS
+            self._handshake = asyncio.get_running_loop().create_task(self._begin_tls(transport, self._tls))
+
+    async def _begin_tls(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        try:
+            secured = await asyncio.get_running_loop().start_tls(
+                transport, self, tls, server_side=True, ssl_handshake_timeout=HEAD_SECONDS, ssl_shutdown_timeout=HEAD_SECONDS
+            )
+        except OSError:  # no TLS, or too slow
+            secured = None
+        if secured is None or self.is_dropped:
+            self.drop()
+        else:
+            self._transport = secured
+            self._hand_on(secured)
+
+    def _hand_on(self, transport: asyncio.Transport) -> None:
+        self._is_handed_on = True
+        self.answering.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        self.answering.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self.answering.eof_received()
+
+    def pause_writing(self) -> None:
+        self.answering.pause_writing()
+
+    def resume_writing(self) -> None:
+        self.answering.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._end()
+        if self._is_handed_on:
+            self._is_handed_on = False
+            self.answering.connection_lost(exc)
 
 
 def _is_final(failure: HostingError) -> bool:

@@ -60,7 +60,7 @@ def test_what_pulumi_made_is_as_it_should_be_for_ansible(program: FormProgram, p
     )
     now = [row["notes"] for row in program.living] + [row["description"] for row in program.objects("subscriptions")]
     assert now == [mark.replace("one", "two").replace("ops", "team") for mark in marks]
-    assert all("[iac:" in mark for mark in now)
+    assert all("[iac2:" in mark for mark in now)
     program.run(program.stack.up("--refresh"))
     assert play.play(*PLAY).changed == [False] * 6
     assert program.charges() == charges

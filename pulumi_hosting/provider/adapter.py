@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Literal
 
 from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, TransportError
 from pulumi_hosting.provider.session import SESSION, Session
 from pulumi_hosting.provider.values import ACCOUNT, IDENTITY, MANAGED, UNKNOWN, WAIT_TIMEOUT, camel, from_pulumi, is_unknown, to_pulumi
 from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, account
+from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, Takeover, account
 
 Wire = Mapping[str, Any]
 
@@ -96,11 +97,11 @@ class Adapter:
             failures = {} if unknown & _DECIDING else self.noun.validate(context, wish, fields)
             if failures or before:
                 return failures
+            if (taken := self._takeover(context, checked, unknown)) is not None:
+                return self._announce(context, taken)
             if unknown & _PRICED:
                 context.tell("its price depends on values that are not known yet")
                 return {}
-            if wish.get("adopt_id") is not None and checked.inputs is not None:
-                self.noun.foresee(context, checked.inputs)
             return self._price(context, wish)
         except NounError as error:  # what would be taken over is not there, or not what is declared
             return {"": str(error)}
@@ -109,6 +110,17 @@ class Adapter:
                 raise
             context.warn(f"not checked against the account: {error}")
             return {}
+
+    def _takeover(self, context: Context, checked: engine.Checked, unknown: frozenset[str]) -> Takeover | None:
+        if unknown & {*_DECIDING, *self.noun.natural_key}:
+            return None
+        return self.noun.takeover(context, checked.known)
+
+    def _announce(self, context: Context, taken: Takeover) -> dict[str, str]:
+        """Say what is taken over instead of being made: it costs nothing, and nothing is counted."""
+        context.tell(taken.announcement(context.service_now()))
+        refusal = self.session.budget.refusal(context.identity, Cost(Decimal(0), taken.currency or "", taken.reason))
+        return {"": refusal} if refusal else {}
 
     def _price(self, context: Context, wish: Mapping[str, Any]) -> dict[str, str]:
         """Say what making it charges, and refuse what is more than the run may charge."""

@@ -133,7 +133,7 @@ class WebhookSubscriptionArgs:
     events: pulumi.Input[Sequence[pulumi.Input[str]]]
     """Event types such as server.created, or *; order does not matter."""
     description: pulumi.Input[str | None] | None = None
-    """Free text shown in the cabinet, up to 985 characters."""
+    """Free text shown in the cabinet, up to 974 characters."""
     active: pulumi.Input[bool | None] | None = None
     """Whether it delivers; true (default) also enables it again when the service has disabled it."""
     rotation: pulumi.Input[str | None] | None = None

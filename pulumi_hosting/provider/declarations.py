@@ -89,6 +89,8 @@ class ServerDeclaration(Declaration):
     """Ids of the SSH keys installed, as declared."""
     password: pulumi.Output[str | None]
     """Root password as declared. Always a secret."""
+    ownership_tag: pulumi.Output[str | None]
+    """Tag behind the notes on the account, as last written: tells whether a later run took the server over."""
     months: pulumi.Output[int | None]
     """Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when ordering only."""
     hours: pulumi.Output[int | None]

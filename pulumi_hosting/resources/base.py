@@ -23,7 +23,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
@@ -220,6 +220,8 @@ class Context:
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
     - ``wait_timeout``: seconds to wait for anything asynchronous; ``poll_interval``: the longest pause between two looks, in seconds.
     - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None where nobody said.
+    - ``scope``: the setting ``hosting:scope``, which is part of the identity; None where it is not set.
+    - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity names, for one.
     - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
     - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
     """
@@ -235,6 +237,8 @@ class Context:
     poll_interval: float = 5.0
     clock: Clock = field(default_factory=Clock)
     declared_mode: str | None = None
+    scope: str | None = None
+    strict: bool = False
     save: Callable[[Any], None] = lambda state: None
     tell: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
@@ -243,6 +247,10 @@ class Context:
     def mode(self) -> str:
         """``test`` with a test key, whose writes are only simulated, else ``live``."""
         return "test" if self.client.is_test_key else "live"
+
+    def service_now(self) -> datetime:
+        """The service's time, for the age of what is on the account: the clock of this machine may be wrong. May send a request."""
+        return self.client.health().time
 
     def patience(self, at_most: float | None = None) -> Patience:
         """A wait of ``wait_timeout`` seconds, or less."""
@@ -306,6 +314,53 @@ class Cost:
     currency: str
     what: str
     balance: Decimal | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Takeover:
+    """An object on the account that ``create`` will take over instead of making one. It costs and books nothing.
+
+    - ``state``: the object as it is now.
+    - ``reason``: why it is taken for ours, as a clause: "it carries this resource's tag".
+    - ``ordered_at``: when it was ordered, by the service's time; None where that is not shown.
+    - ``charged``, ``currency``: what its order cost; None where that is not known without asking more.
+    - ``price_monthly``: what it costs per month, shown where ``charged`` is not known.
+    - ``title``: what kind of thing it is, in words.
+    """
+
+    state: "State"
+    reason: str
+    ordered_at: datetime | None = None
+    charged: Decimal | None = None
+    currency: str | None = None
+    price_monthly: Decimal | None = None
+    title: str = "object"
+
+    def announcement(self, now: datetime) -> str:
+        """One line for a preview: ``takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this resource's tag)``.
+
+        ``now``: the service's time.
+        """
+        parts = [f"takes over {self.title} {self.state.id}"]
+        if self.ordered_at is not None:
+            parts.append(f"ordered {age(now - self.ordered_at)} ago")
+        if self.charged is not None:
+            parts.append(f"{self.charged} {self.currency or ''}".rstrip())
+        elif self.price_monthly is not None:
+            parts.append(f"{self.price_monthly} {self.currency or ''}".rstrip() + " a month")
+        return f"{', '.join(parts)} ({self.reason})"
+
+
+def age(past: timedelta) -> str:
+    """A length of time for people: minutes, hours, or days.
+
+    >>> age(timedelta(seconds=10)), age(timedelta(minutes=125)), age(timedelta(days=9))
+    ('0 min', '2 h', '9 days')
+    """
+    minutes = max(0, int(past.total_seconds() // 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"
 
 
 # --- the interface -----------------------------------------------------------------------------------------------------------
@@ -415,8 +470,11 @@ class Noun(ABC, Generic[I, S]):
         """What making it charges now; None where nothing is paid or too little is known. Reads only."""
         return None
 
-    def foresee(self, context: Context, inputs: I) -> S | None:
-        """What ``create`` would take over instead of making it, as it is now. Reads only; raises what ``create`` would raise of it."""
+    def takeover(self, context: Context, inputs: I) -> Takeover | None:
+        """What ``create`` would take over instead of making one. Reads only; raises what ``create`` would raise of it.
+
+        In a preview, inputs that are not known yet are absent from ``inputs``; those of the natural key and ``adopt_id`` are known.
+        """
         return None
 
     def predict(self, inputs: I, state: S | None) -> dict[str, Any]:

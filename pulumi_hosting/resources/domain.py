@@ -27,8 +27,20 @@ from pulumi_hosting.api.errors import (
 )
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources import base, catalog
-from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, Context, Cost, Foreign, IdText, NounError, Trait, WholeNumber, as_text
-from pulumi_hosting.resources.keys import KeyRing
+from pulumi_hosting.resources.base import (
+    REPLACES,
+    WHEN_CREATING,
+    Context,
+    Cost,
+    Foreign,
+    IdText,
+    NounError,
+    Takeover,
+    Trait,
+    WholeNumber,
+    as_text,
+)
+from pulumi_hosting.resources.keys import SCHEME, KeyRing
 from pulumi_hosting.resources.proof import NOBODY, is_bound
 
 _LATE = frozenset({"nameservers", "privacy", "auto_renew"})
@@ -301,8 +313,10 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             raise NounError(f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is")
         return _from_api(found)
 
-    def foresee(self, context: Context, inputs: DomainInputs) -> DomainState | None:
-        return None if inputs.adopt_id is None else self._adopt(context, inputs, inputs.adopt_id)
+    def takeover(self, context: Context, inputs: DomainInputs) -> Takeover | None:
+        if inputs.adopt_id is None:
+            return None
+        return Takeover(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it", title=self.title)
 
     def settle(self, context: Context, state: DomainState, inputs: DomainInputs) -> DomainState:
         """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the rest."""
@@ -418,7 +432,7 @@ class _Order:
                 if again or not self._may_be_of_the_past(error):
                     raise self._named(error) from None
                 again = True
-                key = f"iac1-{uuid.uuid4().hex}"
+                key = f"{SCHEME}-{uuid.uuid4().hex}"
 
     def _may_be_of_the_past(self, error: ApiError | TransportError) -> bool:
         """Whether a refusal may be a stored one that no longer holds. Nothing was charged with it, and the name guards the next try."""

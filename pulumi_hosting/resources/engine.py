@@ -16,7 +16,7 @@ from pydantic import ValidationError, create_model
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import InvalidInput
-from pulumi_hosting.resources.base import Context, Cost, Foreign, Inputs, Noun, NounError, State, Trait, account
+from pulumi_hosting.resources.base import Context, Cost, Foreign, Inputs, Noun, NounError, State, Takeover, Trait, account
 
 Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 HIDDEN = "(secret)"
@@ -24,11 +24,13 @@ HIDDEN = "(secret)"
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """``inputs`` when everything is known and right; ``values``: the known fields in normal form; ``failures``: field → reason."""
+    """``inputs`` when everything is known and right; ``values``: the known fields in normal form; ``failures``: field → reason;
+    ``known``: the inputs without what is not known yet."""
 
     inputs: Any
     values: Mapping[str, Any] = attribute(repr=False)  # in plain, passwords too
     failures: Mapping[str, str]
+    known: Any = attribute(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Outcome:
     diff: Diff = Diff()
     cost: Cost | None = None
     """What it charges, where that was asked for."""
+    takeover: Takeover | None = None
+    """What was, or would be, taken over instead of being made."""
 
     @property
     def changed(self) -> bool:
@@ -101,7 +105,7 @@ def check(noun: Noun[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]
         inputs = model.model_validate(known)
     except ValidationError as error:
         return Checked(None, known, {**failures, **reasons(error)})
-    return Checked(inputs if not open_fields else None, inputs.given(), failures)
+    return Checked(inputs if not open_fields else None, inputs.given(), failures, inputs)
 
 
 def declared(noun: Noun[Any, Any], raw: Mapping[str, Any]) -> Checked:
@@ -412,8 +416,8 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
 
 def _made(context: Context, noun: Noun[Any, Any], inputs: Any, terms: Terms) -> Outcome:
     """A new object, or what an interrupted run left of it."""
-    taken = noun.foresee(context, inputs)
-    before = shown(noun, taken) if taken else None
+    taken = noun.takeover(context, inputs)
+    before = shown(noun, taken.state) if taken else None
     if lacks := missing_scopes(context, noun, "create"):
         if not terms.dry_run:
             raise NounError(lacks)
@@ -421,15 +425,15 @@ def _made(context: Context, noun: Noun[Any, Any], inputs: Any, terms: Terms) -> 
     wish = inputs.given()
     if failures := noun.validate(context, wish, frozenset(wish)):
         raise InvalidInput(failures, noun.title)
-    cost = noun.cost(context, wish) if terms.priced else None
+    cost = noun.cost(context, wish) if terms.priced and taken is None else None
     if terms.priced and taken is None and type(noun).cost is not Noun.cost:
         terms.approve(cost)
     if terms.dry_run:
         if cost is not None:
             remark_on_balance(context, cost)
-        return Outcome("created", before, noun.predict(inputs, taken), None, cost=cost)
+        return Outcome("created", before, noun.predict(inputs, taken.state if taken else None), None, cost=cost, takeover=taken)
     state = create(context, noun, inputs, terms.save, wait=terms.wait)
-    return Outcome("created", before, shown(noun, state), state, cost=cost)
+    return Outcome("created", before, shown(noun, state), state, cost=cost, takeover=taken)
 
 
 def remark_on_balance(context: Context, cost: Cost) -> None:

@@ -1,4 +1,4 @@
-"""The one place that derives idempotency keys and ownership marks.
+"""The one place that derives idempotency keys.
 
 A key must survive a crash without any stored state, so it is computed from what the user declared: the declaration's identity, the
 account, the mode, the body that is sent (without secrets) and a generation. The encoding is canonical and its version stands inside the
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-SCHEME = "iac1"
+SCHEME = "iac2"
 
 
 def canonical(value: Any) -> bytes:
@@ -20,7 +20,8 @@ def canonical(value: Any) -> bytes:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode("ascii")
 
 
-def _base32(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """SHA-256 as 52 characters of a-z and 2-7."""
     return base64.b32encode(hashlib.sha256(data).digest()).decode("ascii").lower().rstrip("=")
 
 
@@ -50,9 +51,9 @@ class KeyRing:
             "livemode": self.livemode,
             "operation": self.operation,
         }
-        return f"{SCHEME}-{_base32(canonical(facts))[:52]}"
+        return f"{SCHEME}-{digest(canonical(facts))[:52]}"
 
 
 def mark(identity: str) -> str:
-    """The ownership mark of a declaration, put where people can see it (notes): ``[iac:xxxxxxxx]``."""
-    return f"[iac:{_base32(identity.encode())[:8]}]"
+    """The ownership tag of an identity that took nothing over; see ``marks``."""
+    return f"[iac2:{digest(identity.encode())[:8]}]"

@@ -38,12 +38,13 @@ from pulumi_hosting.resources.base import (
     NotReady,
     NounError,
     OnChange,
+    Takeover,
     Trait,
     WholeNumber,
     account,
     as_text,
 )
-from pulumi_hosting.resources.keys import mark
+from pulumi_hosting.resources.keys import SCHEME, mark
 from pulumi_hosting.resources.marks import split_mark, with_mark
 from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, living_servers, pending_orders
 
@@ -56,7 +57,7 @@ def sorted_ids(ids: list[str]) -> list[str]:
 
 def _trimmed(notes: str) -> str:
     if split_mark(notes)[1]:
-        raise ValueError("must not end in [iac:…]: that mark is kept by the provider")
+        raise ValueError("must not end in [iac…]: that tag is kept by the provider")
     return notes.rstrip()
 
 
@@ -214,10 +215,13 @@ class ServerState(base.State):
     # Sent, and never shown by the API: kept as declared.
     ssh_key_ids: list[str] | None = Field(default=None, description="Ids of the SSH keys installed, as declared.")
     password: Secret | None = Field(default=None, description="Root password as declared.")
+    ownership_tag: str | None = Field(
+        default=None, description="Tag behind the notes on the account, as last written: tells whether a later run took the server over."
+    )
 
 
 POWER = {"active": "running", "stopped": "stopped"}
-_KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "password")
+_KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "password", "ownership_tag")
 
 
 def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
@@ -465,8 +469,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 del body["ssh_key_ids"]
         return body
 
-    def foresee(self, context: Context, inputs: ServerInputs) -> ServerState | None:
-        return None if inputs.adopt_id is None else self._adopt(context, inputs, inputs.adopt_id)
+    def takeover(self, context: Context, inputs: ServerInputs) -> Takeover | None:
+        if inputs.adopt_id is None:
+            return None
+        return Takeover(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it", title=self.title)
 
     @staticmethod
     def _must_be_able_to_finish(context: Context, inputs: ServerInputs) -> None:
@@ -675,7 +681,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         while True:
             try:
                 # A fresh key each time: a stored failure would otherwise block the deletion for seven days.
-                result = context.client.servers.delete(int(state.id), idempotency_key=f"iac1-delete-{uuid.uuid4().hex}")
+                result = context.client.servers.delete(int(state.id), idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}")
             except NotFound:
                 return
             except OperationInProgress:

@@ -40,6 +40,7 @@ from pulumi_hosting.resources.base import (
     IdText,
     NotReady,
     NounError,
+    Takeover,
     account,
     as_text,
 )
@@ -230,8 +231,10 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             raise NounError(f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, or leave it out to buy one")
         return self._state(context, inputs.server_id, ip)
 
-    def foresee(self, context: Context, inputs: ServerIpInputs) -> ServerIpState | None:
-        return None if inputs.adopt_id is None else self._adopt(context, inputs, inputs.adopt_id)
+    def takeover(self, context: Context, inputs: ServerIpInputs) -> Takeover | None:
+        if inputs.adopt_id is None:
+            return None
+        return Takeover(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it", title=self.title)
 
     def _simulate(self, context: Context, inputs: ServerIpInputs) -> ServerIpState:
         added = context.client.servers.ips.add(int(inputs.server_id))

@@ -14,12 +14,12 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import WHEN_CREATING, Ambiguous, Context, IdText, NounError, Trait, as_text
+from pulumi_hosting.resources.base import WHEN_CREATING, Ambiguous, Context, IdText, NounError, Takeover, Trait, as_text
 from pulumi_hosting.resources.keys import KeyRing, mark
 from pulumi_hosting.resources.marks import split_mark, with_mark
 
 SIMULATED = "sandbox-"
-_MARK_LENGTH = 15  # a space and the mark
+_MARK_LENGTH = 26  # a space and the tag, whatever its count
 
 
 def _plain_url(url: str) -> str:
@@ -44,7 +44,7 @@ def _set(events: list[str]) -> list[str]:
 
 def _trimmed(text: str) -> str:
     if split_mark(text)[1]:
-        raise ValueError("must not end in [iac:…]: that mark is kept by the provider")
+        raise ValueError("must not end in [iac…]: that tag is kept by the provider")
     return text.rstrip()
 
 
@@ -63,7 +63,7 @@ class WebhookSubscriptionInputs(base.Inputs):
     ]
     description: Annotated[
         Annotated[str, Field(max_length=1000 - _MARK_LENGTH), AfterValidator(_trimmed)] | None,
-        Field(description="Free text shown in the cabinet, up to 985 characters."),
+        Field(description="Free text shown in the cabinet, up to 974 characters."),
     ] = None
     active: Annotated[
         bool,
@@ -217,8 +217,10 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         context.warn(f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation to have a new one made")
         return state.model_copy(update={"url": inputs.url if _plain_url(inputs.url) == _plain_url(state.url) else state.url})
 
-    def foresee(self, context: Context, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState | None:
-        return None if inputs.adopt_id is None else self._adopt(context, inputs.adopt_id, inputs)
+    def takeover(self, context: Context, inputs: WebhookSubscriptionInputs) -> Takeover | None:
+        if inputs.adopt_id is None:
+            return None
+        return Takeover(self._adopt(context, inputs.adopt_id, inputs), "adopt_id names it", title=self.title)
 
     @staticmethod
     def _simulate(context: Context, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:

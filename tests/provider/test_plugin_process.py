@@ -102,7 +102,7 @@ def test_it_finishes_what_it_began_and_ends_when_its_engine_is_killed(emulator: 
                 making.result()
         assert started.wait(60) == 0
     (server,) = control("GET", "/objects")["servers"]
-    assert "[iac:" in server["notes"]  # the create went to its end, which is the mark
+    assert "[iac2:" in server["notes"]  # the create went to its end, which is the mark
 
 
 def test_no_write_is_begun_for_an_engine_that_is_gone(emulator: Any) -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import KEY_LENGTH
 from pulumi_hosting.resources.keys import KeyRing, canonical, mark
+from pulumi_hosting.resources.marks import is_tag_of, next_tag, ownership_tag, split_tag, with_tag
 
 BODY: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1", "months": 1}
 
@@ -24,8 +25,8 @@ def ring(**changes: Any) -> KeyRing:
 
 
 VECTORS = {
-    0: "iac1-22ennordh2ueo7xnl7vxujp6iwhiveemdjgmmmumfe7byhjxosva",
-    1: "iac1-wfxz2ojsecu4iituefr6lnlxcp5dafkbidxlmpex2xxgwrdy5yuq",
+    0: "iac2-22ennordh2ueo7xnl7vxujp6iwhiveemdjgmmmumfe7byhjxosva",
+    1: "iac2-wfxz2ojsecu4iituefr6lnlxcp5dafkbidxlmpex2xxgwrdy5yuq",
 }
 
 
@@ -35,7 +36,28 @@ def test_vectors_are_frozen(generation: int, key: str) -> None:
 
 
 def test_mark_is_frozen() -> None:
-    assert mark("pulumi:demo/dev/server/web-1") == "[iac:wns2mcxo]"
+    assert mark("pulumi:demo/dev/server/web-1") == "[iac2:wns2mcxo]"
+
+
+@pytest.mark.parametrize(("takeovers", "tag"), [(0, "[iac2:wns2mcxo]"), (1, "[iac2:wns2mcxo.1]"), (12, "[iac2:wns2mcxo.12]")])
+def test_tags_are_frozen(takeovers: int, tag: str) -> None:
+    assert ownership_tag("pulumi:demo/dev/server/web-1", takeovers) == tag
+    assert split_tag(f"the shop {tag}") == ("the shop", tag)
+    assert is_tag_of(tag, "pulumi:demo/dev/server/web-1")
+    assert not is_tag_of(tag, "pulumi:demo/dev/server/web-2")
+    assert next_tag(tag, "pulumi:demo/dev/server/web-1") == f"[iac2:wns2mcxo.{takeovers + 1}]"
+    assert next_tag(tag, "another") == ownership_tag("another")
+
+
+def test_a_tag_of_the_first_scheme_is_split_off_and_is_nobodys() -> None:
+    assert split_tag("the shop [iac:wns2mcxo]") == ("the shop", "[iac:wns2mcxo]")
+    assert not is_tag_of("[iac:wns2mcxo]", "pulumi:demo/dev/server/web-1")
+    assert with_tag("the shop [iac:wns2mcxo]", "[iac2:abcdefgh]") == "the shop [iac2:abcdefgh]"
+
+
+@pytest.mark.parametrize("text", ["[iac2:short]", "[iac2:abcdefgh.0]", "[iac2:abcdefgh.x]", "[iac2:ABCDEFGH]", "[iac2:abcdefgh] and more"])
+def test_what_only_looks_like_a_tag_is_text(text: str) -> None:
+    assert split_tag(text) == (text, None)
 
 
 def test_a_key_is_one_the_api_takes() -> None:

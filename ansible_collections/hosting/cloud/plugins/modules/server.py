@@ -342,6 +342,11 @@ server:
       elements: str
       sample:
         - "31"
+    ownership_tag:
+      description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
+        over.'
+      type: str
+      sample: text
 charge:
   description: What the task charges to the balance, or would in check mode. Null where it charges nothing.
   returned: success

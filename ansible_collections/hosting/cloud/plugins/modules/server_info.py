@@ -210,6 +210,11 @@ servers:
       elements: str
       sample:
         - "31"
+    ownership_tag:
+      description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
+        over.'
+      type: str
+      sample: text
     live:
       description: The present state, where O(live) asked for it.
       type: dict

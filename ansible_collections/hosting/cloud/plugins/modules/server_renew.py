@@ -197,6 +197,11 @@ server:
       elements: str
       sample:
         - "31"
+    ownership_tag:
+      description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
+        over.'
+      type: str
+      sample: text
     balance_after:
       description: The balance after the renewal (decimal, in currency).
       type: str

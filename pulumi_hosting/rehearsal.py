@@ -4,11 +4,9 @@ Nothing real is touched and nothing is charged: the program talks to an emulator
 it expects, what happened, how many requests it took and what it cost.
 """
 
-import json
 import os
 import re
 import tempfile
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -16,6 +14,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from pulumi_hosting.account_check import Control as Control  # also imported from here
 from pulumi_hosting.emulator import running
 from pulumi_hosting.engines import PULUMI, Engine, Run
 from pulumi_hosting.provider import plugin_install
@@ -50,7 +49,7 @@ class Drift:
             return False  # the program says that this must not be repaired
         return self.field == GONE or self.field in resource["outputs"].get("__managed", ())
 
-    def happen(self, control: "Control", resource: Mapping[str, Any]) -> None:
+    def happen(self, control: Control, resource: Mapping[str, Any]) -> None:
         """Let it happen to the resource, as the stack's state holds it."""
         id = str(resource["id"])
         head, _, tail = id.partition("/")
@@ -102,27 +101,6 @@ def plugin_environ(engine: Engine, home: Path) -> dict[str, str]:
     place = plugin_install.install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
     # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
     return {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
-
-
-@dataclass
-class Control:
-    """The emulator's control interface, seen from the rehearsal."""
-
-    url: str
-
-    def __call__(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310  # our own emulator on loopback
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
-            return json.loads(answer.read() or b"null")
-
-    def requests(self) -> int:
-        found = self("GET", "/requests?since=0")
-        return len(found["requests"] if isinstance(found, dict) else found)
-
-    def ledger(self) -> list[dict[str, Any]]:
-        found = self("GET", "/ledger")
-        return list(found["ledger"] if isinstance(found, dict) else found)
 
 
 @dataclass

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.account_check import Control
 from pulumi_hosting.engines import PULUMI, Engine, Run, Stack
 from pulumi_hosting.provider.plugin_install import install
-from pulumi_hosting.rehearsal import Control
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB9m3rTnO8rG1ktXvhfQAuMVVBJ9bUeAnHP4oDVM7WuY me@other"

@@ -1,0 +1,463 @@
+"""Compares an emulator's account with what a tool claims: what lives and is billed is in a state, what is in a state lives, and every
+movement of money has a reason.
+
+It costs two calls of the control interface (objects, ledger). Run it after a step that ended by itself::
+
+    account = Account(Control(emulator.control_url))
+    problems = account.check(Claims.of_stack(stack.export()), printed=run.output)
+    assert problems == []
+
+Keep one :class:`Account` for the steps of a test: what an earlier step held explains what a later one released.
+"""
+
+import json
+import re
+import urllib.request
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+SERVER, SERVER_IP, PTR = "server", "server_ip", "ptr"
+SSH_KEY, DOMAIN, WEBHOOK = "ssh_key", "domain", "webhook_subscription"
+KINDS = (SERVER, DOMAIN, SSH_KEY, SERVER_IP, PTR, WEBHOOK)
+
+_TYPE = re.compile(r"(?:pulumi-python:dynamic/hosting|hosting:index):(\w+)")
+_TOOL_KEY = re.compile(r"iac\d+-")
+"""How the tool's idempotency keys begin: a charge under such a key was the tool's own purchase."""
+
+_PURCHASES = ("create_server", "add_server_ip", "register_domain", "transfer_domain")
+_SERVICE = ("billing", "control")  # the service renews or corrects something
+_ORDER_ENDED = ("active", "cancelled", "failed")
+_NO_DOMAIN = ("cancelled", "terminated", "transferred_out")
+
+
+@dataclass
+class Control:
+    """The emulator's control interface over HTTP; remembers what was deleted through it, for that the tool does not know."""
+
+    url: str
+    outside: set[tuple[str, str]] = field(default_factory=set)
+    """(kind, id) of every object that was deleted behind the tool's back."""
+
+    def __call__(self, method: str, path: str, body: Any = None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310  # our own emulator on loopback
+        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
+            found = json.loads(answer.read() or b"null")
+        self._remember(method, path, body)
+        return found
+
+    def requests(self) -> int:
+        found = self("GET", "/requests?since=0")
+        return len(found["requests"] if isinstance(found, dict) else found)
+
+    def ledger(self) -> list[dict[str, Any]]:
+        found = self("GET", "/ledger")
+        return list(found["ledger"] if isinstance(found, dict) else found)
+
+    def _remember(self, method: str, path: str, body: Any) -> None:
+        if address := re.fullmatch(r"/servers/(\d+)/ips/(\d+)", path):
+            id = "/".join(address.groups())
+            if method == "DELETE":
+                self.outside |= {(SERVER_IP, id), (PTR, id)}
+            elif method == "PATCH" and "ptr" in body and not body["ptr"]:
+                self.outside.add((PTR, id))
+        elif method == "DELETE" and (one := re.fullmatch(r"/(servers|domains|ssh-keys|webhooks)/(\d+)", path)):
+            kind = {"servers": SERVER, "domains": DOMAIN, "ssh-keys": SSH_KEY, "webhooks": WEBHOOK}[one[1]]
+            self.outside.add((kind, one[2]))
+        elif path == "/reset":
+            self.outside.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One object that a tool says it manages. ``id``: as the tool writes it, such as ``20001``, ``order:40001``, ``20001/30003``."""
+
+    kind: str
+    id: str
+    name: str = ""
+    mode: str = "live"
+    is_leaving: bool = False
+    """The tool still has to delete it: it may live, and it may be gone."""
+    leaves_with_server: bool = False
+    """The program says that it is deleted together with its server (``deleted_with``), so its price must have been refunded."""
+
+    def __str__(self) -> str:
+        return f"{self.kind.replace('_', ' ')} {self.id}" + (f" ({self.name})" if self.name else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """All that a tool claims. ``operations``: paid actions that it reported, such as ``renew_server``; they explain their charges."""
+
+    claims: tuple[Claim, ...] = ()
+    operations: frozenset[str] = frozenset()
+
+    def __iter__(self) -> Iterator[Claim]:
+        return iter(self.claims)
+
+    def __add__(self, other: "Claims") -> "Claims":
+        return Claims(self.claims + other.claims, self.operations | other.operations)
+
+    @classmethod
+    def of_stack(cls, *exports: Mapping[str, Any]) -> "Claims":
+        """The resources of one or several stacks, each as ``stack export`` gives it. What the program only read is no claim."""
+        found = []
+        for export in exports:
+            for resource in (export.get("deployment") or {}).get("resources") or ():
+                kind = _TYPE.fullmatch(resource["type"])
+                if kind is None or resource.get("external"):
+                    continue
+                found.append(
+                    Claim(
+                        re.sub("(?<!^)([A-Z])", r"_\1", kind[1]).lower(),
+                        str(resource.get("id", "")),
+                        resource["urn"].rpartition("::")[2],
+                        (resource.get("outputs") or {}).get("mode") or "live",
+                        bool(resource.get("delete")),
+                        bool(resource.get("deletedWith")),
+                    )
+                )
+        return cls(tuple(found))
+
+    @classmethod
+    def of_results(cls, results: Iterable[Mapping[str, Any]]) -> "Claims":
+        """What the results of Ansible tasks say, in their order; those of check mode do not belong here.
+
+        A task that reports an object claims it, from a task that reports its absence on it is claimed no more (by the id or name in
+        the task's diff or arguments). A task that failed claims nothing.
+        """
+        held: dict[tuple[str, str], Claim] = {}
+        operations: set[str] = set()
+        for result in _flat(results):
+            if result.get("failed") or result.get("skipped"):
+                continue
+            for kind in KINDS:
+                shown = result.get(kind)
+                if isinstance(shown, Mapping) and shown.get("id"):
+                    id = str(shown["id"])
+                    before = _removed(result, kind)
+                    if before.get("id") not in (None, "", shown["id"]):
+                        held.pop((kind, str(before["id"])), None)  # replaced, or an order that has become a server
+                    name = str(shown.get("name") or shown.get("url") or shown.get("address") or "")
+                    held[kind, id] = Claim(kind, id, name, str(shown.get("mode") or "live"))
+                elif kind in result and shown is None:
+                    gone = {str(value) for key, value in _removed(result, kind).items() if key in ("id", "name", "url") and value}
+                    for key, claim in list(held.items()):
+                        goes_along = kind == SERVER and claim.kind in (SERVER_IP, PTR) and claim.id.partition("/")[0] in gone
+                        if goes_along or (claim.kind == kind and gone & {claim.id, claim.name}):
+                            del held[key]
+            if result.get("charge") and result.get("changed"):
+                operations |= {name for name in ("renew_server", "renew_domain", "pay_invoice") if _is_action(result, name)}
+        return cls(tuple(held.values()), frozenset(operations))
+
+
+def _flat(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for result in results:
+        if isinstance(result.get("results"), list):
+            yield from _flat(item for item in result["results"] if isinstance(item, Mapping))
+        else:
+            yield result
+
+
+def _removed(result: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
+    """The object as it was before the task: from its diff, else what the task's arguments name."""
+    diff = result.get("diff")
+    before = diff.get("before") if isinstance(diff, Mapping) else None
+    arguments = (result.get("invocation") or {}).get("module_args") or {}
+    return {**{key: arguments.get(key) for key in ("id", "name", "url")}, **(before if isinstance(before, Mapping) else {})}
+
+
+def _is_action(result: Mapping[str, Any], operation: str) -> bool:
+    """Whether the result is of the module that does ``operation``: ``renew_server`` is done by ``server_renew``."""
+    verb, _, subject = operation.partition("_")
+    return f"{subject}_{verb}" in result or str(result.get("action", "")).rpartition(".")[2] == f"{subject}_{verb}"
+
+
+class Account:
+    """The account of one emulator, checked step after step. ``control``: called as ``control("GET", "/objects")``.
+
+    ``allowed`` holds ids (``20001``, ``20001/30003``) of objects that need no claim and may be charged for: taken over by another tool,
+    retained on purpose, there before.
+    """
+
+    def __init__(self, control: Callable[..., Any], allowed: Iterable[object] = ()) -> None:
+        self.control = control
+        self.allowed = {str(id) for id in allowed}
+        self._known: dict[tuple[str, str], Claim] = {}
+        self._servers: dict[int, Mapping[str, Any]] = {}
+        self._settled: set[int] = set()
+        self._staying: set[str] = set()
+
+    def check(self, claims: Claims, *, printed: str = "") -> list[str]:
+        """What does not fit, one sentence each; empty when the account is what ``claims`` say.
+
+        ``printed`` is what the step printed: a domain that no state holds is in order if its auto-renewal is off and the step said
+        that it stays.
+        """
+        look = _Look(self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), claims)
+        self._known |= {(claim.kind, claim.id): claim for claim in claims}
+        self._servers |= look.servers
+        problems = [*self._unclaimed(look, printed), *self._not_live(look), *self._unexplained(look)]
+        return sorted(dict.fromkeys(problems))
+
+    def empty(self, *, printed: str = "") -> list[str]:
+        """What is left although nothing is claimed any more."""
+        return self.check(Claims(), printed=printed)
+
+    # --- live, and in no state
+
+    def _unclaimed(self, look: "_Look", printed: str) -> Iterator[str]:
+        for id, server in look.servers.items():
+            if not (look.holds(SERVER, str(id)) or self._may(id)):
+                word = "sandbox server" if server["is_sandbox"] else "server"
+                yield f"{word} {id} ({server['name']}, {_price(server)}) is live and in no state"
+        for order in look.pending_orders:
+            if not (look.holds(SERVER, f"order:{order['id']}") or self._may(order["id"])):
+                yield f"order {order['id']} (server {order['server_name']}, {order['amount']} paid) is being delivered and in no state"
+        for server_id, server in look.servers.items():
+            yield from self._addresses(look, server_id, server)
+        for domain in look.domains.values():
+            yield from self._domain(look, domain, printed)
+        for kind, rows, shown in ((SSH_KEY, look.ssh_keys, "name"), (WEBHOOK, look.subscriptions, "url")):
+            for id, row in rows.items():
+                if not (look.holds(kind, str(id)) or self._may(id)):
+                    yield f"{kind.replace('_', ' ')} {id} ({row[shown]}, 0.00 per month) is live and in no state"
+
+    def _addresses(self, look: "_Look", server_id: int, server: Mapping[str, Any]) -> Iterator[str]:
+        if server["is_sandbox"] or not (look.holds(SERVER, str(server_id)) or self._may(server_id)):
+            return  # named with its server, whose price includes it
+        on_their_way = sum(1 for claim in look.claims if claim.kind == SERVER_IP and claim.id.startswith(f"pending:{server_id}/"))
+        unheld = []
+        for address in look.addresses_of(server_id):
+            id = f"{server_id}/{address['id']}"
+            if address["bought"] and not (look.holds(SERVER_IP, id) or self._may(address["id"], id)):
+                unheld.append(address)
+            may_point = self._may(address["id"], id, server_id) or ("ptr", id) in self._outside
+            if address["ptr"] and not (look.holds(PTR, id) or may_point):
+                yield f"reverse DNS {address['ptr']} of {address['address']} on server {server_id} (0.00 per month) is set and in no state"
+        for address in unheld[: max(0, len(unheld) + server["addresses_coming"] - on_their_way)]:
+            yield (
+                f"address {server_id}/{address['id']} ({address['address']} of server {server['name']}, {address['price_monthly']}"
+                " per month) is live and in no state"
+            )
+        if server["addresses_coming"] > on_their_way:
+            yield f"server {server_id} ({server['name']}) gets an address that is paid and in no state"
+
+    def _domain(self, look: "_Look", domain: Mapping[str, Any], printed: str) -> Iterator[str]:
+        id, name = str(domain["id"]), domain["name"]
+        if look.holds(DOMAIN, id) or look.holds(DOMAIN, name) or self._may(id, name):
+            self._staying.discard(id)
+            return
+        if id not in self._staying and name in printed and "stays" in printed and not domain["auto_renew"]:
+            self._staying.add(id)
+        if domain["auto_renew"]:
+            yield f"domain {id} ({name}) is live and in no state, and renews itself"
+        elif id not in self._staying:
+            yield f"domain {id} ({name}) is live and in no state, and nothing said that it stays"
+
+    # --- in a state, and not live
+
+    def _not_live(self, look: "_Look") -> Iterator[str]:
+        for claim in look.claims:
+            simulated = claim.mode == "test" and claim.kind != SERVER  # of a test key's objects only servers can be read
+            if simulated or claim.is_leaving or (claim.kind, claim.id) in self._outside or self._may(claim.id):
+                continue
+            server = claim.id.removeprefix("pending:").partition("/")[0]
+            if claim.kind in (SERVER_IP, PTR) and (SERVER, server) in self._outside:
+                continue
+            if not look.lives(claim):
+                yield f"{claim} is in a state and not on the account"
+
+    # --- money
+
+    def _unexplained(self, look: "_Look") -> Iterator[str]:
+        by_invoice: dict[Any, list[Mapping[str, Any]]] = {}
+        for movement in look.ledger:
+            if movement["type"] in ("payment", "refund"):
+                by_invoice.setdefault(movement["invoice_id"] or f"movement {movement['id']}", []).append(movement)
+        for rows in by_invoice.values():
+            charges = [row for row in rows if row["direction"] == "debit"]
+            refunds = [row for row in rows if row["direction"] == "credit"]
+            charged, refunded = _sum(charges), _sum(refunds)
+            if refunded > charged and refunds[-1]["operation"] not in _SERVICE:
+                yield f"refund of {refunded} for {_subject(refunds[-1])} that no charge of {charged} explains"
+            for row in charges:
+                if row["id"] not in self._settled:
+                    yield from self._charge(look, row, charged - refunded)
+            for row in refunds:
+                if row["id"] not in self._settled:
+                    yield from self._refund(look, row, charges)
+
+    def _charge(self, look: "_Look", row: Mapping[str, Any], paid: Decimal) -> Iterator[str]:
+        operation, amount = row["operation"], row["amount"]
+        if operation in _SERVICE:
+            return
+        if operation not in _PURCHASES:
+            if operation in look.claims.operations or self._may(row["object_id"], row["invoice_id"]):
+                self._settled.add(row["id"])
+            else:
+                yield f"charge of {amount} for {_subject(row)} that nothing explains"
+            return
+        invoice = look.invoices.get(row["invoice_id"], {})
+        if operation == "add_server_ip":
+            yield from self._address_charge(look, row, invoice, paid)
+        elif operation == "create_server":
+            yield from self._server_charge(look, row, invoice, paid)
+        else:
+            id = row["object_id"]
+            if id in look.domains or not paid or (DOMAIN, str(id)) in self._outside or self._is_ours(row, DOMAIN, id):
+                return
+            yield f"charge of {amount} for {_subject(row)}, which is not on the account and was never in a state"
+
+    def _server_charge(self, look: "_Look", row: Mapping[str, Any], invoice: Mapping[str, Any], paid: Decimal) -> Iterator[str]:
+        order = look.orders.get(row["invoice_id"])
+        id = row["object_id"] or invoice.get("server_id") or (order or {}).get("server_id")
+        if id in look.servers or (order and order["status"] not in _ORDER_ENDED):
+            return
+        if id is None:
+            if paid and not self._may(row["invoice_id"]):
+                yield f"charge of {row['amount']} for order {row['invoice_id']}, which failed, was not refunded"
+            return
+        if paid and not self._is_ours(row, SERVER, id):
+            yield f"charge of {row['amount']} for server {id}, which is not on the account and was never in a state"
+        elif paid and self._refund_is_due(look, id, invoice, paid):
+            yield f"charge of {row['amount']} for server {id}, which is gone, was not refunded"
+
+    def _address_charge(self, look: "_Look", row: Mapping[str, Any], invoice: Mapping[str, Any], paid: Decimal) -> Iterator[str]:
+        server_id = row["object_id"]
+        if any(address["invoice_id"] == row["invoice_id"] for address in look.addresses):
+            return
+        server = look.servers.get(server_id)
+        if not paid or (server and server["addresses_coming"]):
+            return
+        if not self._is_ours(row, SERVER, server_id):
+            yield f"charge of {row['amount']} for an address of server {server_id}, which was never in a state"
+        elif server or (SERVER, str(server_id)) in self._outside:
+            self._settled.add(row["id"])  # released alone, or gone with a server that was deleted outside: neither is refunded
+        elif not invoice.get("refundable", True):
+            held = [claim for claim in self._known.values() if claim.kind == SERVER_IP and claim.id.startswith(f"{server_id}/")]
+            if any(claim.leaves_with_server for claim in held):
+                yield f"charge of {row['amount']} for an address of server {server_id}: released before its server, so not refunded"
+        elif self._refund_is_due(look, server_id, invoice, paid):
+            yield f"charge of {row['amount']} for an address of server {server_id}, which is gone, was not refunded"
+
+    def _refund(self, look: "_Look", row: Mapping[str, Any], charges: list[Mapping[str, Any]]) -> Iterator[str]:
+        if row["operation"] != "delete_server":
+            return  # of a purchase that failed: the sum of its invoice was compared
+        id = row["object_id"]
+        if id in look.servers:
+            yield f"refund of {row['amount']} for server {id}, which is live"
+        elif not any(self._is_ours(charge, SERVER, id) for charge in charges):
+            yield f"refund of {row['amount']} for server {id}, which was never in a state: it was not the tool's to delete"
+
+    def _refund_is_due(self, look: "_Look", id: int, invoice: Mapping[str, Any], paid: Decimal) -> bool:
+        """Whether the API refunds what is left of this invoice when server ``id`` is deleted."""
+        if (SERVER, str(id)) in self._outside:
+            return False
+        server = self._servers.get(id)
+        if server is not None:
+            tariff: Mapping[str, Any] = look.tariffs.get(server["tariff_id"], {})
+            if tariff.get("non_refundable") or server["blocked"] or server["is_test"]:
+                return False
+        start, end = invoice.get("period_start"), invoice.get("period_end")
+        if start is None or end is None or not invoice.get("refundable", True):
+            return False
+        left = Decimal(str(max(0.0, end - max(look.now, start)))) / Decimal(str(end - start))
+        return paid * left >= Decimal("0.02")
+
+    # --- what is known
+
+    @property
+    def _outside(self) -> set[tuple[str, str]]:
+        found: set[tuple[str, str]] = getattr(self.control, "outside", set())
+        return found
+
+    def _may(self, *ids: object) -> bool:
+        return any(str(id) in self.allowed for id in ids)
+
+    def _is_ours(self, row: Mapping[str, Any], kind: str, id: object) -> bool:
+        """Whether the tool bought the object, or some state has ever held it."""
+        bought = bool(_TOOL_KEY.match(row["idempotency_key"] or ""))
+        ordered = kind == SERVER and (SERVER, f"order:{row['invoice_id']}") in self._known
+        return bought or ordered or (kind, str(id)) in self._known or self._may(id)
+
+
+def check(control: Callable[..., Any], claims: Claims, *, allowed: Iterable[object] = (), printed: str = "") -> list[str]:
+    """One look, without what earlier steps knew: see :meth:`Account.check`."""
+    return Account(control, allowed).check(claims, printed=printed)
+
+
+class _Look:
+    """The account at one moment beside the claims."""
+
+    def __init__(self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], claims: Claims) -> None:
+        account = objects["accounts"][0]["id"]  # a second account is not the tool's
+
+        def table(kind: str) -> dict[int, Mapping[str, Any]]:
+            return {row["id"]: row for row in objects.get(kind, ()) if row.get("account_id", account) == account}
+
+        self.claims = claims
+        self.servers = table("servers")
+        self.orders: Mapping[int, Mapping[str, Any]] = table("orders")
+        self.invoices: Mapping[int, Mapping[str, Any]] = table("invoices")
+        self.tariffs: Mapping[int, Mapping[str, Any]] = table("tariffs")
+        self.domains = {id: row for id, row in table("domains").items() if row["status"] not in _NO_DOMAIN}
+        self.ssh_keys, self.subscriptions = table("ssh_keys"), table("subscriptions")
+        self.addresses = list(objects.get("addresses", ()))
+        self.ledger = [row for row in ledger if row.get("account_id", account) == account]
+        self.pending_orders = [row for row in self.orders.values() if row["status"] not in _ORDER_ENDED and self._is_paid(row["id"])]
+        self.now = max((key["last_used_at"] or 0.0 for key in objects.get("keys", ())), default=0.0)
+        self._held = {(claim.kind, self._current(claim)) for claim in claims}
+
+    def _is_paid(self, invoice: int) -> bool:
+        return any(row["invoice_id"] == invoice and row["direction"] == "debit" for row in self.ledger)
+
+    def _current(self, claim: Claim) -> str:
+        """The claim's id; for an order that has become a server, that server's."""
+        if claim.kind == SERVER and claim.id.startswith("order:"):
+            number = claim.id.removeprefix("order:")
+            order = self.orders.get(int(number)) if number.isdigit() else None
+            if order and order["server_id"]:
+                return str(order["server_id"])
+        return claim.id
+
+    def holds(self, kind: str, id: str) -> bool:
+        return (kind, id) in self._held
+
+    def addresses_of(self, server_id: int) -> list[Mapping[str, Any]]:
+        return [address for address in self.addresses if address["server_id"] == server_id]
+
+    def lives(self, claim: Claim) -> bool:
+        id = self._current(claim)
+        if claim.kind == SERVER:
+            return id in map(str, self.servers) or any(f"order:{row['id']}" == id for row in self.pending_orders)
+        if claim.kind in (SERVER_IP, PTR):
+            if id.startswith("pending:"):
+                return id.removeprefix("pending:").partition("/")[0] in map(str, self.servers)
+            found = [row for row in self.addresses if f"{row['server_id']}/{row['id']}" == id]
+            return bool(found) and (claim.kind == SERVER_IP or bool(found[0]["ptr"]))
+        if claim.kind == DOMAIN:
+            return any(id in (str(row["id"]), row["name"]) for row in self.domains.values())
+        return id in map(str, self.ssh_keys if claim.kind == SSH_KEY else self.subscriptions)
+
+
+def _rows(answer: Any, name: str) -> list[dict[str, Any]]:
+    return list(answer[name] if isinstance(answer, dict) else answer)
+
+
+def _sum(rows: Iterable[Mapping[str, Any]]) -> Decimal:
+    return sum((abs(Decimal(str(row["amount"]))) for row in rows), Decimal(0))
+
+
+def _subject(row: Mapping[str, Any]) -> str:
+    return f"{row['operation']} of object {row['object_id']} (invoice {row['invoice_id']}, key {row['idempotency_key'] or 'none'})"
+
+
+def _price(server: Mapping[str, Any]) -> str:
+    billing = server["billing"]
+    amount, currency = Decimal(billing["recurring_amount"]), billing["currency"]
+    if billing["cycle"] == "hourly":
+        return f"{amount} {currency} per hour"
+    return f"{(amount / (billing['months'] or 1)).quantize(Decimal('0.01'))} {currency} per month"

@@ -1,20 +1,27 @@
 """What happens by itself, at its time: every function here is the ``what`` of a task and takes its row."""
 
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from pulumi_hosting.emulator import catalog, events, ledger, machines, money, registrar
 from pulumi_hosting.emulator.wire import stamp
-from pulumi_hosting.emulator.world import Address, Task, World
+from pulumi_hosting.emulator.world import Task, World
 
 if TYPE_CHECKING:
     from pulumi_hosting.emulator.core import Core
 
 
+log = logging.getLogger("pulumi_hosting.emulator")
+
+
 def tick(core: "Core", now: float) -> None:
-    """Do everything that is due, each thing at its own moment."""
+    """Do everything that is due, each thing at its own moment. A task that fails is logged, and the next one is done."""
     while (task := core.world.pop_due(now)) is not None:
-        WHAT[task.what](core.world, task)
+        try:
+            WHAT[task.what](core.world, task)
+        except Exception:
+            log.exception("task %s of %s failed", task.what, task.object_id)
 
 
 # --- orders, addresses, reinstalls -----------------------------------------------------------------------------------------------
@@ -22,7 +29,9 @@ def tick(core: "Core", now: float) -> None:
 
 def finish_order(world: World, task: Task) -> None:
     """An order that was being provisioned ends: a server, or the money back."""
-    order, now = world.orders[task.object_id], task.due
+    order, now = world.orders.get(task.object_id), task.due
+    if order is None:
+        return
     invoice, account = world.invoices[order.id], world.accounts[order.account_id]
     order.updated_at = now
     if order.outcome != "active":
@@ -36,7 +45,9 @@ def finish_order(world: World, task: Task) -> None:
 
 
 def assign_address(world: World, task: Task) -> None:
-    server = world.servers[task.object_id]
+    server = world.servers.get(task.object_id)
+    if server is None or server.is_gone:
+        return
     server.busy, server.addresses_coming = None, server.addresses_coming - 1
     address = machines.new_address(world, server, task.due, price=world.tariffs[server.tariff_id].extra_ip_price)
     address.invoice_id = int(task.note) if task.note else None
@@ -45,7 +56,9 @@ def assign_address(world: World, task: Task) -> None:
 
 def finish_reinstall(world: World, task: Task) -> None:
     """The image of a reinstalled server shows once it is installed; the machine runs again."""
-    server = world.servers[task.object_id]
+    server = world.servers.get(task.object_id)
+    if server is None or server.is_gone:
+        return
     server.busy, server.os = None, task.note
     server.power, server.power_since = "running", task.due
     if server.status == "stopped":
@@ -57,8 +70,7 @@ def drop_sandbox_server(world: World, task: Task) -> None:
     """The 24 hours are over."""
     server = world.servers.get(task.object_id)
     if server is not None:
-        for address in list(world.of(Address, server.id).values()):
-            world.remove(address)
+        machines.clear(world, server)
         world.remove(server)
 
 
@@ -67,8 +79,8 @@ def drop_sandbox_server(world: World, task: Task) -> None:
 
 def server_due(world: World, task: Task) -> None:
     """The paid period is over: the end, the next period, or suspension with an unpaid renewal."""
-    server, now = world.servers[task.object_id], task.due
-    if server.is_gone or str(server.next_due_at) != task.note:
+    server, now = world.servers.get(task.object_id), task.due
+    if server is None or server.is_gone or str(server.next_due_at) != task.note:
         return
     account = world.accounts[server.account_id]
     if server.status == "pending_cancel":
@@ -98,14 +110,14 @@ def server_due(world: World, task: Task) -> None:
 
 def terminate_server(world: World, task: Task) -> None:
     """Long non-payment."""
-    server = world.servers[task.object_id]
-    if not server.is_gone and str(server.next_due_at) == task.note:
+    server = world.servers.get(task.object_id)
+    if server is not None and not server.is_gone and str(server.next_due_at) == task.note:
         machines.end(world, server, task.due, status="terminated")
 
 
 def invoice_overdue(world: World, task: Task) -> None:
-    invoice = world.invoices[task.object_id]
-    if invoice.status == "not_paid":
+    invoice = world.invoices.get(task.object_id)
+    if invoice is not None and invoice.status == "not_paid":
         events.of_invoice(world, "invoice.overdue", invoice, task.due)
 
 

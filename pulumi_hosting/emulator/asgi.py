@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -16,6 +17,10 @@ from pulumi_hosting.emulator.core import Core, Pending
 from pulumi_hosting.emulator.wire import Answer, Request, http_date
 
 CUT = "pulumi_hosting.cut"
+# How long the courier rests after a failure that is not one delivery's.
+RECOVER_SECONDS = 1.0
+
+log = logging.getLogger("pulumi_hosting.emulator")
 
 
 class Protocol(HttpToolsProtocol):
@@ -68,7 +73,7 @@ class Api:
         step = self.core.begin(request)
         if isinstance(step, Pending):
             # The only calls that ask the network while somebody waits for the answer.
-            outcome = await asyncio.to_thread(self.core.send, step.attempt)
+            outcome = await asyncio.to_thread(self.core.try_send, step.attempt)
             step = self.core.resume(step, outcome)
         try:
             if step.delay:
@@ -117,9 +122,13 @@ async def courier(core: Core, woken: asyncio.Event) -> None:
     """Deliver webhooks, and do what is due, at its time. With a frozen clock only what is due now."""
     while True:
         woken.clear()
-        await asyncio.to_thread(core.deliver_due)
-        due = core.next_due()
-        wait = None if due is None or core.clock.manual else max(0.01, due - core.clock.now())
+        try:
+            await asyncio.to_thread(core.deliver_due)
+            due = core.next_due()
+            wait = None if due is None or core.clock.manual else max(0.01, due - core.clock.now())
+        except Exception:  # it must go on: without it nothing that is due would happen any more
+            log.exception("what is due could not be done")
+            wait = RECOVER_SECONDS
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(woken.wait(), wait)
 

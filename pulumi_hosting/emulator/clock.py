@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from time import time
 
+# Nobody needs more, and dates of what is due later still have four digits: the year 9000 in unix seconds.
+LAST = 221_845_392_000.0
+
 
 class Clock:
     """``now()`` in unix seconds, to the millisecond. A manual clock stands still until :meth:`advance`; a real one is shifted by it."""

@@ -6,12 +6,15 @@ path and the JSON body, and returns JSON; :class:`Wrong` becomes ``{"error": …
 
 import ipaddress
 import json
+import logging
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from decimal import Decimal, InvalidOperation
 from typing import Any
 from urllib.parse import parse_qs
+
+from pydantic_core import to_json
 
 from pulumi_hosting.api.models import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
 from pulumi_hosting.api.operations import PRESETS, SCOPES
@@ -29,9 +32,14 @@ from pulumi_hosting.emulator import (
     views,
     webhooks,
 )
+from pulumi_hosting.emulator.clock import LAST
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.wire import moment_of, stamp
 from pulumi_hosting.emulator.world import READINGS, Account, Domain, Invoice, Order, Server, Subscription
+
+log = logging.getLogger("pulumi_hosting.emulator")
+
+MOST_MONEY = Decimal(10) ** 12
 
 Ids = tuple[int, ...]
 Body = dict[str, Any]
@@ -62,28 +70,46 @@ def _typed(body: Body, name: str, kind: type, *, null: bool = False) -> Any:
     return value
 
 
-def _amount(value: Any, name: str) -> Decimal:
+def _amount(value: Any, name: str, *, least: Decimal = Decimal(0)) -> Decimal:
+    """A money string (or number) of at most four fraction digits, from ``least`` to 10^12."""
     try:
         amount = Decimal(str(value))
     except InvalidOperation as error:
         raise Wrong(f"{name} must be a money string") from error
-    if isinstance(value, bool) or not amount.is_finite():
-        raise Wrong(f"{name} must be a money string")
+    if isinstance(value, bool) or not amount.is_finite() or not least <= amount <= MOST_MONEY:
+        raise Wrong(f"{name} must be a money string from {least} to {MOST_MONEY}")
+    if amount != amount.quantize(Decimal("0.0001")):
+        raise Wrong(f"{name} must not have more than four fraction digits")
     return amount
 
 
 def _moment(value: Any, name: str) -> float | None:
     if value is None:
         return None
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
     try:
-        return moment_of(value)
-    except (TypeError, ValueError) as error:
+        moment = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else moment_of(value)
+        stamp(moment)
+    except (TypeError, ValueError, OverflowError, OSError) as error:
         raise Wrong(f"{name} must be an RFC 3339 timestamp") from error
+    return moment
+
+
+def _texts(value: Any, name: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise Wrong(f"{name} must be a list of texts")
+    return value
+
+
+def _rate(body: Body, name: str) -> int | None:
+    value: int | None = _typed(body, name, int, null=True)
+    if value is not None and not 0 <= value <= 1_000_000:
+        raise Wrong(f"{name} must be from 0 to 1000000")
+    return value
 
 
 def _row(table: Mapping[int, Any], id: int, what: str) -> Any:
+    if not isinstance(id, int) or isinstance(id, bool):
+        raise Wrong(f"the id of a {what} must be int")
     row = table.get(id)
     if row is None:
         raise Wrong(f"there is no {what} {id}", 404)
@@ -111,7 +137,9 @@ def reset(core: Core, ids: Ids, body: Body) -> Any:
 def clock(core: Core, ids: Ids, body: Body) -> Any:
     seconds = _only(body, "advance").get("advance")
     if not isinstance(seconds, int | float) or isinstance(seconds, bool) or not 0 <= seconds <= 100 * 366 * 86400:
-        raise Wrong("advance must be a number of seconds, 0 or more")
+        raise Wrong("advance must be a number of seconds, 0 or more, and at most 100 years")
+    if core.clock.now() + seconds > LAST:
+        raise Wrong("the clock goes no further than the year 9000")
     core.advance(float(seconds))
     return {"now": stamp(core.clock.now())}
 
@@ -177,19 +205,17 @@ def new_key(core: Core, ids: Ids, body: Body) -> Any:
     _only(body, *names)
     if body.get("mode") not in ("live", "test"):
         raise Wrong("mode must be live or test")
-    scopes = body.get("scopes")
-    if isinstance(scopes, str):
-        scopes = [scopes]
+    scopes = body.get("scopes", list(SCOPES))
     granted: list[str] = []
-    for scope in scopes if scopes is not None else list(SCOPES):
+    for scope in _texts([scopes] if isinstance(scopes, str) else scopes, "scopes"):
         if scope not in SCOPES and scope not in PRESETS:
             raise Wrong(f"{scope!r} is neither a scope nor a preset ({', '.join(PRESETS)})")
         granted += [name for name in PRESETS.get(scope, (scope,)) if name not in granted]
-    networks = body.get("ip_allowlist", [])
+    networks = _texts(body.get("ip_allowlist", []), "ip_allowlist")
     try:
         for network in networks:
             ipaddress.ip_network(network, strict=False)
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         raise Wrong("ip_allowlist must hold addresses or networks") from error
     account = _account(core, body)
     key = core.world.new_key(
@@ -201,8 +227,8 @@ def new_key(core: Core, ids: Ids, body: Body) -> Any:
         ip_allowlist=list(networks),
         not_before=_moment(body.get("not_before"), "not_before"),
         expires_at=_moment(body.get("expires_at"), "expires_at"),
-        rate_per_minute=_typed(body, "rate_per_minute", int, null=True),
-        rate_expensive_per_minute=_typed(body, "rate_expensive_per_minute", int, null=True),
+        rate_per_minute=_rate(body, "rate_per_minute"),
+        rate_expensive_per_minute=_rate(body, "rate_expensive_per_minute"),
     )
     events.of_key(core.world, "key.created", key, core.clock.now())
     return {"id": key.id, "key": key.token}
@@ -219,7 +245,9 @@ def revoke_key(core: Core, ids: Ids, body: Body) -> Any:
 def new_account(core: Core, ids: Ids, body: Body) -> Any:
     _only(body, "balance", "currency")
     account = core.world.new_account(
-        core.clock.now(), balance=_amount(body.get("balance", "1000.00"), "balance"), currency=str(body.get("currency", "EUR"))
+        core.clock.now(),
+        balance=_amount(body.get("balance", "1000.00"), "balance", least=-MOST_MONEY),
+        currency=str(body.get("currency", "EUR")),
     )
     keys = {key.mode: key.token for key in core.world.keys.values() if key.account_id == account.id}
     return {"account_id": account.id, "live_key": keys["live"], "test_key": keys["test"]}
@@ -247,7 +275,7 @@ def edit_account(core: Core, ids: Ids, body: Body) -> Any:
                 raise Wrong(f"{name} must be between 0 and 100")
             setattr(account, name, percent)
     if "balance" in body:
-        change = _amount(body["balance"], "balance") - account.balance
+        change = _amount(body["balance"], "balance", least=-MOST_MONEY) - account.balance
         if change:
             ledger.move(core.world, account, change, "adjustment", "Adjusted by staff", now, ledger.CONTROL)
     return {**views.account(account), "balance": str(account.balance)}
@@ -360,6 +388,8 @@ def edit_domain(core: Core, ids: Ids, body: Body) -> Any:
     domain: Domain = _row(core.world.domains, ids[0], "domain")
     if "status" in body and body["status"] not in DOMAIN_STATUSES:
         raise Wrong(f"status must be one of {', '.join(DOMAIN_STATUSES)}")
+    if "nameservers" in body:
+        _texts(body["nameservers"], "nameservers")
     _assign(domain, body, {"blocked": bool, "auto_renew": bool, "privacy": bool, "nameservers": list})
     if "status" in body and body["status"] != domain.status:
         if body["status"] == "active" and domain.status in ("pending", "transfer_pending"):
@@ -384,8 +414,10 @@ def drop_webhook(core: Core, ids: Ids, body: Body) -> Any:
 def edit_webhook(core: Core, ids: Ids, body: Body) -> Any:
     _only(body, "url", "events", "description", "active")
     row: Subscription = _row(core.world.subscriptions, ids[0], "subscription")
-    if "events" in body and not set(_typed(body, "events", list)) <= {*EVENT_TYPES, "*"}:
+    if "events" in body and not set(_texts(body["events"], "events")) <= {*EVENT_TYPES, "*"}:
         raise Wrong("events must hold event types or *")
+    if "url" in body and (not _typed(body, "url", str).startswith("https://") or webhooks.public_problem(body["url"])):
+        raise Wrong("url must be a public https address")
     _assign(row, body, {"url": str, "events": list, "description": str, "active": bool})
     return views.subscription(row)
 
@@ -519,12 +551,7 @@ _CALLS = tuple((method, re.compile(pattern), function) for method, pattern, func
 def handle(core: Core, method: str, path: str, query: str = "", raw: bytes = b"") -> tuple[int, Any]:
     """One control call: status and JSON. ``path`` is what follows ``/_control``."""
     try:
-        if method == "GET":
-            body: Any = {name: values[-1] for name, values in parse_qs(query).items()}
-        else:
-            body = json.loads(raw) if raw.strip() else {}
-            if not isinstance(body, dict):
-                raise Wrong("the body must be a JSON object")
+        body = {name: values[-1] for name, values in parse_qs(query).items()} if method == "GET" else _read(raw)
         function, ids = _find(method, path)
         if function is clock:
             # It waits for deliveries, so it takes the lock in small pieces itself.
@@ -537,8 +564,21 @@ def handle(core: Core, method: str, path: str, query: str = "", raw: bytes = b""
         return 200, result
     except Wrong as error:
         return error.status, {"error": str(error)}
-    except ValueError as error:
-        return 400, {"error": f"the body is not JSON: {error}"}
+    except Exception as error:  # a bug becomes an answer, and the emulator goes on
+        log.exception("control call %s %s failed", method, path)
+        return 500, {"error": f"the emulator failed: {type(error).__name__}; its log says more"}
+
+
+def _read(raw: bytes) -> Body:
+    try:
+        body = json.loads(raw) if raw.strip() else {}
+        # What cannot be written again (half a surrogate pair, a hundred brackets) would break every answer it is part of.
+        to_json(body)
+    except (ValueError, RecursionError) as error:
+        raise Wrong(f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise Wrong("the body must be a JSON object")
+    return body
 
 
 def _find(method: str, path: str) -> tuple[Callable[[Core, Ids, Body], Any], Ids]:

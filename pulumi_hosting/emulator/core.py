@@ -95,7 +95,7 @@ class Core:
         """The whole life of a request in one thread; the answer's ``delay`` is left to the caller, who then calls :meth:`finish`."""
         step = self.begin(request)
         if isinstance(step, Pending):
-            step = self.resume(step, self.send(step.attempt))
+            step = self.resume(step, self.try_send(step.attempt))
         return step
 
     def begin(self, request: Request) -> Answer | Pending:
@@ -105,10 +105,9 @@ class Core:
             call = Call(self, request, now)
             call.exchange = self._record(request, now)
             result = self._live(call)
-            return Pending(call, result.attempt, result.then) if isinstance(result, Outbound) else self._conclude(call, result)
+            return Pending(call, result.attempt, result.then) if isinstance(result, Outbound) else self._conclude(call, lambda: result)
 
-    @staticmethod
-    def _live(call: Call) -> Answer | Outbound:
+    def _live(self, call: Call) -> Answer | Outbound:
         try:
             for gate in gates.LIFE:
                 result = gate(call)
@@ -117,14 +116,22 @@ class Core:
             raise RuntimeError("the last gate did not answer")
         except Refusal as refusal:
             return gates.refuse(refusal, call.request_id)
-        except Exception:  # the one place where a bug becomes a 500 instead of a broken connection
+        except Exception:  # a bug becomes a 500 instead of a broken connection, and is remembered under the key like every 5xx
             log.exception("request %s failed", call.request_id)
             return gates.refuse(Refusal("server_error"), call.request_id)
+
+    def try_send(self, attempt: Attempt) -> Outcome:
+        """Send; whatever is raised makes it a failed attempt and stops nothing else."""
+        try:
+            return self.send(attempt)
+        except Exception as error:
+            log.exception("a webhook could not be sent")
+            return webhooks.failed(error)
 
     def resume(self, pending: Pending, outcome: Outcome) -> Answer:
         """Second half of a request that had to ask the network."""
         with self.lock:
-            return self._conclude(pending.call, pending.then(outcome))
+            return self._conclude(pending.call, lambda: pending.then(outcome))
 
     def finish(self, answer: Answer) -> None:
         """The waiting is over: the answer's Idempotency-Key is no longer in progress, nor is the change of its server."""
@@ -149,7 +156,17 @@ class Core:
         self.world.requests.append(exchange)
         return exchange
 
-    def _conclude(self, call: Call, answer: Answer) -> Answer:
+    def _conclude(self, call: Call, result: Callable[[], Answer]) -> Answer:
+        try:
+            return self._complete(call, result())
+        except Exception:  # the second and last such place: an answer that cannot be made or written
+            log.exception("the answer to request %s failed", call.request_id)
+            answer = gates.refuse(Refusal("server_error"), call.request_id)
+            gates.dress(call, answer)
+            self._encode(call, answer)
+            return answer
+
+    def _complete(self, call: Call, answer: Answer) -> Answer:
         if answer.drop:
             self.save()
             return answer
@@ -177,16 +194,20 @@ class Core:
         answer.delay = call.fault.get("delay", 0.0)
         answer.drop = call.fault.get("drop") == "after"
         answer.truncate = call.fault.get("truncate")
-        answer.encode()
-        if call.exchange is not None:
-            call.exchange.status = answer.status
-            if not isinstance(answer.body, bytes):
-                call.exchange.response = answer.content.decode()
+        self._encode(call, answer)
         # Written down before anybody can read it: what was answered survives a kill.
         self.save()
         if self.world.subscriptions:
             self.wake()
         return answer
+
+    @staticmethod
+    def _encode(call: Call, answer: Answer) -> None:
+        answer.encode()
+        if call.exchange is not None:
+            call.exchange.status = answer.status
+            if not isinstance(answer.body, bytes):
+                call.exchange.response = answer.content.decode()
 
     # --- time
 
@@ -218,7 +239,10 @@ class Core:
             return min(moments, default=None)
 
     def deliver_due(self) -> None:
-        """Send every delivery that is due, one after the other, the lock released while the network is asked."""
+        """Send every delivery that is due, one after the other, the lock released while the network is asked.
+
+        An attempt that raises is a failed one: it is tried again at its time, and the others go on.
+        """
         with self.delivering:
             while True:
                 with self.lock:
@@ -229,7 +253,7 @@ class Core:
                         self.save()
                         return
                     attempt = webhooks.attempt(self.world, delivery, now)
-                outcome = self.send(attempt)
+                outcome = self.try_send(attempt)
                 with self.lock:
                     webhooks.record(self.world, delivery, outcome, now)
                     self.save()

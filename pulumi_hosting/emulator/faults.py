@@ -29,11 +29,15 @@ def arm(world: World, spec: dict[str, Any]) -> Fault:
             re.compile(path)
         except (re.error, TypeError) as error:
             raise ValueError(f"path is not a regular expression: {error}") from error
-    if not isinstance(after, int) or after < 0 or not isinstance(times, int) or times < 1:
+    if not _whole(after) or after < 0 or not _whole(times) or times < 1:
         raise ValueError("after must be 0 or more, times 1 or more")
     if method is not None and not isinstance(method, str):
         raise ValueError("method must be a text")
     return world.add(world.make(Fault, method=method.upper() if method else None, path=path, after=after, times=times, action=action))
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _check(action: dict[str, Any]) -> None:
@@ -47,7 +51,7 @@ def _check(action: dict[str, Any]) -> None:
         "registrar": lambda v: v == "pending",
         "patch": lambda v: isinstance(v, dict),
         "code": lambda v: isinstance(v, str),
-        "retry_after": lambda v: isinstance(v, _NUMBER) and v >= 0,
+        "retry_after": lambda v: isinstance(v, _NUMBER) and 0 <= v <= 86400,
         "message": lambda v: isinstance(v, str),
         "details": lambda v: isinstance(v, dict),
     }

@@ -13,6 +13,8 @@ from pulumi_hosting.emulator.world import Account, Address, Invoice, Server, Tar
 # RFC 2544 benchmarking and RFC 3849 documentation space: nobody's real machines.
 IPV4_SPACE = ipaddress.ip_network("198.18.0.0/15")
 IPV6_SPACE = ipaddress.ip_network("2001:db8::/32")
+# Tasks that bring something to a server.
+COMING = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
 
 
@@ -106,11 +108,14 @@ def end(world: World, server: Server, now: float, *, status: str = "cancelled") 
     server.addresses_coming = 0
     withdraw_unpaid(world, server, now)
     events.of_server(world, "server.terminated", server, now, previous={"status": previous})
+    clear(world, server)
+
+
+def clear(world: World, server: Server) -> None:
+    """Take away what belongs to a machine that is no more: its addresses, and what was on its way to it."""
     for address in list(world.of(Address, server.id).values()):
         world.remove(address)
-    for task in [
-        task for task in world.tasks.values() if task.object_id == server.id and task.what in ("assign_address", "finish_reinstall")
-    ]:
+    for task in [task for task in world.tasks.values() if task.object_id == server.id and task.what in COMING]:
         world.remove(task)
 
 

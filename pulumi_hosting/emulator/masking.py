@@ -4,6 +4,8 @@ import json
 import re
 from typing import Any
 
+from pydantic_core import to_json
+
 from pulumi_hosting.emulator.wire import stamp
 from pulumi_hosting.emulator.world import Exchange
 
@@ -22,12 +24,15 @@ def masked(value: Any) -> Any:
     return _SECRET_TEXT.sub(MASK, value) if isinstance(value, str) else value
 
 
-def _parsed(text: str) -> Any:
+def _shown(text: str) -> Any:
+    """The JSON of a body, masked; as a text where it is none, or nested deeper than an answer can be."""
     try:
-        return json.loads(text) if text else None
-    except ValueError:
+        value = masked(json.loads(text)) if text else None
+        to_json(value)
+    except (ValueError, RecursionError):
         # No JSON, perhaps cut off: what looks like a secret field of it is masked all the same.
-        return _SECRET_PAIR.sub(rf"\1{MASK}", text)
+        return masked(_SECRET_PAIR.sub(rf"\1{MASK}", text))
+    return value
 
 
 def exchange(row: Exchange) -> dict[str, Any]:
@@ -37,10 +42,10 @@ def exchange(row: Exchange) -> dict[str, Any]:
         "path": row.path,
         "query": row.query,
         "headers": _headers(row.headers),
-        "body": masked(_parsed(row.body)),
+        "body": _shown(row.body),
         "key_id": row.key_id,
         "status": row.status,
-        "response": masked(_parsed(row.response)),
+        "response": _shown(row.response),
         "bucket": row.bucket,
         "at": stamp(row.at),
         "replayed": row.replayed,
@@ -52,7 +57,7 @@ def columns(row: dict[str, Any]) -> dict[str, Any]:
     kept = {**row, "headers": _headers(row["headers"])}
     for name in ("body", "response"):
         if row[name]:
-            value = masked(_parsed(row[name]))
+            value = _shown(row[name])
             kept[name] = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return kept
 

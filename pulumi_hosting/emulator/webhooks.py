@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from pulumi_hosting.emulator.wire import Answer, stamp
 from pulumi_hosting.emulator.world import Delivery, Subscription, World
@@ -19,6 +19,8 @@ TIMEOUT_SECONDS = 10
 RESPONSE_BYTES = 1000
 KEEP_DELIVERED_SECONDS = 14 * 86400
 KEEP_DEAD_SECONDS = 30 * 86400
+# What stands for itself in the path of a request line; `%` because what is encoded already stays so.
+_SENT_AS_IS = "/%:@!$&'()*+,;=~"
 USER_AGENT = "Hosting-Webhooks/1.0"
 
 
@@ -82,12 +84,16 @@ def public_problem(url: str) -> str | None:
 
 
 def route(world: World, url: str) -> str | None:
-    """Where deliveries to ``url`` go: the routed origin with path and query kept, or nowhere."""
-    parts = urlsplit(url)
-    target = world.service.routes.get(origin(url))
+    """Where deliveries to ``url`` go: the routed origin with path and query kept (percent-encoded where a request line must be), or
+    nowhere."""
+    try:
+        parts, target = urlsplit(url), world.service.routes.get(origin(url))
+    except ValueError:
+        return None
     if target is None:
         return None
-    return target.rstrip("/") + (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    path, query = quote(parts.path or "/", _SENT_AS_IS), quote(parts.query, _SENT_AS_IS + "?")
+    return target.rstrip("/") + path + (f"?{query}" if query else "")
 
 
 def origin(url: str) -> str:
@@ -103,11 +109,15 @@ def check_routes(routes: dict[str, Any]) -> dict[str, str]:
     """Routes by their origin; ``ValueError`` when an origin is not https or a target would leave this machine."""
     checked = {}
     for source, target in routes.items():
-        if urlsplit(source).scheme != "https" or not urlsplit(source).hostname:
+        try:
+            checked_origin, parts = origin(source), urlsplit(source)
+        except ValueError as error:
+            raise ValueError(f"{source!r} is not an https origin") from error
+        if parts.scheme != "https" or not parts.hostname:
             raise ValueError(f"{source!r} is not an https origin")
         if not isinstance(target, str) or not is_loopback(target):
             raise ValueError(f"{target!r} is not an http:// address on loopback")
-        checked[origin(source)] = target.rstrip("/")
+        checked[checked_origin] = target.rstrip("/")
     return checked
 
 
@@ -157,12 +167,19 @@ def send(attempt: Attempt) -> Outcome:
     return Outcome(status, error, text, int((time.monotonic() - started) * 1000))
 
 
+def failed(error: Exception) -> Outcome:
+    """An attempt that did not come to an answer because of ``error``."""
+    return Outcome(None, f"the attempt failed: {type(error).__name__}", None)
+
+
 def pending(world: World) -> list[Delivery]:
     """Deliveries that wait for an attempt; those of a disabled subscription rest until it is enabled again."""
     return [
         delivery
         for delivery in world.deliveries.values()
-        if delivery.next_attempt_at is not None and world.subscriptions[delivery.subscription_id].active
+        if delivery.next_attempt_at is not None
+        and (subscription := world.subscriptions.get(delivery.subscription_id)) is not None
+        and subscription.active
     ]
 
 
@@ -178,8 +195,8 @@ def first_due(world: World, now: float) -> Delivery | None:
 def record(world: World, delivery: Delivery, outcome: Outcome, now: float) -> None:
     """Write down an attempt: delivered, tried again later, or dead; 20 failures in a row disable the subscription."""
     subscription = world.subscriptions.get(delivery.subscription_id)
-    if subscription is None:
-        # Deleted while the attempt was under way, and its log with it.
+    if subscription is None or world.deliveries.get(delivery.id) is not delivery:
+        # Deleted, or everything reset, while the attempt was under way, and its log with it.
         return
     delivery.attempts += 1
     note(delivery, subscription, outcome, now)

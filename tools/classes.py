@@ -86,6 +86,7 @@ def declarations() -> Iterator[str]:
         yield f"    _needed = {tuple(item.name for item in inputs_of(noun) if item.required)!r}"
         yield f"    _secrets = {tuple(sorted(secrets_of(noun)))!r}"
         yield f"    _default_name = {noun.default_name!r}"
+        yield f"    _delete_before_replace = {noun.delete_before_replace!r}"
         for item in outputs_of(noun):
             yield f"    {item.name}: pulumi.Output[{_output(item)}]"
             yield from _docstring(f"{item.description}{' Always a secret.' if item.secret else ''}", 4)

@@ -6,8 +6,20 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, TransportError
+from pulumi_hosting.provider.names import NAME, class_of
 from pulumi_hosting.provider.session import SESSION, Session
-from pulumi_hosting.provider.values import ACCOUNT, IDENTITY, MANAGED, UNKNOWN, WAIT_TIMEOUT, camel, from_pulumi, is_unknown, to_pulumi
+from pulumi_hosting.provider.values import (
+    ACCOUNT,
+    ENTRY,
+    IDENTITY,
+    MANAGED,
+    UNKNOWN,
+    WAIT_TIMEOUT,
+    camel,
+    from_pulumi,
+    is_unknown,
+    to_pulumi,
+)
 from pulumi_hosting.resources import engine
 from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, Takeover, account
 
@@ -26,6 +38,11 @@ def _print(line: str) -> None:
 def _ours(props: Wire) -> dict[str, Any]:
     """What travels beside the noun's own fields, and stays with the resource."""
     return {key: props[key] for key in (IDENTITY, WAIT_TIMEOUT) if props.get(key) is not None}
+
+
+def _entry(olds: Wire) -> dict[str, Any]:
+    """The stamp of an entry of the stack's state: made once, kept for ever."""
+    return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
 
 
 class Partial(Exception):
@@ -60,6 +77,8 @@ class Adapter:
     tell: Callable[[str], None] = field(default=_print)
     warn: Callable[[str], None] | None = None
     ids_may_change: bool = False
+    urn: str | None = None
+    """The resource's URN, where the engine tells it (plugin)."""
 
     # --- before anything is done
 
@@ -74,6 +93,7 @@ class Adapter:
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if olds.get(IDENTITY):
             ours[IDENTITY] = olds[IDENTITY]  # a renamed declaration keeps the identity its object is marked with
+        self.session.entries.checked(str(ours.get(IDENTITY) or ""))
         if not failures:
             failures.update(self._ask(olds, checked, unknown, {**news, **ours}))
         later = {camel(name): news[camel(name)] for name in unknown}
@@ -151,9 +171,8 @@ class Adapter:
             self.tell(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
         found = engine.diff(self.noun, self._values(id, olds), checked.values, unknown)
-        if not found.replaces:
-            # Whatever is to be deleted later in this run, it is not this.
-            self.session.keep(self.noun.kind, id)
+        identity = str(news.get(IDENTITY) or "")
+        self.session.entries.compared((self.noun.kind, id), olds.get(ENTRY), identity, kept=not found.replaces)
         consequence = self.noun.consequence(found.fields - {*found.replaces})
         for remark in [*found.remarks, *([consequence] if consequence else [])]:
             self.tell(f"{self._title(news)}: {remark}")
@@ -198,10 +217,14 @@ class Adapter:
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
             if not made:
                 raise
-            self.session.keep(self.noun.kind, made[-1].id)
-            raise self._partial(made[-1], self._outputs(made[-1], props), error) from None
-        self.session.keep(self.noun.kind, state.id)
-        return state.id, self._outputs(state, props)
+            raise self._partial(made[-1], self._created(made[-1], props), error) from None
+        return state.id, self._created(state, props)
+
+    def _created(self, state: Any, props: Wire) -> dict[str, Any]:
+        """Outputs of a new entry of the stack's state."""
+        entry = self.session.entries.new()
+        self.session.entries.created((self.noun.kind, state.id), entry, str(props.get(IDENTITY) or ""))
+        return {**self._outputs(state, props), ENTRY: entry}
 
     def read(self, id: str, olds: Wire, inputs: Wire | None = None) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
         """Id, outputs and live inputs; None when gone. Without ``olds`` it is an import: every input that shows is taken for managed."""
@@ -222,12 +245,13 @@ class Adapter:
             try:
                 state = engine.wait(context, self.noun, state)
             except HostingError as error:
-                raise self._partial(state, {**self._recorded(state, declared), **_ours(olds), MANAGED: managed}, error, inputs) from None
+                outputs = {**self._recorded(state, declared), **_ours(olds), **_entry(olds), MANAGED: managed}
+                raise self._partial(state, outputs, error, inputs) from None
         self.session.saw(state.mode)
         live = to_pulumi(engine.live_inputs(self.noun, state, managed, declared))
         kept = _ours(olds)
         on = olds.get(ACCOUNT) or (None if MANAGED in olds else self._account())
-        outputs = {**self._recorded(state, declared), **kept, MANAGED: managed, **({ACCOUNT: on} if on else {})}
+        outputs = {**self._recorded(state, declared), **kept, **_entry(olds), MANAGED: managed, **({ACCOUNT: on} if on else {})}
         return state.id, outputs, {**live, **kept}
 
     def update(self, id: str, olds: Wire, news: Wire) -> dict[str, Any]:
@@ -253,19 +277,21 @@ class Adapter:
                 # What was declared beside the state is recorded once it was acted on, and that is not known here.
                 outputs = {**olds, **to_pulumi(done[-1].values(), ("id",), self.noun.State.nested_fields())}
                 raise self._partial(done[-1], outputs, error) from None
-        return self._outputs(state, news)
+        return {**self._outputs(state, news), **_entry(olds)}
 
     def delete(self, id: str, olds: Wire) -> None:
-        claims = self.session.claims.of_kind(self.noun.kind)
-        identity = str(olds.get(IDENTITY) or "")
-        if self.session.keeps(self.noun.kind, id) or id in claims.of_others(identity):
-            # Engines replace on demand (up --replace, state taint) without asking for a difference, so nobody said which object is the old
-            # one, and the creation found it, as it finds what an interrupted run bought. Or two declarations share one object.
-            stays = f"{self.noun.title} {id} stays: a declaration of this program has it"
-            self.tell(f"warning: {self._title(olds)}: {stays}. Next: for another one, declare it under another name")
-            return
+        """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where another entry of the stack
+        has it, or where another resource took it over."""
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
+        if other := self.session.entries.other((self.noun.kind, id), olds.get(ENTRY)):
+            if other.created and other.identity == olds.get(IDENTITY):
+                raise NounError(
+                    f"{self.noun.title} {id} was not replaced: without a refresh the creation found it and took it over; nothing was "
+                    f"deleted. Next: pulumi up --refresh --target-replace '{self._urn(olds)}'"
+                )
+            self._warn(olds, f"{self.noun.title} {id}{self._price_tag(olds)} stays: another resource of this stack has it")
+            return
         self._claim(olds, olds, id)
         engine.delete(self._context(olds), self.noun, self._state(id, self._values(id, olds)))
 
@@ -345,6 +371,21 @@ class Adapter:
         for props in (olds, news):
             if props.get(IDENTITY):
                 self.session.claims.of_kind(self.noun.kind).add(props[IDENTITY], id)
+
+    def _warn(self, props: Wire, line: str) -> None:
+        if self.warn is None:
+            self.tell(f"warning: {self._title(props)}: {line}")
+        else:
+            self.warn(f"{self._title(props)}: {line}")
+
+    def _urn(self, props: Wire) -> str:
+        """The URN, or a pattern that fits it alone where the engine does not tell it."""
+        return self.urn or f"**{NAME}:{class_of(self.noun.kind)}::{self._title(props)}"
+
+    @staticmethod
+    def _price_tag(olds: Wire) -> str:
+        price = olds.get("recurringAmount") or olds.get("priceMonthly")
+        return f" ({price} {olds.get('currency') or ''})".replace(" )", ")") if price else ""
 
     def _title(self, props: Wire) -> str:
         return str(props.get(IDENTITY) or self.noun.title).rsplit("/", 1)[-1]

@@ -35,6 +35,7 @@ class ServerDeclaration(Declaration):
     _needed = ("tariff_id", "os")
     _secrets = ("password", "root_password")
     _default_name = True
+    _delete_before_replace = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str | None]
@@ -148,6 +149,7 @@ class DomainDeclaration(Declaration):
     _needed = ("name",)
     _secrets = ("auth_code",)
     _default_name = False
+    _delete_before_replace = True
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
@@ -217,6 +219,7 @@ class SshKeyDeclaration(Declaration):
     _needed = ("public_key",)
     _secrets = ()
     _default_name = True
+    _delete_before_replace = True
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
@@ -256,6 +259,7 @@ class ServerIpDeclaration(Declaration):
     _needed = ("server_id",)
     _secrets = ()
     _default_name = False
+    _delete_before_replace = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     server_id: pulumi.Output[str]
@@ -308,6 +312,7 @@ class PtrDeclaration(Declaration):
     _needed = ("server_id", "domain")
     _secrets = ()
     _default_name = False
+    _delete_before_replace = True
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     server_id: pulumi.Output[str]
@@ -344,6 +349,7 @@ class WebhookSubscriptionDeclaration(Declaration):
     _needed = ("url", "events")
     _secrets = ("secret",)
     _default_name = False
+    _delete_before_replace = True
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     url: pulumi.Output[str]

@@ -39,6 +39,8 @@ class Declaration:
     _needed: ClassVar[tuple[str, ...]]
     _secrets: ClassVar[tuple[str, ...]]
     _default_name: ClassVar[bool]
+    _delete_before_replace: ClassVar[bool]
+    """Whether its natural key is unique on the account, so that two cannot be there at once."""
     _outputs: ClassVar[Mapping[str, str]]
     """Names of the outputs by their names on the wire."""
 
@@ -78,7 +80,9 @@ class Declaration:
         self._complain(given)
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
-        self._make(resource_name, props, _merged(pulumi.ResourceOptions(), opts))
+        # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The program's own option wins.
+        ours = pulumi.ResourceOptions(delete_before_replace=True) if self._delete_before_replace else pulumi.ResourceOptions()
+        self._make(resource_name, props, _merged(ours, opts))
 
     def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         raise NotImplementedError  # each form has its own

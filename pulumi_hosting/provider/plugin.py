@@ -308,6 +308,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             tell=lambda line: self.link.tell(urn, line.removeprefix(known)),
             warn=lambda line: self.link.warn(urn, line.removeprefix(known)),
             ids_may_change=True,
+            urn=urn,
         )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import ConfigurationError
 from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.resources.base import Clock, Context, NounError
 from pulumi_hosting.resources.budget import NOT_A_LIMIT, Budget, money_limit
 from pulumi_hosting.resources.claims import Claims
@@ -44,15 +45,16 @@ class InterruptibleClock(Clock):
 class Session:
     """Made once per process. Environment first, then configuration: what an engine stores may be stale, the environment is not."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ) -> None:
+    def __init__(self, environ: Mapping[str, str] = os.environ, connect: Callable[[Secret | None, str | None], Client] = Client) -> None:
         self._environ = environ
+        self._connect = connect
         self._lock = threading.Lock()
         self._client: Client | None = None
         self._settings: Mapping[str, str] = {}
         self._api_key: Secret | None = None
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
-        self._kept: set[tuple[str, str]] = set()
+        self.entries = Entries()
         self.claims = Claims()
         self.reads = Reads()
         self.budget = Budget()
@@ -96,7 +98,7 @@ class Session:
                         raise ConfigurationError(
                             f"{SETTINGS[name]} is not set. Next: set it, or run pulumi config set {flag}hosting:{name} …"
                         )
-                self._client = Client(self._api_key, base_url)
+                self._client = self._connect(self._api_key, base_url)
             return self._client
 
     # --- who may change what
@@ -105,13 +107,6 @@ class Session:
         """An object of the stack that was made with a key of this mode."""
         if mode is not None:
             self._seen_modes.add(mode)
-
-    def keep(self, kind: str, id: str) -> None:
-        """A declaration of this program has this object, and is to keep it."""
-        self._kept.add((kind, id))
-
-    def keeps(self, kind: str, id: str) -> bool:
-        return (kind, id) in self._kept
 
     def forbid_writes(self, reason: str) -> None:
         """From now on nothing new is begun; what is under way goes on."""

@@ -19,6 +19,9 @@ MANAGED = "__managed"
 ACCOUNT = "__account"
 """Output: the account the object is on, so that another account's silence is never taken for its end."""
 
+ENTRY = "__entry"
+"""Output: which entry of the stack's state this is, so that two that name one object are told apart."""
+
 WAIT_TIMEOUT = "waitTimeout"
 
 UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its constructor untyped

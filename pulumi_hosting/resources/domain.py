@@ -168,6 +168,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
     Inputs = DomainInputs
     State = DomainState
     natural_key: ClassVar = ("name",)
+    delete_before_replace = True
     scopes: ClassVar = {
         "read": ("domains:read",),
         "create": ("domains:read", "domains:order", "domains:manage"),

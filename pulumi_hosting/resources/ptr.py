@@ -67,6 +67,7 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
     Inputs = PtrInputs
     State = PtrState
     natural_key: ClassVar = ("server_id", "address")
+    delete_before_replace = True
     replacement_is_free = True
     scopes: ClassVar = dict.fromkeys(("create", "update", "delete"), ("servers:read", "servers:manage")) | {"read": ("servers:read",)}
 

@@ -116,6 +116,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
     Inputs = WebhookSubscriptionInputs
     State = WebhookSubscriptionState
     natural_key: ClassVar = ("url",)
+    delete_before_replace = True
     replacement_is_free = True
     simulated_here = True
     scopes: ClassVar = dict.fromkeys(("read", "create", "update", "delete"), ("webhooks:manage",))

@@ -87,20 +87,6 @@ def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: A
     assert process.of("webhook_subscription").diff(id, left, wish).properties.keys() == {"rotation"}
 
 
-def test_a_deletion_left_over_from_a_forced_replacement_takes_nothing(processes: Any, control: Control) -> None:
-    id, outputs, inputs = processes().made("server", "web", WEB)
-    forced = processes()  # up --replace, and something else fails: the old one is still to be deleted
-    again, outs = forced.of("server").create(inputs)
-    assert again == id
-    later = processes()
-    assert not later.of("server").diff(id, outs, inputs).changes
-    later.of("server").delete(id, outputs)
-    assert [str(server["id"]) for server in living(control)] == [id]
-    assert any("stays: a declaration of this program has it" in line for line in later.told)
-    processes().of("server").delete(id, outs)  # a destroy asks for no difference
-    assert living(control) == []
-
-
 def test_what_is_to_be_replaced_is_not_adopted(processes: Any, control: Control) -> None:
     id, outputs, inputs = processes().made("server", "web", {**WEB, "password": "Abcdefg1"})
     process = processes()
@@ -117,18 +103,6 @@ def test_two_declarations_do_not_adopt_the_same(processes: Any) -> None:
     process.made("server", "one", {**WEB, "adoptId": id})
     with pytest.raises(NounError, match="another declaration has server"):
         process.made("server", "two", {**WEB, "adoptId": id})
-
-
-def test_what_two_declarations_share_goes_with_the_last(processes: Any, control: Control) -> None:
-    process = processes()
-    key = {"name": "me", "publicKey": PUBLIC_KEY}
-    id, outputs, inputs = process.made("ssh_key", "a", key)
-    other, _, _ = process.made("ssh_key", "b", key)
-    assert other == id
-    later = processes()
-    assert not later.of("ssh_key").diff(id, outputs, inputs).changes  # a stays in the program, b does not
-    later.of("ssh_key").delete(id, {**outputs, IDENTITY: "pulumi:t/dev/ssh_key/b"})
-    assert len(control("GET", "/objects")["ssh_keys"]) == 1
 
 
 def test_equal_numbers_of_different_kinds_mean_nothing(processes: Any, control: Control) -> None:

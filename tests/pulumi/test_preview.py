@@ -243,17 +243,3 @@ def test_a_value_that_comes_later_is_no_mistake(formed: FormProgram) -> None:
     assert address["ptr"] == "mail.example.com"
 
 
-def test_what_is_replaced_on_demand_is_never_lost(formed: FormProgram) -> None:
-    """``--replace`` asks for no difference, so nobody says which object is the old one."""
-    formed.declare(ALL)
-    formed.run(formed.stack.up())
-    before = {name: item["id"] for name, item in formed.resources().items()}
-    for name, item in [(name, item) for name, item in formed.resources().items() if name != "base"]:
-        done = formed.run(formed.stack.up("--replace", item["urn"]))
-        assert "stays: a declaration of this program has it" in done.output
-        assert len(formed.living) == 2, name
-    after = {name: item["id"] for name, item in formed.resources().items()}
-    formed.run(formed.stack.up("--refresh", "--expect-no-changes"), {})  # everything that is remembered is there
-    assert after == before  # found again, as what an interrupted run bought is found: nothing is bought twice
-    assert len([address for address in formed.objects("addresses") if address["bought"]]) == 1
-    assert len(formed.objects("subscriptions")) == 1

@@ -1,0 +1,60 @@
+"""Which entries of the stack's state hold which object, as far as the engine has asked this process.
+
+An engine never says which of two entries of its state is the newer one: after a replacement whose creation found the old object, both name
+it, and one of them is to be deleted. Each creation therefore stamps its entry (``__entry`` among the outputs). A deletion is held back only
+by *another* entry with the same object: one made in this process, or one that the program kept. Nothing else that a process has seen
+decides about a deletion.
+"""
+
+import threading
+from dataclasses import dataclass
+from uuid import uuid4
+
+Held = tuple[str, str]
+"""An object: its kind and id."""
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """An entry that holds an object. ``created``: its creation in this process returned the object; else the program kept it."""
+
+    entry: str | None
+    identity: str
+    created: bool
+
+
+class Entries:
+    """Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._holders: dict[Held, list[Holder]] = {}
+        self._checked: set[str] = set()
+
+    @staticmethod
+    def new() -> str:
+        """The stamp of a new entry."""
+        return uuid4().hex[:16]
+
+    def checked(self, identity: str) -> None:
+        """The program declares this resource: the differences asked for from now on are the program's, not those of a refresh."""
+        with self._lock:
+            self._checked.add(identity)
+
+    def created(self, held: Held, entry: str, identity: str) -> None:
+        with self._lock:
+            self._holders.setdefault(held, []).append(Holder(entry, identity, created=True))
+
+    def compared(self, held: Held, entry: str | None, identity: str, *, kept: bool) -> None:
+        """The entry was compared with what is declared; ``kept``: it is not to be replaced."""
+        with self._lock:
+            holders = self._holders.setdefault(held, [])
+            holders[:] = [holder for holder in holders if holder.created or holder.entry != entry]
+            if kept and identity in self._checked:
+                holders.append(Holder(entry, identity, created=False))
+
+    def other(self, held: Held, entry: str | None) -> Holder | None:
+        """Another entry with the same object; one that was created here before one that was kept."""
+        with self._lock:
+            others = [holder for holder in self._holders.get(held, ()) if holder.entry != entry]
+        return min(others, key=lambda holder: not holder.created, default=None)

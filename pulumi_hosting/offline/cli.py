@@ -62,6 +62,7 @@ def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("-t", "--target", "targets", multiple=True, help="Confine the operation to this URN; may be given several times."),
             click.option("--target-dependents", is_flag=True, help="Include what depends on the targets."),
             click.option("--replace", "replaces", multiple=True, help="Replace this URN, whether it differs or not; may be repeated."),
+            click.option("--target-replace", "target_replaces", multiple=True, help="The same as --target and --replace with this URN."),
             click.option("-v", "--verbose", "verbosity", callback=_verbosity, default="0", help="Log what is asked and done (up to 9)."),
             click.option("--logtostderr", is_flag=True, help="Have providers log to stderr."),
             click.option("-m", "--message", help="Accepted for compatibility."),
@@ -88,6 +89,8 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
         listeners=(_print_event,) if given["as_json"] else (),
     )
     wanted = {key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "targets", "target_dependents", "replaces")}
+    for kind in ("targets", "replaces"):
+        wanted[kind] += given["target_replaces"]
     if command != "preview" and not (given["preview_only"] or given["skip_preview"]):
         look = partial(stack.run, command, preview_only=True, **wanted)
         if given["yes"]:

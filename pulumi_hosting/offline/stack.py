@@ -263,7 +263,7 @@ class Stack:
                 stack.enter_context(self._locked())
                 snapshot = self.snapshot()
             for state in snapshot.resources:
-                state.taint = state.taint or state.urn in replaces
+                state.taint = state.taint or (bool(replaces) and state.urn in Targets(replaces))
             if clear_pending_creates:
                 snapshot.pending = [item for item in snapshot.pending if item.type != "creating"]
                 if not preview:

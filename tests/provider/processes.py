@@ -1,4 +1,4 @@
-"""Provider processes and the account they work on, all in this process: what one command of an engine asks, and what is there afterwards."""
+"""Provider processes and the account they work on, in this process: what one command of an engine asks, and what is there afterwards."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -71,7 +71,9 @@ def test_a_forced_replacement_without_a_refresh_fails_and_loses_nothing(account:
     forced = account.process()  # no difference is asked for
     found = forced.create("server", "web", WEB)
     assert found.id == web.id
-    with pytest.raises(NounError, match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace '\*\*hosting:Server::web'"):
+    with pytest.raises(
+        NounError, match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace '\*\*hosting:Server::web'"
+    ):
         forced.delete("server", web)
     assert account.living == [web.id]
     # The advice: both entries are refreshed, the newer one is replaced, and both are deleted.

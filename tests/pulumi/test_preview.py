@@ -241,5 +241,3 @@ def test_a_value_that_comes_later_is_no_mistake(formed: FormProgram) -> None:
     (address,) = [address for address in formed.objects("addresses") if address["bought"]]
     assert formed.stack.outputs()["address"] == address["address"]
     assert address["ptr"] == "mail.example.com"
-
-

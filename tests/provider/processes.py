@@ -102,7 +102,7 @@ class Account(Lab):
         rows = [row for row in self.control("GET", "/ledger") if row["type"] in (types or ("payment", "refund"))]
         return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
 
-    def sent(self, method: str) -> list[str]:
+    def requested(self, method: str) -> list[str]:
         return [entry["path"] for entry in self.control("GET", "/requests") if entry["method"] == method]
 
 

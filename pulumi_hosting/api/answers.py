@@ -160,8 +160,7 @@ def _places(error: ValidationError, redact: Redactor) -> list[str]:
 
 def _broken(operation: Operation, meta: Meta, what: str) -> NoReturn:
     raise InvalidResponse(
-        f"{operation.id}: the answer is not what the API document describes: {what}. "
-        f"Next: check the base URL, or report it to the provider ({meta.status}, request {meta.request_id})",
+        f"{operation.id}: the answer is not what the API document describes: {what}",
         operation=operation.id,
         status=meta.status,
         request_id=meta.request_id,
@@ -233,7 +232,8 @@ def _redirect(operation: Operation, answer: Answer, meta: Meta) -> RedirectRefus
         host = "an unreadable place"
     return RedirectRefused(
         f"{operation.id}: the service redirects to {clean_text(host, 100)} ({answer.status}), which is never followed: "
-        "it would carry the API key there. Next: check the base URL",
+        "it would carry the API key there",
         outcome_unknown=operation.is_write,
         request_id=meta.request_id,
+        operation=operation.id,
     )

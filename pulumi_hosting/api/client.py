@@ -28,12 +28,12 @@ from pulumi_hosting.api.areas.invoices import InvoicesArea, OrdersArea
 from pulumi_hosting.api.areas.keys import KeysArea, SshKeysArea
 from pulumi_hosting.api.areas.servers import ServersArea
 from pulumi_hosting.api.areas.webhooks import WebhooksArea
-from pulumi_hosting.api.errors import HostingError, InvalidInput, WriteRefused
+from pulumi_hosting.api.errors import CallError, HostingError, InvalidInput, TransportError, WriteRefused
 from pulumi_hosting.api.limiter import Limiter, Unlimited
 from pulumi_hosting.api.meta import Bucket
 from pulumi_hosting.api.models import Health, Me
 from pulumi_hosting.api.operations import BY_ID, Operation
-from pulumi_hosting.api.policy import Retry, Rng, decide, parse_http_date
+from pulumi_hosting.api.policy import Outcome, Retry, Rng, decide, outcome, parse_http_date
 from pulumi_hosting.api.redact import Redactor, Secret
 from pulumi_hosting.api.requests import build_path, checked_key, encoded, query_text, validated
 from pulumi_hosting.api.results import Document, Items, Pages
@@ -226,13 +226,36 @@ class Client:
         patience = self._settings.patience
         began = self._clock()
         attempts = 0
+        maybe_processed = False  # whether an attempt so far may have been
         decision: Any = None
 
         def attempt() -> Any:
-            nonlocal attempts
+            nonlocal attempts, maybe_processed
             attempts += 1
-            self._limiter.reserve(bucket, began + patience.deadline - self._clock())
             sent_id = self._new_id()
+            # Enriched inside, raised outside of the except block: the context of an error must not grow with the attempts.
+            failure: HostingError
+            try:
+                return once(sent_id)
+            except HostingError as error:
+                failure = error
+            earlier = maybe_processed
+            said = outcome(operation, failure)
+            maybe_processed = said is Outcome.UNKNOWN or (earlier and said is not Outcome.DECIDED)
+            if maybe_processed and not isinstance(failure, CallError):
+                failure = TransportError(str(failure), outcome_unknown=True, operation=operation.id)
+            if isinstance(failure, CallError):
+                failure.sent_as(
+                    request_id=sent_id,
+                    idempotency_key=key,
+                    attempts=attempts,
+                    outcome_unknown=maybe_processed,
+                    because_of_earlier=said is not Outcome.UNKNOWN,
+                )
+            raise failure
+
+        def once(sent_id: str) -> Any:
+            self._limiter.reserve(bucket, began + patience.deadline - self._clock())
             answer = self._wire.exchange(request, sent_id, began + patience.deadline)
             self._latest_date = (self._clock(), answer.headers.get("Date", ""))
             self._limiter.observe(bucket, answer.status, answer.headers)

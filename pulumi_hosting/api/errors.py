@@ -4,12 +4,13 @@
     ├── ConfigurationError       key, base URL or option unusable; nothing was sent
     ├── InvalidInput             arguments refused before anything was sent; ``fields`` says which
     ├── WriteRefused             a write while only reading is allowed (check mode, preview); nothing was sent
-    ├── TransportError           no usable answer; ``outcome_unknown`` tells whether the request may have been processed
+    ├── WebhookRejected          a delivery whose signature, time or body cannot be trusted
+    ├── CallError                of a call that was sent; ``outcome_unknown`` tells whether it may have been processed
+    ├── TransportError           (a CallError) no usable answer
     │   ├── TimedOut             the answer, or the total deadline, took too long
     │   └── RedirectRefused      the service answered 3xx: a wrong base URL, never followed
-    ├── InvalidResponse          an answer that is not what the API document describes
-    ├── WebhookRejected          a delivery whose signature, time or body cannot be trusted
-    └── ApiError                 the service refused; one class per status, a few per code
+    ├── InvalidResponse          (a CallError) an answer that is not what the API document describes
+    └── ApiError                 (a CallError) the service refused; one class per status, a few per code
         ├── BadRequest (400)             ValidationFailed, OsNotAllowed, InvalidPeriod, UpstreamRejected
         ├── Unauthorized (401)
         ├── InsufficientFunds (402)
@@ -24,84 +25,43 @@
         ├── ServerError (500)
         └── Unavailable (502, 503, 504)
 
-The table :data:`CODES` is the one list of error codes (API document, section "Errors"); classes, messages, the emulator's statuses and
-the reference page of the docs are made from it. A code that is not in it falls back to the class of its HTTP status.
+Errors of a call that was sent are :class:`CallError`: ``TransportError``, ``InvalidResponse`` and ``ApiError``. Each carries ``operation``,
+``request_id``, ``idempotency_key``, ``attempts`` and ``outcome_unknown``. All errors can be pickled and copied; secrets stay behind.
+
+A code that is not in :data:`CODES` falls back to the class of its HTTP status.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from pulumi_hosting.api.error_codes import CODES as CODES
+from pulumi_hosting.api.error_codes import Code as Code
 from pulumi_hosting.api.redact import clean_text
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """One error code: the status it comes with, what it means, and what to do next."""
-
-    code: str
-    status: int
-    meaning: str
-    remedy: str
-
-
-CODES: Mapping[str, Code] = {
-    row.code: row
-    for row in (
-        Code("invalid_request", 400, "the request cannot be read", "check the JSON and the parameters"),
-        Code("validation_error", 400, "a field has a value that is not allowed", "correct the fields named in the message"),
-        Code("invalid_cursor", 400, "the page cursor is damaged or belongs to other filters", "start again from the first page"),
-        Code("idempotency_key_required", 400, "the operation needs an Idempotency-Key", "send one of 16 to 128 characters"),
-        Code("os_not_allowed", 400, "the image cannot be installed on this tariff", "choose an image listed for the tariff"),
-        Code("invalid_period", 400, "the period is not offered", "use months 1, 3, 6 or 12, or hours on an hourly tariff"),
-        Code("invalid_action", 400, "the action does not exist", "use start, stop or restart"),
-        Code("upstream_rejected", 400, "the panel or registrar refused the request", "read the message; nothing was saved"),
-        Code("invalid_token", 401, "the API key is not valid", "check HOSTING_API_KEY, or create a key in the web cabinet"),
-        Code("key_expired", 401, "the API key has expired", "create a new key in the web cabinet"),
-        Code("key_not_yet_valid", 401, "the API key is not valid yet", "wait for its not_before, or use another key"),
-        Code("insufficient_funds", 402, "the balance does not cover the price; nothing was charged", "top up the balance and run again"),
-        Code("insufficient_scope", 403, "the API key lacks a scope", "give the key the scopes named in the message"),
-        Code("ip_not_allowed", 403, "the API key may not be used from this address", "add the address to the key's allow-list"),
-        Code("account_suspended", 403, "the account is suspended", "contact the provider"),
-        Code("api_disabled_for_account", 403, "the API is switched off for this account", "contact the provider"),
-        Code("sandbox_not_supported", 403, "test keys cannot use this operation", "use a live key"),
-        Code("sandbox_disabled", 403, "test keys are switched off by the provider", "use a live key"),
-        Code("server_blocked", 403, "the server is locked by staff", "contact the provider"),
-        Code("domain_blocked", 403, "the domain is locked by staff", "contact the provider"),
-        Code("not_found", 404, "the object does not exist on this account", "check the id and the account of the key"),
-        Code("method_not_allowed", 405, "the path does not support this method", "check the base URL"),
-        Code("conflict", 409, "the object's present state does not allow this", "read the object and decide again"),
-        Code("idempotency_conflict", 409, "the Idempotency-Key was used for another request", "use a new key for a new request"),
-        Code("idempotency_in_progress", 409, "the first request with this key is still running", "repeat with the same key later"),
-        Code("operation_in_progress", 409, "another change of this server is running", "wait until it is finished and run again"),
-        Code("service_state", 409, "the server's status does not allow this", "read the server and decide again"),
-        Code("no_capacity", 409, "the tariff is out of stock", "choose another tariff or location, or try later"),
-        Code("tariff_unavailable", 409, "the tariff cannot be ordered", "choose another tariff"),
-        Code("ip_limit_reached", 409, "the server has as many addresses as it may", "release one, or choose another tariff"),
-        Code("domain_taken", 409, "somebody owns this domain already", "choose another name, or transfer it with its auth code"),
-        Code("domain_exists", 409, "the domain is on this account already", "adopt it instead of registering it"),
-        Code("cancel_pending", 409, "a cancellation of the service is pending", "withdraw it in the web cabinet first"),
-        Code("payload_too_large", 413, "the request body is larger than 64 KB", "send less"),
-        Code("unsupported_media_type", 415, "the request body is not JSON", "send application/json"),
-        Code("rate_limited", 429, "too many requests with this key", "wait for Retry-After"),
-        Code("server_error", 500, "the service failed", "report the request id to the provider"),
-        Code(
-            "upstream_error",
-            502,
-            "the panel, registrar or gateway failed",
-            "run again later; nothing was charged unless the message says so",
-        ),
-        Code("api_disabled", 503, "the API is switched off by the provider", "run again later"),
-        Code("upstream_unavailable", 503, "the panel, registrar or gateway is not reachable", "run again later"),
-        Code("temporarily_unavailable", 503, "the service is not available at the moment", "run again later"),
-        Code("upstream_timeout", 504, "the panel or registrar did not answer in time", "repeat with the same Idempotency-Key"),
-    )
-}
 
 
 class HostingError(Exception):
     """Base of every error of this package. ``str()`` is one line for a person: what is wrong and what to do next."""
+
+    def __reduce__(self) -> Any:
+        # Not by calling the class again, as exceptions do: its arguments are not those of the message.
+        return _restored, (type(self), self.args, _portable(vars(self)))
+
+
+def _restored(kind: type[HostingError], args: tuple[Any, ...], facts: dict[str, Any]) -> HostingError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(facts)
+    return error
+
+
+def _portable(value: Any) -> Any:
+    """What of an error's facts may leave the process: plain values and other errors. A secret, or any other object, becomes None."""
+    if isinstance(value, Mapping):
+        return {name: _portable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return type(value)(_portable(item) for item in value)
+    return value if isinstance(value, str | int | float | Decimal | datetime | HostingError) else None
 
 
 class ConfigurationError(HostingError):
@@ -124,13 +84,79 @@ class WriteRefused(HostingError):
     """A write was attempted where only reads are allowed (check mode, preview). Nothing was sent."""
 
 
-class TransportError(HostingError):
+class CallError(HostingError):
+    """An error of a call that was sent.
+
+    - ``operation``: id of the operation. ``request_id``: the service's, or the one that was sent where none came back; of the last attempt.
+    - ``idempotency_key``: the key of a keyed operation, for a safe repetition: the service carries out one request per key. Not a secret.
+    - ``attempts``: how many requests the call took.
+    - ``outcome_unknown``: this attempt or an earlier one of the call may have been processed. Never true for a read.
+    """
+
+    operation: str = ""
+    request_id: str | None = None
+    idempotency_key: str | None = None
+    attempts: int = 0
+    outcome_unknown: bool = False
+    _remedy: str = ""
+    _because_of_earlier: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What is wrong, without what to do next: for callers who know the next step better."""
+        return f"{self.args[0]}{self._facts(self.outcome_unknown)}"
+
+    @property
+    def advice(self) -> str:
+        """What is known of the outcome, and what to do next."""
+        if not self.outcome_unknown:
+            return f"Next: {self._remedy}" if self._remedy else ""
+        which = "An earlier attempt" if self._because_of_earlier else "The request"
+        if self.idempotency_key:
+            return (
+                f'{which} may have been processed. Next: repeat the same call with idempotency_key="{self.idempotency_key}"; '
+                "the service carries it out once only"
+            )
+        return f"{which} may have been processed. Next: look whether it was before sending it again"
+
+    def __str__(self) -> str:
+        advice = self.advice
+        return f"{self.args[0]}. {advice}{self._facts(False)}" if advice else f"{self.args[0]}{self._facts(False)}"
+
+    def _facts(self, with_key: bool) -> str:
+        """Status, code and request id in brackets, where they are known; the key where the advice does not name it."""
+        key = f"key {self.idempotency_key}" if with_key and self.idempotency_key else ""
+        parts = [part for part in (self._status(), f"request {self.request_id}" if self.request_id else "", key) if part]
+        return f" ({', '.join(parts)})" if parts else ""
+
+    def _status(self) -> str:
+        return ""
+
+    def sent_as(
+        self, *, request_id: str | None, idempotency_key: str | None, attempts: int, outcome_unknown: bool, because_of_earlier: bool
+    ) -> None:
+        """Record how the call was sent. For the client."""
+        self.request_id = self.request_id or request_id
+        self.idempotency_key, self.attempts = idempotency_key, attempts
+        self.outcome_unknown, self._because_of_earlier = outcome_unknown, because_of_earlier
+
+
+class TransportError(CallError):
     """No usable answer came. ``outcome_unknown`` is true when the request may have reached the service and been processed."""
 
-    def __init__(self, message: str, *, outcome_unknown: bool, request_id: str | None = None) -> None:
+    is_final: bool = False
+    """Whether asking again is pointless: a redirect, or a failure inside a transport of the caller's own."""
+    _remedy = "check the base URL and the network, then run again"
+
+    def __init__(self, message: str, *, outcome_unknown: bool, request_id: str | None = None, operation: str = "") -> None:
         self.outcome_unknown = outcome_unknown
         self.request_id = request_id
+        self.operation = operation
         super().__init__(message)
+
+    @property
+    def advice(self) -> str:
+        return super().advice if self.outcome_unknown else f"Nothing was changed. {super().advice}"
 
 
 class TimedOut(TransportError):
@@ -140,25 +166,64 @@ class TimedOut(TransportError):
 class RedirectRefused(TransportError):
     """The service answered with a redirect. None is followed, since it would carry the API key elsewhere: check the base URL."""
 
+    is_final = True
+    _remedy = "check the base URL"
 
-class InvalidResponse(HostingError):
+    @property
+    def advice(self) -> str:
+        return super().advice.replace("Next: ", "Next: check the base URL, then ") if self.outcome_unknown else "Next: check the base URL"
+
+
+class InvalidResponse(CallError):
     """An answer that is not what the API document describes: not JSON, a required field absent, or a wrong type.
 
-    For a write the outcome is what ``status`` says, but its result could not be read; ``request_id`` helps the provider find it.
+    For a write the outcome is what ``status`` says, but its result could not be read completely. ``partial`` holds what could be:
+    ids, sums of money (``Decimal``) and secrets by their field names, for example ``server_id``, ``invoice_id``, ``charged``.
     """
 
-    def __init__(self, message: str, *, operation: str = "", status: int | None = None, request_id: str | None = None) -> None:
+    _remedy = "check the base URL, or report it to the provider"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str = "",
+        status: int | None = None,
+        request_id: str | None = None,
+        partial: Mapping[str, Any] | None = None,
+    ) -> None:
         self.operation = operation
         self.status = status
         self.request_id = request_id
+        self.partial = dict(partial or {})
         super().__init__(message)
+
+    @property
+    def object_id(self) -> int | None:
+        """Id of the object the answer is about: the server's or the domain's, else the one it names itself by; ``None`` if unreadable."""
+        found = next((self.partial[name] for name in ("server_id", "domain_id", "id", "invoice_id") if name in self.partial), None)
+        return found if isinstance(found, int) else None
+
+    @property
+    def charged(self) -> Decimal | None:
+        """What the answer says was charged; ``None`` if unreadable or not said."""
+        found = self.partial.get("charged")
+        return found if isinstance(found, Decimal) else None
+
+    def _status(self) -> str:
+        return str(self.status) if self.status is not None else ""
+
+    @property
+    def advice(self) -> str:
+        known = ", ".join(f"{name} {value}" for name, value in self.partial.items() if isinstance(value, int | Decimal))
+        return (f"What could be read: {known}. " if known else "") + super().advice
 
 
 class WebhookRejected(HostingError):
     """A webhook delivery that must not be trusted: bad signature, timestamp out of tolerance, or a body that is no event."""
 
 
-class ApiError(HostingError):
+class ApiError(CallError):
     """The service refused a request (API document, section "Errors").
 
     Attributes: ``status`` (HTTP), ``code`` (may be one this version does not know), ``message`` (English, not stable), ``request_id``,
@@ -185,19 +250,15 @@ class ApiError(HostingError):
         self.retry_after = retry_after
         self.operation = operation
         self.fields = _fields(self.details.get("fields"))
-        super().__init__(self._line())
-
-    def _line(self) -> str:
         row = CODES.get(self.code)
-        parts = [self._what(row), *(f"{name}: {reason}" for name, reason in self.fields.items())]
-        line = "; ".join(part for part in parts if part)
         # A code of a later version is treated as its status is.
-        advice = row or next((known for known in CODES.values() if known.status == self.status), None)
-        if advice:
-            line += f". Next: {advice.remedy}"
-        where = f"{self.operation}: " if self.operation else ""
-        request = f", request {self.request_id}" if self.request_id else ""
-        return f"{where}{line} ({self.status} {self.code}{request})"
+        advice = row or next((known for known in CODES.values() if known.status == status), None)
+        self._remedy = advice.remedy if advice else ""
+        parts = [self._what(row), *(f"{name}: {reason}" for name, reason in self.fields.items())]
+        super().__init__((f"{operation}: " if operation else "") + "; ".join(part for part in parts if part))
+
+    def _status(self) -> str:
+        return f"{self.status} {self.code}"
 
     def _what(self, row: Code | None) -> str:
         """What happened, in a few words; classes with figures of their own say them here."""

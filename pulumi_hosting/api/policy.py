@@ -7,9 +7,10 @@ a failure of the connection. Nothing else is: not a 500, and never a mutation wi
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import Enum
 from typing import Protocol
 
-from pulumi_hosting.api.errors import ApiError, HostingError, RedirectRefused, TransportError
+from pulumi_hosting.api.errors import ApiError, HostingError, InvalidResponse, TransportError
 from pulumi_hosting.api.operations import Operation
 
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})
@@ -69,7 +70,39 @@ def is_passing(error: HostingError) -> bool:
     """Whether the same request may get another answer a moment later."""
     if isinstance(error, ApiError):
         return error.status in RETRIED_STATUSES or error.code == "idempotency_in_progress"
-    return isinstance(error, TransportError) and not isinstance(error, RedirectRefused)
+    return isinstance(error, TransportError) and not error.is_final
+
+
+class Outcome(Enum):
+    """What one failed attempt says about the writes of its call."""
+
+    DECIDED = "an answer from behind the key layer: neither this attempt nor an earlier one was processed, or the answer says what was"
+    UNTOUCHED = "this attempt was not processed; of earlier ones it says nothing"
+    UNKNOWN = "this attempt may have been processed"
+
+
+def outcome(operation: Operation, error: HostingError) -> Outcome:
+    """What ``error`` of one attempt says. A request with a key is answered from the stored outcome, so a refusal that comes from behind the
+    key layer (400, 402, 409) shows that no earlier attempt succeeded; 401, 403, 404, 429 and 503 may come from before it. Without a key
+    nothing shows how far a request came that was answered with 5xx."""
+    if not operation.is_write:
+        return Outcome.DECIDED
+    if isinstance(error, TransportError):
+        return Outcome.UNKNOWN if error.outcome_unknown else Outcome.UNTOUCHED
+    status = error.status if isinstance(error, ApiError | InvalidResponse) else None
+    code = error.code if isinstance(error, ApiError) else ""
+    if status is None:
+        return Outcome.UNTOUCHED
+    if 200 <= status < 300:
+        return Outcome.DECIDED
+    if code == "idempotency_in_progress":
+        return Outcome.UNKNOWN
+    if status in (400, 402, 409):
+        return Outcome.DECIDED
+    if status < 500 or code == "api_disabled" or (status == 503 and operation.is_keyed):
+        return Outcome.UNTOUCHED
+    # "For money operations nothing is charged unless the response says otherwise": said by the API, not by a gateway without its envelope.
+    return Outcome.UNTOUCHED if operation.is_keyed and code == "upstream_error" else Outcome.UNKNOWN
 
 
 def _is_queue(error: HostingError) -> bool:

@@ -112,7 +112,7 @@ class Pages(Generic[R]):
             if cursor in used:
                 request_id = page.meta.request_id if page.meta else None
                 raise InvalidResponse(
-                    f"{self._operation}: the service gave the same page cursor twice; report it to the provider (request {request_id})",
+                    f"{self._operation}: the service gave the same page cursor twice",
                     operation=self._operation,
                     status=page.meta.status if page.meta else None,
                     request_id=request_id,

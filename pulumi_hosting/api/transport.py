@@ -68,13 +68,13 @@ class Wire:
 
         Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large), ``ConfigurationError`` (certificate refused).
         """
-        import httpx
-
         # Translated inside, raised outside of the except block: the failure underneath does not even become __context__.
         failure: HostingError
         try:
             return self._exchange(request, request_id, stop_at)
-        except (httpx.HTTPError, httpx.StreamError, httpx.InvalidURL, zlib.error, OSError) as error:
+        except HostingError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a transport of the caller's may raise anything
             failure = self._failure(request.operation, error)
         raise failure
 
@@ -141,7 +141,7 @@ class Wire:
             size += len(part)
             if size > MAX_ANSWER_BYTES:
                 return InvalidResponse(
-                    f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB; check the base URL",
+                    f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB",
                     operation=operation.id,
                     status=response.status_code,
                 )
@@ -151,8 +151,7 @@ class Wire:
         return b"".join(parts)
 
     def _too_late(self, operation: Operation) -> TimedOut:
-        unknown = operation.is_write
-        return TimedOut(f"{operation.id}: no whole answer in time. {_next_step(unknown)}", outcome_unknown=unknown)
+        return TimedOut(f"{operation.id}: no whole answer in time", outcome_unknown=operation.is_write, operation=operation.id)
 
     def _failure(self, operation: Operation, error: Exception) -> HostingError:
         import httpx
@@ -169,13 +168,9 @@ class Wire:
         # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
         why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
         what = f"{operation.id}: no usable answer from {self._settings.host} ({type(error).__name__}{': ' if why else ''}{why})"
-        return kind(f"{what}. {_next_step(unknown)}", outcome_unknown=unknown)
-
-
-def _next_step(unknown: bool) -> str:
-    if unknown:
-        return "The request may have been processed: look before sending it again"
-    return "Nothing was changed. Next: check the base URL and the network, then run again"
+        failure = kind(what, outcome_unknown=unknown, operation=operation.id)
+        failure.is_final = not isinstance(error, httpx.HTTPError | httpx.StreamError | httpx.InvalidURL | zlib.error | OSError)
+        return failure
 
 
 def _is_certificate(error: BaseException | None) -> bool:

@@ -66,6 +66,8 @@ def judge(error: ApiError, contradicted: Callable[[ApiError], bool]) -> Verdict:
     >>> judge(IdempotencyConflict(status=409, code="idempotency_conflict", message=""), lambda e: False)
     <Verdict.TAKEN: 'bound to another request: look once more, then the next generation'>
     """
+    if error.outcome_unknown and error.status not in (500, 502):
+        return Verdict.REFUSED  # an earlier attempt may still be carried out under this key: another key could order a second time
     if isinstance(error, IdempotencyConflict):
         # Quiesce and look have found no living server of ours: what the key is bound to is dead, was refused, was only probed, or is an
         # order with another password that a killed run sent a moment ago and that nobody can see yet.
@@ -166,6 +168,11 @@ class ServerOrder:
                 answer = self._send(generation)
             except ApiError as error:
                 verdict = judge(error, self._contradicted)
+                if verdict is Verdict.REFUSED and error.outcome_unknown:
+                    raise NounError(
+                        f"{error.summary} — whether the order was carried out is not known. "
+                        "Next: run again; the same order is repeated, never a second one"
+                    ) from None
                 if verdict is Verdict.REFUSED:
                     raise
                 if verdict is Verdict.TAKEN and not waited:
@@ -177,11 +184,11 @@ class ServerOrder:
                 if verdict is Verdict.UNCLEAR:
                     if not self._money_unmoved():
                         raise NounError(
-                            f"{error} — whether the order was carried out is not known; nothing was repeated. Next: run again, "
-                            f"and compare invoices and servers before ordering by hand (key {self.keys.key(generation)})"
+                            f"{error.summary} — whether the order was carried out is not known; nothing was repeated. Next: run again, "
+                            "and compare invoices and servers before ordering by hand"
                         ) from None
                     if looked_again:
-                        raise NounError(f"{error} — no money moved and no server was made. Next: run again later") from None
+                        raise NounError(f"{error.summary} — no money moved and no server was made. Next: run again later") from None
                     looked_again = True
                     self.context.reads.forget("world")
                     if found := self._found():

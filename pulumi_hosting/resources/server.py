@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import (
     ApiError,
+    CallError,
     Conflict,
     NotFound,
     OperationInProgress,
@@ -592,9 +593,11 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
         try:
             result = context.client.servers.reinstall(int(state.id), os=inputs.os, **body)
-        except (TransportError, Unavailable, ServerError) as error:
+        except CallError as error:
+            if not error.outcome_unknown:
+                raise
             raise NounError(
-                f"{error} — whether server {state.id} was reinstalled is not known. Next: look at it before running again: "
+                f"{error.summary} — whether server {state.id} was reinstalled is not known. Next: look at it before running again: "
                 "a run that still shows the change erases the disk once more"
             ) from None
         context.reads.forget("servers")

@@ -261,8 +261,10 @@ def test_every_attempt_is_logged_without_its_content(caplog: pytest.LogCaptureFi
     assert BY_ID["get_server"].summary not in caplog.text
 
 
-def test_what_is_no_error_of_ours_passes_through_at_once() -> None:
-    client, script = scripted(KeyError("a bug"))
-    with pytest.raises(KeyError):
-        client.servers.get(1)
+@pytest.mark.parametrize("kind", [KeyError, ValueError, RuntimeError])
+def test_what_a_transport_of_the_callers_raises_becomes_an_error_of_ours_and_is_not_asked_again(kind: type[Exception]) -> None:
+    client, script = scripted(kind("a bug"))
+    with pytest.raises(TransportError, match=kind.__name__) as caught:
+        client.servers.create(tariff_id=1, os="debian-12")
+    assert caught.value.outcome_unknown
     assert len(script.requests) == 1

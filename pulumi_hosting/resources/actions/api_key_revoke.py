@@ -52,7 +52,7 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
             return _shown(own, "revoked")  # it worked a moment ago, when its id was asked for
         except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
             if not _is_dead(context):
-                raise Failed(f"{error} — whether key {own.id} was revoked is not known. Next: run again", error) from None
+                raise Failed(f"{error.summary} — whether key {own.id} was revoked is not known. Next: run again", error) from None
             return _shown(own, "revoked")
         revoked_at = answer.key.revoked_at if answer.key is not None else None
         return _shown(own, "revoked").model_copy(update={"revoked_at": as_text(revoked_at)})

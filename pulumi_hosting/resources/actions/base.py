@@ -172,12 +172,15 @@ def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
 
 
 class Failed(NounError):
-    """What the service answered, in words that fit the action. ``status``, ``code``, ``request_id`` and ``fields`` are the answer's."""
+    """What the service answered, in words that fit the action. ``status``, ``code``, ``request_id``, ``idempotency_key`` are the call's."""
 
     def __init__(self, message: str, error: HostingError) -> None:
         self.status: int | None = getattr(error, "status", None)
         self.code: str | None = getattr(error, "code", None)
         self.request_id: str | None = getattr(error, "request_id", None)
+        self.idempotency_key: str | None = getattr(error, "idempotency_key", None)
+        self.attempts: int = getattr(error, "attempts", 0)
+        self.outcome_unknown: bool = getattr(error, "outcome_unknown", False)
         self.fields: dict[str, str] = dict(getattr(error, "fields", None) or {})
         super().__init__(message)
 

@@ -15,17 +15,21 @@ from typing import Any, Generic, TypeVar
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import (
     ApiError,
+    CallError,
     Forbidden,
-    HostingError,
     IdempotencyConflict,
     IdempotencyInProgress,
     InsufficientFunds,
     InvalidResponse,
+    NotFound,
     OperationInProgress,
+    RateLimited,
     TransportError,
+    Unauthorized,
+    Unavailable,
 )
 from pulumi_hosting.resources.actions.base import Failed
-from pulumi_hosting.resources.base import Context, NounError, account
+from pulumi_hosting.resources.base import Context, NounError, Patience, account
 from pulumi_hosting.resources.keys import KeyRing
 
 T = TypeVar("T")
@@ -37,6 +41,20 @@ _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movem
 
 def _never(anything: Any) -> bool:
     return False
+
+
+# Refusals that may come from before the layer that knows the key.
+_UNDECIDED = (Unauthorized, Forbidden, NotFound, RateLimited, Unavailable, IdempotencyInProgress)
+
+
+def _is_lost(error: CallError) -> bool:
+    """Whether the request may have been carried out without a word: lost itself, or refused after an attempt of the same call was lost.
+
+    A 500, 502 or 504 of the service is an outcome with facts of its own, and is looked into as such.
+    """
+    if isinstance(error, InvalidResponse):
+        return True
+    return error.outcome_unknown and not (isinstance(error, ApiError) and error.status in (500, 502, 504))
 
 
 @dataclass
@@ -85,14 +103,16 @@ class Once(Generic[T]):
             generation += 1
             try:
                 answer = self.send(key)
-            except (TransportError, InvalidResponse) as error:
-                if isinstance(error, TransportError) and not error.outcome_unknown:
+            except (TransportError, InvalidResponse, *_UNDECIDED) as error:
+                if _is_lost(error):
+                    if self.happened():
+                        return None
+                    raise self._unsure(error) from None
+                if not isinstance(error, ApiError):
                     raise
-                if self.happened():
+                refusal = error
+                if not self._goes_on(error, outage):
                     return None
-                raise self._unsure(error, key) from None
-            except IdempotencyInProgress:
-                raise
             except OperationInProgress as error:
                 if wait.over:
                     raise
@@ -113,20 +133,26 @@ class Once(Generic[T]):
                 self.bound_elsewhere()
             except ApiError as error:
                 refusal = error
-                if error.status >= 500 and error.code != "api_disabled":
-                    if self.happened():
-                        return None
-                    self._must_have_moved_nothing(error, key)
-                    if error.status == 504 or outage.over:
-                        raise self._unsure(error, key) from None
-                elif not self._does_not_hold(error):
-                    raise
+                if not self._goes_on(error, outage):
+                    return None
             else:
                 if not self.is_of_the_past(answer):
                     return answer
         if refusal is not None:
             raise refusal
         raise NounError(f"{self.what}: {GENERATIONS} tries within seven days are all spent. Next: wait for the oldest to be forgotten")
+
+    def _goes_on(self, error: ApiError, outage: Patience) -> bool:
+        """Whether the next key may be tried after a refusal; False where the account shows that it is done. Raises where it must end."""
+        if error.status >= 500 and error.code != "api_disabled":
+            if self.happened():
+                return False
+            self._must_have_moved_nothing(error)
+            if error.status == 504 or outage.over:
+                raise self._unsure(error) from None
+        elif not self._does_not_hold(error):
+            raise error
+        return True
 
     def _keys_of_now(self) -> KeyRing:
         self._busy += 1
@@ -142,7 +168,7 @@ class Once(Generic[T]):
                 return False
         return self.contradicted(error)
 
-    def _must_have_moved_nothing(self, error: ApiError, key: str) -> None:
+    def _must_have_moved_nothing(self, error: ApiError) -> None:
         """After a failure of the service. What was charged just now and returned is reported; what was charged and kept, all the more."""
         if self.concerns is None:
             return
@@ -154,22 +180,23 @@ class Once(Generic[T]):
                     moved[movement.invoice_id] = moved.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
             ours = {id: net for id, net in moved.items() if self.concerns(self.context.client.invoices.get(id))}
         except (ApiError, TransportError):
-            raise self._unsure(error, key) from None
+            raise self._unsure(error) from None
         for id, net in ours.items():
             if net > 0:
                 raise Failed(
-                    f"{error} — invoice {id} is paid, and the {self.what} does not show; nothing was repeated. "
+                    f"{error.summary} — invoice {id} is paid, and the {self.what} does not show; nothing was repeated. "
                     "Next: look at it before running again, or ask the provider",
                     error,
                 )
         if ours:
             raise Failed(
-                f"{error} — the charge was returned (invoice {max(ours)}); nothing was repeated. Next: run again in a few minutes", error
+                f"{error.summary} — the charge was returned (invoice {max(ours)}); nothing was repeated. Next: run again in a few minutes",
+                error,
             )
 
-    def _unsure(self, error: HostingError, key: str) -> Failed:
+    def _unsure(self, error: CallError) -> Failed:
         return Failed(
-            f"{error} — whether the {self.what} was carried out is not known; it does not show yet. "
-            f"Next: run again: the same request is repeated, never a second one (key {key})",
+            f"{error.summary} — whether the {self.what} was carried out is not known; it does not show yet. "
+            f"Next: run again: the same request is repeated, never a second one",
             error,
         )

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.api.errors import InvalidResponse, RateLimited, ServerError, TransportError, Unavailable
+from pulumi_hosting.api.errors import CallError, InvalidResponse, RateLimited
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources.actions.base import Action, Failed, OfServer, Plan, Result, resolve
 from pulumi_hosting.resources.base import Context
@@ -45,15 +45,16 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
         except RateLimited as error:
             pause = f" {error.retry_after:.0f} s" if error.retry_after else " up to five minutes"
             raise Failed(
-                f"{error} — at most 5 password resets in 5 minutes are made for one server; the password is unchanged. Next: wait{pause}",
+                f"{error.summary} — at most 5 password resets in 5 minutes are made for one server; the password is unchanged. "
+                f"Next: wait{pause}",
                 error,
             ) from None
-        except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
-            if isinstance(error, TransportError) and not error.outcome_unknown:
+        except CallError as error:
+            if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
                 raise
             raise Failed(
-                f"{error} — whether the root password of server {state.id} was changed is not known, and a new one was not seen; nothing "
-                "was repeated. Next: run again for another one (at most 5 in 5 minutes)",
+                f"{error.summary} — whether the root password of server {state.id} was changed is not known, and a new one was not seen; "
+                "nothing was repeated. Next: run again for another one (at most 5 in 5 minutes)",
                 error,
             ) from None
         return ServerPasswordReset(mode=state.mode, id=state.id, name=state.name, password=answer.password)

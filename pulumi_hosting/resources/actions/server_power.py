@@ -11,12 +11,10 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import (
     ApiError,
+    CallError,
     InvalidInput,
     InvalidResponse,
     OperationInProgress,
-    ServerError,
-    TransportError,
-    Unavailable,
 )
 from pulumi_hosting.resources import catalog, engine
 from pulumi_hosting.resources.actions.base import Action, Failed, OfServer, Plan, resolve
@@ -57,11 +55,11 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
                 context.tell(f"server {state.id}: another operation is running")
                 wait.pause()
                 continue
-            except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
-                if isinstance(error, TransportError) and not error.outcome_unknown:
+            except CallError as error:
+                if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
                     raise
                 raise Failed(
-                    f"{error} — whether server {state.id} was restarted is not known; nothing was repeated. "
+                    f"{error.summary} — whether server {state.id} was restarted is not known; nothing was repeated. "
                     "Next: look at its uptime before running again",
                     error,
                 ) from None
@@ -133,7 +131,8 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
             after = SERVER.reinstall(context, state, declared)
         except InvalidResponse as error:
             raise Failed(
-                f"{error} — server {state.id} is being reinstalled, and its new root password could not be read. Next: reset the password",
+                f"{error.summary} — server {state.id} is being reinstalled, and its new root password could not be read. "
+                "Next: reset the password",
                 error,
             ) from None
         except ApiError:

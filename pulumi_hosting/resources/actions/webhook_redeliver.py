@@ -68,7 +68,8 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
                     # Refused before anything was done, so asking again is no repetition.
                     if wait.over:
                         raise Failed(
-                            f"{error} — {len(queued)} of {len(plan.data)} deliveries are queued again. Next: run again for the others",
+                            f"{error.summary} — {len(queued)} of {len(plan.data)} deliveries are queued again. "
+                            "Next: run again for the others",
                             error,
                         ) from None
                     context.tell(f"{len(queued)} of {len(plan.data)} deliveries are queued again; waiting for the rate limit")
@@ -87,7 +88,7 @@ def _redeliver(context: Context, delivery: m.Delivery) -> WebhookRedelivered:
     except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
         after = _seen(context, delivery)
         if after.status == "dead":
-            raise Failed(f"{error} — delivery {delivery.id} is not queued again. Next: run again", error) from None
+            raise Failed(f"{error.summary} — delivery {delivery.id} is not queued again. Next: run again", error) from None
         return _shown(after)
     return _shown(delivery, "pending")
 

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from pulumi_hosting.api.errors import InvalidResponse, ServerError, TransportError, Unavailable
+from pulumi_hosting.api.errors import CallError, InvalidResponse
 from pulumi_hosting.resources.actions.base import Action, Failed, OfSubscription, Plan, Result, resolve
 from pulumi_hosting.resources.base import Context, NounError
 from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
@@ -47,11 +47,11 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
         state = plan.data
         try:
             answer = context.client.webhooks.test(int(state.id))
-        except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
-            if isinstance(error, TransportError) and not error.outcome_unknown:
+        except CallError as error:
+            if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
                 raise
             raise Failed(
-                f"{error} — whether the ping of webhook subscription {state.id} went out is not known; nothing was repeated. "
+                f"{error.summary} — whether the ping of webhook subscription {state.id} went out is not known; nothing was repeated. "
                 "Next: look at the receiver, or run again for another ping",
                 error,
             ) from None

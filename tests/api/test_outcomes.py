@@ -1,0 +1,170 @@
+"""What an error says of the outcome of its call: an attempt that may have been processed is never forgotten, and the key is at hand."""
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from pulumi_hosting.api.errors import ApiError, CallError, ConfigurationError, InvalidResponse, TimedOut, TransportError
+from pulumi_hosting.api.operations import OPERATIONS
+from tests.api.support import answer, refusal, scripted
+from tests.api.test_retries import CREATED, call
+
+# What one attempt meets, and whether it may have been processed.
+EVENTS: dict[str, tuple[Any, bool]] = {
+    "lost": (httpx.ReadError("gone"), True),
+    "refused": (httpx.ConnectError("refused"), False),
+    "503": (refusal(503, "temporarily_unavailable"), False),
+    "429": (refusal(429, "rate_limited", Retry_After="1"), False),
+    "504": (refusal(504, "upstream_timeout"), True),
+}
+# An answer from behind the key layer: it decides what became of the call.
+DECIDING = {
+    "402": refusal(402, "insufficient_funds"),
+    "400": refusal(400, "os_not_allowed"),
+    "409": refusal(409, "no_capacity"),
+    "taken": refusal(409, "idempotency_conflict"),
+}
+UNDECIDING = {
+    "401": refusal(401, "invalid_token"),
+    "403": refusal(403, "ip_not_allowed"),
+    "404": refusal(404, "not_found"),
+    "500": refusal(500, "server_error"),
+    "running": refusal(409, "idempotency_in_progress", Retry_After="1000"),
+    "html": httpx.Response(502, text="<html>"),
+}
+
+
+def ordered(client: Any) -> Any:
+    return client.servers.create(tariff_id=1, os="debian-12", name="a")
+
+
+def pointed(client: Any) -> Any:
+    return client.servers.ips.set_ptr(1, 2, domain="host.example.com")
+
+
+def failed(act: Callable[[Any], Any], steps: list[Any]) -> tuple[CallError, list[httpx.Request]]:
+    client, script = scripted(*steps, deadline=60)
+    with pytest.raises(CallError) as caught:
+        act(client)
+    return caught.value, script.requests
+
+
+def check_facts(error: CallError, requests: list[httpx.Request]) -> None:
+    last = requests[-1].headers
+    assert error.attempts == len(requests)
+    assert error.idempotency_key == last.get("Idempotency-Key")
+    assert error.request_id == ("srv-1" if isinstance(error, ApiError) and "srv-1" in str(error) else last["X-Request-ID"])
+    text = str(error)
+    assert text.count("Next:") <= 1
+    assert "\n" not in text
+    if error.outcome_unknown:
+        assert "may have been processed" in text
+        assert "Nothing was changed" not in text
+        if error.idempotency_key:
+            assert f'idempotency_key="{error.idempotency_key}"' in text
+    else:
+        assert "may have been processed" not in text
+
+
+@pytest.mark.parametrize("names", [*itertools.product(EVENTS, repeat=3)], ids="-".join)
+def test_every_later_error_of_a_keyed_call_remembers_that_an_attempt_may_have_been_processed(names: tuple[str, ...]) -> None:
+    error, requests = failed(ordered, [EVENTS[name][0] for name in names])  # the last one again and again
+    assert len(requests) >= 3
+    assert error.outcome_unknown == any(EVENTS[name][1] for name in names)
+    check_facts(error, requests)
+
+
+@pytest.mark.parametrize("name", [*EVENTS, *DECIDING, *UNDECIDING])
+def test_a_call_without_a_key_is_judged_by_its_one_attempt(name: str) -> None:
+    steps = {**{known: step for known, (step, _) in EVENTS.items()}, **DECIDING, **UNDECIDING}
+    error, requests = failed(pointed, [steps[name]])
+    assert len(requests) == 1
+    assert error.outcome_unknown == (name in ("lost", "503", "504", "500", "running", "html"))
+    assert error.idempotency_key is None
+    check_facts(error, requests)
+
+
+@pytest.mark.parametrize("name", DECIDING)
+def test_an_answer_from_behind_the_key_layer_decides(name: str) -> None:
+    error, requests = failed(ordered, [EVENTS["lost"][0], DECIDING[name]])
+    assert not error.outcome_unknown
+    check_facts(error, requests)
+
+
+@pytest.mark.parametrize("name", UNDECIDING)
+def test_an_answer_from_before_the_key_layer_decides_nothing(name: str) -> None:
+    error, requests = failed(ordered, [EVENTS["lost"][0], UNDECIDING[name]])
+    assert error.outcome_unknown
+    check_facts(error, requests)
+
+
+def test_a_refusal_that_comes_first_says_that_nothing_was_processed() -> None:
+    for name in ("401", "403", "404"):
+        error, requests = failed(ordered, [UNDECIDING[name]])
+        assert not error.outcome_unknown
+        check_facts(error, requests)
+
+
+def test_a_failure_that_the_service_itself_reports_has_charged_nothing_under_a_key() -> None:
+    error, _ = failed(ordered, [refusal(502, "upstream_error")])
+    assert not error.outcome_unknown
+    error, _ = failed(pointed, [refusal(502, "upstream_error")])
+    assert error.outcome_unknown
+
+
+def test_an_answer_that_cannot_be_read_is_a_known_outcome_with_a_key() -> None:
+    error, requests = failed(ordered, [EVENTS["lost"][0], answer(201, {"server": 1})])
+    assert isinstance(error, InvalidResponse)
+    assert not error.outcome_unknown
+    check_facts(error, requests)
+
+
+def test_a_certificate_that_is_refused_after_a_lost_attempt_does_not_hide_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    client, _ = scripted(httpx.ReadError("gone"), httpx.ConnectError("certificate"))
+    real = client._wire._failure
+
+    def refused(operation: Any, error: Exception) -> Any:
+        return ConfigurationError("not trusted") if isinstance(error, httpx.ConnectError) else real(operation, error)
+
+    monkeypatch.setattr(client._wire, "_failure", refused)
+    with pytest.raises(TransportError, match="not trusted") as caught:
+        ordered(client)
+    assert caught.value.outcome_unknown
+    assert caught.value.idempotency_key
+
+
+def test_a_deadline_between_attempts_keeps_what_is_known() -> None:
+    error, requests = failed(ordered, [httpx.ReadTimeout("slow"), refusal(429, "rate_limited", Retry_After="600")])
+    assert error.outcome_unknown
+    check_facts(error, requests)
+    error, requests = failed(ordered, [httpx.ReadTimeout("slow")])
+    assert isinstance(error, TimedOut)
+    check_facts(error, requests)
+
+
+def test_the_callers_own_repetition_with_the_key_is_the_same_request() -> None:
+    client, script = scripted(*[httpx.ReadError("gone")] * 6, answer(201, CREATED))
+    with pytest.raises(TransportError) as caught:
+        ordered(client)
+    client.servers.create(tariff_id=1, os="debian-12", name="a", idempotency_key=caught.value.idempotency_key)
+    assert len({request.headers["Idempotency-Key"] for request in script.requests}) == 1
+
+
+@pytest.mark.parametrize("operation", [row for row in OPERATIONS if not row.is_write], ids=lambda row: row.id)
+@pytest.mark.parametrize("name", [*EVENTS])
+def test_a_read_never_has_an_unknown_outcome(operation: Any, name: str) -> None:
+    error, requests = failed(lambda client: call(client, operation), [EVENTS[name][0]])
+    assert not error.outcome_unknown
+    check_facts(error, requests)
+
+
+@pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.is_write], ids=lambda row: row.id)
+def test_every_error_of_every_write_carries_its_key_and_request_id(operation: Any) -> None:
+    for step in [event for event, _ in EVENTS.values()] + [*DECIDING.values(), *UNDECIDING.values()]:
+        error, requests = failed(lambda client: call(client, operation), [step])
+        assert bool(error.idempotency_key) == operation.is_keyed
+        assert error.operation == operation.id
+        check_facts(error, requests)

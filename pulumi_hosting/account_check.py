@@ -194,7 +194,7 @@ class Account:
         """What does not fit, one sentence each; empty when the account is what ``claims`` say.
 
         ``printed`` is what the step printed: a domain that no state holds is in order if its auto-renewal is off and the step said
-        that it stays.
+        that it stays, an SSH key if the step said that it stays.
         """
         look = _Look(self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), claims)
         self._known |= {(claim.kind, claim.id): claim for claim in claims}
@@ -222,7 +222,9 @@ class Account:
             yield from self._domain(look, domain, printed)
         for kind, rows, shown in ((SSH_KEY, look.ssh_keys, "name"), (WEBHOOK, look.subscriptions, "url")):
             for id, row in rows.items():
-                if not (look.holds(kind, str(id)) or self._may(id)):
+                if kind == SSH_KEY and f"({id}) stays" in printed:
+                    self._staying.add(f"{kind} {id}")  # it was taken over, so no deletion concerns it
+                if not (look.holds(kind, str(id)) or self._may(id) or f"{kind} {id}" in self._staying):
                     yield f"{kind.replace('_', ' ')} {id} ({row[shown]}, 0.00 per month) is live and in no state"
 
     def _addresses(self, look: "_Look", server_id: int, server: Mapping[str, Any]) -> Iterator[str]:

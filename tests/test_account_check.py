@@ -290,3 +290,11 @@ def test_what_was_deleted_outside_is_no_lie_of_the_tool(emulator: Any) -> None:
     assert check(control, claims) == []
     control("POST", "/reset", {})
     assert len(check(control, claims)) == 1
+
+
+def test_a_key_that_was_taken_over_stays_if_the_step_said_so(shop: Shop) -> None:
+    shop.lab.api("POST", "/ssh-keys", {"name": "me", "public_key": PUBLIC_KEY})
+    account = Account(shop.lab.control)
+    assert account.empty(printed="SSH key me (60002) stays") != []
+    assert account.empty(printed="SSH key me (60001) stays: it was not created here") == []
+    assert account.empty() == []

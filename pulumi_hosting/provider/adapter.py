@@ -105,7 +105,9 @@ class Adapter:
         before, _ = from_pulumi(olds)
         if before and (refused := engine.forbidden(self.noun, before, wish)):
             return refused
-        fields = frozenset(name for name, value in wish.items() if before.get(name) != value) if before else frozenset(wish) | unknown
+        fields = frozenset(wish) | unknown
+        if before:
+            fields = frozenset(name for name, value in wish.items() if not engine.is_same(self.noun, name, before.get(name), value))
         if not fields:
             return {}
         context = self._context(props)
@@ -368,6 +370,8 @@ class Adapter:
         )
 
     def _claim(self, olds: Wire, news: Wire, id: str) -> None:
+        if olds.get("takenOver"):
+            return  # it is shared: no declaration has it to itself
         for props in (olds, news):
             if props.get(IDENTITY):
                 self.session.claims.of_kind(self.noun.kind).add(props[IDENTITY], id)

@@ -232,6 +232,8 @@ class SshKeyDeclaration(Declaration):
     """Key type, for example ssh-ed25519."""
     created_at: pulumi.Output[str | None]
     """When it was added (RFC 3339, UTC)."""
+    taken_over: pulumi.Output[bool | None]
+    """With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."""
 
     @overload
     def __init__(self, resource_name: str, args: SshKeyArgs, *, opts: pulumi.ResourceOptions | None = None) -> None: ...

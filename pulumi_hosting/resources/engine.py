@@ -183,6 +183,11 @@ def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any],
     return Diff(tuple(changes), tuple(remarks), tuple(refusals))
 
 
+def is_same(noun: Noun[Any, Any], field: str, before: Any, after: Any) -> bool:
+    """Whether two values of an input are one, by its trait: a key with another comment is the same key."""
+    return _same(noun.Inputs.trait(field), before, after)
+
+
 def _same(trait: Trait, before: Any, after: Any) -> bool:
     if trait.unordered and isinstance(before, list) and isinstance(after, list):
         return sorted(map(str, before)) == sorted(map(str, after))

@@ -1,13 +1,16 @@
 """An SSH public key of the account (API document, "SSH keys").
 
-Found by its fingerprint and never doubled: the API has neither an idempotency key nor a guard for it, so creation looks first and, when
-an answer was lost, looks again. It cannot be changed in place; a new name or key is a new object, and the old one goes first.
+Found by its fingerprint and never doubled: the API has neither an idempotency key nor a guard for it, so creation looks before and after
+it sends. It cannot be changed in place; a new name or key is a new object, and the old one goes first.
+
+A key is shared: several stacks may declare the same one, and people add keys in the cabinet. Nothing on a key tells who added it, so only
+the run that got the answer to its creation counts as its creator. Any other declaration takes the key over and never deletes it.
 """
 
 import base64
 import binascii
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
 from pydantic import AfterValidator, Field
@@ -15,7 +18,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, Trait, as_text
+from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, Takeover, Trait, as_text
 
 
 def _normal_form(text: str) -> str:
@@ -63,9 +66,13 @@ class SshKeyState(base.State):
     fingerprint: str = Field(description="Fingerprint in the SHA256 form.")
     type: str = Field(description="Key type, for example ssh-ed25519.")
     created_at: str | None = Field(default=None, description="When it was added (RFC 3339, UTC).")
+    taken_over: bool | None = Field(
+        default=None,
+        description="With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible.",
+    )
 
 
-def _from_api(key: m.SshKey, declared: str | None = None) -> SshKeyState:
+def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | None = None) -> SshKeyState:
     line = " ".join(key.public_key.split())
     # The service may drop or rewrite the comment; the same key is no difference.
     if declared and material(declared) == material(line):
@@ -77,6 +84,7 @@ def _from_api(key: m.SshKey, declared: str | None = None) -> SshKeyState:
         fingerprint=fingerprint(line),
         type=line.split()[0],
         created_at=as_text(key.created_at),
+        taken_over=taken_over,
     )
 
 
@@ -99,7 +107,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
     def find(self, context: Context, inputs: SshKeyInputs) -> SshKeyState | None:
         """By fingerprint, else by name."""
         keys = context.client.ssh_keys.list()
-        same = self._same_material(keys, inputs)
+        same = self._same_material(keys, inputs.name, inputs.public_key)
         if same is None:
             named = [key for key in keys if key.name == inputs.name]
             if len(named) > 1:
@@ -110,24 +118,53 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
     def read(self, context: Context, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
         for key in context.shared(("ssh_keys",), context.client.ssh_keys.list):
             if str(key.id) == id:
-                return _from_api(key, last.public_key if last else None)
+                known = last.taken_over if last else None
+                return _from_api(key, last.public_key if last else None, self._is_taken_over(context) if known is None else known)
         return None
+
+    @staticmethod
+    def _is_taken_over(context: Context) -> bool | None:
+        """What is recorded of a key that was found. Nothing where no state remembers it."""
+        return None if context.name_is_identity else True
 
     def all(self, context: Context, *, name: str | None = None, fingerprint: str | None = None, **_: Any) -> Iterable[SshKeyState]:
         """By ``name`` and by ``fingerprint`` in the SHA256 form."""
         states = (_from_api(key) for key in context.client.ssh_keys.list())
         return (state for state in states if name in (None, state.name) and fingerprint in (None, state.fingerprint))
 
+    # --- asking before
+
+    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+        """Whether the key is on the account under another name: it cannot be renamed."""
+        if context.name_is_identity or not {"name", "public_key"} <= wish.keys() or "public_key" not in fields:
+            return {}
+        keys = context.shared(("ssh_keys",), context.client.ssh_keys.list)
+        found = self._same_material(keys, wish["name"], wish["public_key"])
+        if found is None or found.name == wish["name"] or str(found.id) in context.owned:  # an own key goes before the new one comes
+            return {}
+        return {"name": _other_name(found)}
+
+    def takeover(self, context: Context, inputs: SshKeyInputs) -> Takeover | None:
+        keys = context.shared(("ssh_keys",), context.client.ssh_keys.list)
+        found = self._same_material(keys, inputs.name, inputs.public_key)
+        if found is None or found.name != inputs.name or str(found.id) in context.owned:
+            return None
+        state = _from_api(found, inputs.public_key, self._is_taken_over(context))
+        return Takeover(state, "it is on the account already; destroy keeps it", title=self.title)
+
+    # --- making
+
     def create(self, context: Context, inputs: SshKeyInputs) -> SshKeyState:
         with context.claims.alone(f"ssh key {fingerprint(inputs.public_key)}"):
             if existing := self._existing(context, inputs):
                 return existing
             try:
-                return _from_api(context.client.ssh_keys.create(name=inputs.name, public_key=inputs.public_key), inputs.public_key)
+                made = context.client.ssh_keys.create(name=inputs.name, public_key=inputs.public_key)
+                return self._kept(context, inputs, made)
             except (TransportError, ApiError) as error:
                 if isinstance(error, ApiError) and error.status < 500 and error.status != 409:
                     raise
-                # The answer was lost, or somebody was faster: what is on the account now decides.
+                # The answer was lost, or another process was faster: what is on the account now decides.
                 if existing := self._existing(context, inputs):
                     return existing
                 raise
@@ -135,29 +172,51 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
                 context.reads.forget("ssh_keys")
 
     def _existing(self, context: Context, inputs: SshKeyInputs) -> SshKeyState | None:
-        key = self._same_material(context.client.ssh_keys.list(), inputs)
+        key = self._same_material(context.client.ssh_keys.list(), inputs.name, inputs.public_key)
         if key is None:
             return None
         if key.name != inputs.name:
-            raise Foreign(
-                f"this public key is on the account already, as {key.name!r} (id {key.id}), and the API cannot rename it. "
-                f"Next: declare it with the name {key.name!r}, or delete it first",
-                id=str(key.id),
-            )
-        return _from_api(key, inputs.public_key)
+            raise Foreign(_other_name(key), id=str(key.id))
+        if not context.name_is_identity:
+            context.tell(f"takes over SSH key {key.id}, which was on the account already; destroy keeps it")
+        return _from_api(key, inputs.public_key, self._is_taken_over(context))
+
+    def _kept(self, context: Context, inputs: SshKeyInputs, made: m.SshKey) -> SshKeyState:
+        """Of keys that several processes added at the same moment each keeps the one with the lowest id, and deletes its own otherwise."""
+        own = _from_api(made, inputs.public_key, None if context.name_is_identity else False)
+        try:
+            keys = context.client.ssh_keys.list()
+        except (TransportError, ApiError) as error:  # it was made, and that must be remembered
+            context.warn(f"SSH key {made.id} was added, and whether another process added it too is not known: {error}")
+            return own
+        same = [key for key in keys if material(key.public_key) == material(inputs.public_key) and key.name == inputs.name]
+        first = min(same, key=lambda key: key.id, default=made)
+        if first.id >= made.id:
+            return own
+        try:
+            context.client.ssh_keys.delete(made.id)
+        except (TransportError, ApiError) as error:
+            context.warn(f"SSH key {made.id} is the same as {first.id}, which another process added, and could not be deleted: {error}")
+            return own
+        context.tell(f"takes over SSH key {first.id}, which another process added at the same moment; destroy keeps it")
+        return _from_api(first, inputs.public_key, self._is_taken_over(context))
 
     @staticmethod
-    def _same_material(keys: Iterable[m.SshKey], inputs: SshKeyInputs) -> m.SshKey | None:
-        """The key with the same material; of several (a service may allow doubles) one of the wished name, else the oldest."""
-        if inputs.public_key is None:  # a declaration that names a key without describing it
+    def _same_material(keys: Iterable[m.SshKey], name: str | None, public_key: str | None) -> m.SshKey | None:
+        """The key with the same material; of several (a service may allow doubles) one of the declared name, else the oldest."""
+        if public_key is None:  # a declaration that names a key without describing it
             return None
-        same = [key for key in keys if material(key.public_key) == material(inputs.public_key)]
-        return min(same, key=lambda key: (key.name != inputs.name, key.id), default=None)
+        same = [key for key in keys if material(key.public_key) == material(public_key)]
+        return min(same, key=lambda key: (key.name != name, key.id), default=None)
 
     def update(self, context: Context, state: SshKeyState, inputs: SshKeyInputs, fields: frozenset[str]) -> SshKeyState:
         raise NounError(f"an SSH key cannot be changed in place ({', '.join(sorted(fields))})")
 
     def delete(self, context: Context, state: SshKeyState) -> None:
+        if not context.name_is_identity and state.taken_over is not False:
+            if self.read(context, state.id, state) is not None:
+                context.warn(f"SSH key {state.name} ({state.id}) stays: it was not created here. {_HOW_TO_DELETE}")
+            return
         try:
             context.client.ssh_keys.delete(int(state.id))
         except NotFound:
@@ -167,6 +226,16 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
                 raise
         finally:
             context.reads.forget("ssh_keys")
+
+
+_HOW_TO_DELETE = "Next: delete it in the cabinet if nothing else uses it"
+
+
+def _other_name(key: m.SshKey) -> str:
+    return (
+        f"this public key is on the account already, as {key.name!r} (id {key.id}), and the API cannot rename it. "
+        f"Next: declare it with the name {key.name!r}, or delete it first"
+    )
 
 
 SSH_KEY = SshKeyNoun()

@@ -1,6 +1,8 @@
 """A declaration of a server against an emulator whose time stands still, and processes that die where a test says."""
 
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -45,6 +47,38 @@ class Dying(httpx.BaseTransport):
 
     def close(self) -> None:
         self.inner.close()
+
+
+class Together(httpx.BaseTransport):
+    """Real HTTP; requests of one method and path leave when all of their threads have come that far, and are answered in any order."""
+
+    def __init__(self, barrier: threading.Barrier, path: str) -> None:
+        self.barrier, self.path, self.inner = barrier, path, httpx.HTTPTransport()
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "POST" and request.url.path.endswith(self.path):
+            self.barrier.wait(20)
+            answer = self.inner.handle_request(request)
+            answer.read()
+            self.barrier.wait(20)  # both were processed before either looks again
+            return answer
+        return self.inner.handle_request(request)
+
+    def close(self) -> None:
+        self.inner.close()
+
+
+def at_once(*works: Callable[[], Any]) -> list[Any]:
+    """The results; what fails is a result too."""
+
+    def result(work: Callable[[], Any]) -> Any:
+        try:
+            return work()
+        except Exception as error:  # noqa: BLE001  # the test judges it
+            return error
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [*pool.map(result, works)]
 
 
 @dataclass

@@ -96,6 +96,11 @@ ssh_key:
       description: When it was added (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
+    taken_over:
+      description: 'With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with
+        Ansible.'
+      type: bool
+      sample: true
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.nouns import NounModule

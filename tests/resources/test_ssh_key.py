@@ -1,0 +1,148 @@
+"""SSH keys are shared: what this declaration did not add it takes over, and never deletes."""
+
+import threading
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.resources.base import Foreign
+from tests.resources.conftest import Dying, House, Killed, Together, at_once
+
+NOUN = NOUNS["ssh_key"]
+LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
+STAGING, PROD = "pulumi:t/staging/ssh_key/alice", "pulumi:t/prod/ssh_key/alice"
+
+
+def inputs(**more: Any) -> Any:
+    found = engine.check(NOUN, {"name": "alice", "public_key": LINE, **more})
+    assert not found.failures
+    return found.inputs
+
+
+def create(house: House, identity: str = STAGING, given: Any = None, **more: Any) -> Any:
+    return engine.create(house.context(identity=identity, **more), NOUN, given or inputs())
+
+
+def on_account(house: House) -> list[int]:
+    return [row["id"] for row in house.control("GET", "/objects")["ssh_keys"]]
+
+
+def test_what_was_made_here_is_deleted(house: House) -> None:
+    made = create(house)
+    assert made.taken_over is False
+    assert engine.read(house.context(), NOUN, made).taken_over is False
+    engine.delete(house.context(identity=STAGING), NOUN, made)
+    assert on_account(house) == []
+
+
+def test_what_was_there_is_taken_over_with_a_message_and_stays(house: House) -> None:
+    first = create(house)
+    planned = NOUN.takeover(house.context(identity=PROD), inputs())
+    assert planned is not None
+    assert (planned.announcement(house.context().service_now())) == (
+        f"takes over SSH key {first.id} (it is on the account already; destroy keeps it)"
+    )
+    taken = create(house, PROD)
+    assert (taken.id, taken.taken_over) == (first.id, True)
+    assert f"takes over SSH key {first.id}, which was on the account already; destroy keeps it" in house.told
+    taken = engine.read(house.context(identity=PROD), NOUN, taken)
+    assert taken.taken_over is True
+    engine.delete(house.context(identity=PROD), NOUN, taken)
+    assert on_account(house) == [int(first.id)]
+    assert any(f"SSH key alice ({first.id}) stays: it was not created here" in line for line in house.told)
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_what_is_found_after_a_crash_is_taken_over(house: House, after: bool) -> None:
+    probe = Dying()
+    create(house, transport=probe)
+    at = probe.sent.index("POST /v1/ssh-keys")
+    house.control("POST", "/reset", {})
+    with pytest.raises(Killed):
+        create(house, transport=Dying(at, after))
+    again = create(house)
+    assert again.taken_over is after
+    assert on_account(house) == [int(again.id)]
+
+
+def test_a_key_that_was_only_looked_at_is_not_deleted(house: House) -> None:
+    """An import knows nothing but the id."""
+    first = create(house)
+    imported = engine.read(house.context(identity=PROD), NOUN, NOUN.partial_state({"id": first.id}))
+    assert imported.taken_over is True
+    engine.delete(house.context(identity=PROD), NOUN, imported)
+    assert on_account(house) == [int(first.id)]
+
+
+def test_a_play_deletes_what_it_names(house: House) -> None:
+    create(house)
+    context = house.context(identity="ansible:play", name_is_identity=True)
+    assert engine.ensure(context, NOUN, inputs()).action == "unchanged"
+    assert engine.ensure_absent(context, NOUN, inputs()).action == "deleted"
+    assert on_account(house) == []
+    assert not [line for line in house.told if "taken" in line or "takes" in line]
+
+
+def test_a_key_under_another_name_is_refused_before_anything_is_sent(house: House) -> None:
+    first = create(house)
+    other = inputs(name="bob", public_key=f"{LINE} bob@example")
+    context = house.context(identity=PROD)
+    failures = NOUN.validate(context, other.given(), frozenset(other.given()))
+    assert failures == {
+        "name": f"this public key is on the account already, as 'alice' (id {first.id}), and the API cannot rename it. "
+        "Next: declare it with the name 'alice', or delete it first"
+    }
+    assert NOUN.takeover(context, other) is None
+    with pytest.raises(Foreign, match="declare it with the name 'alice'"):
+        create(house, PROD, other)
+    # the advice resolves it
+    assert NOUN.validate(context, inputs().given(), frozenset(inputs().given())) == {}
+    assert create(house, PROD).id == first.id
+
+
+def test_two_names_of_one_key(house: House) -> None:
+    """Where the service allows doubles, the one of the declared name is meant."""
+    house.read_as(duplicate_ssh_key="second")
+    client = house.context().client
+    client.ssh_keys.create(name="alice", public_key=LINE)
+    bob = client.ssh_keys.create(name="bob", public_key=LINE)
+    wanted = inputs(name="bob")
+    assert NOUN.validate(house.context(identity=PROD), wanted.given(), frozenset(wanted.given())) == {}
+    assert create(house, PROD, wanted).id == str(bob.id)
+
+
+@pytest.mark.parametrize("duplicates", ["conflict", "second"])
+def test_two_creations_at_the_same_moment_end_with_one_key(house: House, duplicates: str) -> None:
+    house.read_as(duplicate_ssh_key=duplicates)
+    barrier = threading.Barrier(2)
+    states = at_once(
+        *(lambda identity=identity: create(house, identity, transport=Together(barrier, "/ssh-keys")) for identity in (STAGING, PROD))
+    )
+    (left,) = on_account(house)
+    assert {state.id for state in states} == {str(left)}
+    assert sorted(state.taken_over for state in states) == [False, True]
+    # each is destroyed: the one that made it deletes it, whichever goes first
+    for state, identity in zip(states, (STAGING, PROD), strict=True):
+        engine.delete(house.context(identity=identity), NOUN, state)
+    assert on_account(house) == []
+
+
+def test_a_surplus_that_cannot_be_deleted_is_kept_in_the_state(house: House) -> None:
+    house.read_as(duplicate_ssh_key="second")
+    barrier = threading.Barrier(2)
+    house.arm({"status": 503, "code": "temporarily_unavailable"}, path="^/ssh-keys/", method="DELETE", times=99)
+    states = at_once(
+        *(lambda identity=identity: create(house, identity, transport=Together(barrier, "/ssh-keys")) for identity in (STAGING, PROD))
+    )
+    assert sorted(int(state.id) for state in states) == on_account(house)
+    assert [state.taken_over for state in states] == [False, False]
+    assert any("could not be deleted" in line for line in house.told)
+
+
+def test_a_deletion_that_fails_is_no_success(house: House) -> None:
+    made = create(house)
+    house.arm({"status": 502, "code": "upstream_error"}, path="^/ssh-keys/", method="DELETE", times=99)
+    with pytest.raises(Exception, match="upstream_error"):
+        engine.delete(house.context(identity=STAGING), NOUN, made)
+    assert on_account(house) == [int(made.id)]

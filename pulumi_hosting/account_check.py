@@ -179,7 +179,7 @@ class Account:
     """The account of one emulator, checked step after step. ``control``: called as ``control("GET", "/objects")``.
 
     ``allowed`` holds ids (``20001``, ``20001/30003``) of objects that need no claim and may be charged for: taken over by another tool,
-    retained on purpose, there before.
+    retained on purpose, there before. Once a tool has claimed such an object, it is that tool's, and allowed no more.
     """
 
     def __init__(self, control: Callable[..., Any], allowed: Iterable[object] = ()) -> None:
@@ -198,6 +198,7 @@ class Account:
         """
         look = _Look(self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), claims)
         self._known |= {(claim.kind, claim.id): claim for claim in claims}
+        self.allowed -= {id for claim in claims if claim.kind != PTR for id in (claim.id, claim.id.rpartition("/")[2])}
         self._servers |= look.servers
         problems = [*self._unclaimed(look, printed), *self._not_live(look), *self._unexplained(look)]
         return sorted(dict.fromkeys(problems))
@@ -395,7 +396,9 @@ class _Look:
     """The account at one moment beside the claims."""
 
     def __init__(self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], claims: Claims) -> None:
-        account = objects["accounts"][0]["id"]  # a second account is not the tool's
+        account = objects["accounts"][0]["id"]
+        # Of a second account only what the tool claims is its own.
+        self.everywhere = {str(row["id"]) for row in objects.get("servers", ())}
 
         def table(kind: str) -> dict[int, Mapping[str, Any]]:
             return {row["id"]: row for row in objects.get(kind, ()) if row.get("account_id", account) == account}
@@ -434,10 +437,10 @@ class _Look:
     def lives(self, claim: Claim) -> bool:
         id = self._current(claim)
         if claim.kind == SERVER:
-            return id in map(str, self.servers) or any(f"order:{row['id']}" == id for row in self.pending_orders)
+            return id in self.everywhere or any(f"order:{row['id']}" == id for row in self.pending_orders)
         if claim.kind in (SERVER_IP, PTR):
             if id.startswith("pending:"):
-                return id.removeprefix("pending:").partition("/")[0] in map(str, self.servers)
+                return id.removeprefix("pending:").partition("/")[0] in self.everywhere
             found = [row for row in self.addresses if f"{row['server_id']}/{row['id']}" == id]
             return bool(found) and (claim.kind == SERVER_IP or bool(found[0]["ptr"]))
         if claim.kind == DOMAIN:

@@ -3,6 +3,7 @@
 import getpass
 import json
 import os
+import shutil
 import socket
 import tempfile
 import uuid
@@ -13,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from .errors import ConfigurationError, StackLocked, StackNotFound
+from .wellformed import problem_of
 
 DEFAULT_DIRECTORY = ".pulumi-offline"
 
@@ -59,24 +61,44 @@ class Backend:
         self.write(stack, None)
 
     def read(self, stack: str) -> dict[str, Any] | None:
-        """The deployment as saved, None for a stack that never had one."""
+        """The deployment as saved, None for a stack that never had one. Raises `ConfigurationError` for a file that is no state."""
+        file = self.stack_file(stack)
         try:
-            data = json.loads(self.stack_file(stack).read_text())
+            data = json.loads(file.read_bytes())
         except FileNotFoundError:
             raise StackNotFound(f"no stack named '{stack}' found; create it with `stack init {stack}`") from None
-        except ValueError as error:
-            raise ConfigurationError(f"{self.stack_file(stack)} is not valid JSON: {error}") from None
-        latest: dict[str, Any] | None = data.get("checkpoint", {}).get("latest")
+        except (ValueError, RecursionError) as error:
+            raise self.unreadable(stack, f"not valid JSON: {' '.join(str(error).split())}") from None
+        except OSError as error:
+            raise ConfigurationError(f"the state {file} cannot be read: {error.strerror}") from None
+        checkpoint = data.get("checkpoint") if isinstance(data, dict) else None
+        if not isinstance(checkpoint, dict):
+            raise self.unreadable(stack, "it has no checkpoint")
+        if data.get("version") != 3:
+            raise self.unreadable(stack, "it is not of version 3, the only one that the offline engine reads")
+        latest: dict[str, Any] | None = checkpoint.get("latest")
+        if latest is not None and (problem := problem_of(latest)):
+            raise self.unreadable(stack, problem)
         return latest
+
+    def unreadable(self, stack: str, problem: str) -> ConfigurationError:
+        """What is raised for a state that cannot be used: says what is wrong, and what can be put in its place."""
+        file = self.stack_file(stack)
+        saved = Path(f"{file}.bak")
+        copy = f"{saved} is the state one save earlier" if saved.exists() else "put a good copy in its place"
+        return ConfigurationError(f"{file} is not a stack's state: {problem}. Nothing was changed. Next: {copy}")
 
     def write(self, stack: str, deployment: str | None) -> None:
         """Save a deployment, given as JSON text. A reader, or a kill at any time, meets either the old file or the new one, whole."""
         name = json.dumps(f"organization/{self.project}/{stack}")
         latest = f', "latest": {deployment}' if deployment is not None else ""
-        write_private(self.stack_file(stack), f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n')
+        file = self.stack_file(stack)
+        write_private(file, f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n', backup=Path(f"{file}.bak"))
 
     def remove(self, stack: str) -> None:
-        self.stack_file(stack).unlink(missing_ok=True)
+        file = self.stack_file(stack)
+        file.unlink(missing_ok=True)
+        Path(f"{file}.bak").unlink(missing_ok=True)
         if self.selected() == stack:
             self._selection().unlink(missing_ok=True)
 
@@ -87,10 +109,11 @@ class Backend:
 
     def selected(self) -> str | None:
         try:
-            name = json.loads(self._selection().read_text()).get("stack")
-        except (OSError, ValueError):
+            chosen = json.loads(self._selection().read_bytes())
+        except (OSError, ValueError, RecursionError):
             return None
-        return str(name) if name else None
+        name = chosen.get("stack") if isinstance(chosen, dict) else None
+        return name if isinstance(name, str) and name else None
 
     def select(self, stack: str) -> None:
         if not self.exists(stack):
@@ -136,9 +159,10 @@ class Lock:
         ]
         for path in others:
             try:
-                holder = json.loads(path.read_text())
-            except (OSError, ValueError):
+                holder = json.loads(path.read_bytes())
+            except (OSError, ValueError, RecursionError):
                 holder = {}
+            holder = holder if isinstance(holder, dict) else {}
             who = f"{holder.get('username', '?')}@{holder.get('hostname', '?')} (pid {holder.get('pid', '?')})"
             lines.append(f"  file://{path}: created by {who} at {holder.get('timestamp', '?')}")
         raise StackLocked("\n".join(lines))
@@ -167,15 +191,47 @@ def _make_private(directory: Path) -> None:
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-def write_private(path: Path, text: str) -> None:
-    """Replace a file as a whole, readable by its owner only."""
+def write_private(path: Path, text: str, *, backup: Path | None = None) -> None:
+    """Replace a file as a whole, readable by its owner only, and on the disk when this returns. ``backup`` becomes what it was before."""
     _make_private(path.parent)
     # The name must not end in .json: the file backend takes every such file for a stack.
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        if backup is not None:
+            _keep(path, backup)
         os.replace(temporary, path)
+        _sync_directory(path.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _keep(path: Path, backup: Path) -> None:
+    """Let ``backup`` be the present file. The file itself stays in its place: a kill in between finds it there."""
+    if not path.exists():
+        return  # the first save
+    spare = backup.with_name(f".{backup.name}.{uuid.uuid4().hex}.tmp")
+    try:
+        try:
+            os.link(path, spare)
+        except OSError:  # a file system without hard links
+            shutil.copy2(path, spare)
+        os.replace(spare, backup)
+    finally:
+        spare.unlink(missing_ok=True)
+
+
+def _sync_directory(directory: Path) -> None:
+    """The new name must survive a power cut as well as the content does."""
+    try:
+        handle = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+    except OSError:
+        return  # a system where directories cannot be opened
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -19,7 +19,7 @@ from .goals import Goal, ReadGoal, Targets
 from .journal import Journal
 from .names import NameClash
 from .registry import Registry
-from .state import Graph, Snapshot, State, is_provider, package_of, rebuild
+from .state import Graph, PendingOperation, Snapshot, State, is_provider, package_of, rebuild
 from .steps import (
     READ,
     REFRESH,
@@ -359,6 +359,9 @@ class Deployment:
     def _run(self, program: Callable[["Deployment"], None] | None) -> bool:
         options = self.options
         marked = [state for state in self.resources if state.refresh_before_update]
+        unfinished = self.base.unfinished()
+        if unfinished:
+            self.warn("", _pending_warning(unfinished, looks_only=options.refresh_only))
         try:
             if options.refresh and not options.run_program:
                 self._refresh_all([state for state in self.resources if state.urn in self.targets])
@@ -368,8 +371,6 @@ class Deployment:
                 self._refresh_all(marked)
                 if self.step_failed or self.cancelled:
                     return self._concluded()
-            elif self.base.pending and not self.preview:
-                self.warn("", _pending_warning(self.base))
             if options.take_over is not None:
                 self.take_over(options.take_over)
                 return self._concluded()
@@ -452,12 +453,11 @@ class Deployment:
             self._check_open()
 
 
-def _pending_warning(base: Snapshot) -> str:
-    lines = [f"  * {item.resource.urn}, interrupted while {item.type}\n" for item in base.pending]
-    return (
-        f"Attempting to deploy or update resources with {len(base.pending)} pending operations from previous deployment.\n"
-        f"{''.join(lines)}These resources are in an unknown state because the engine was interrupted while waiting for changes to these "
-        "resources to complete. You should confirm whether or not the operations listed completed successfully by checking the state of "
-        "the appropriate provider.\n\nOnce you have confirmed the status of the interrupted operations, you can repair your stack using "
-        "`refresh`, which takes over what is really there; `refresh --clear-pending-creates` forgets the pending creates."
+def _pending_warning(unfinished: list[PendingOperation], *, looks_only: bool) -> str:
+    lines = "".join(f"\n  * {item.resource.urn}, interrupted while {item.type}" for item in unfinished)
+    advice = (
+        "A refresh cannot find what they made. Next: run `pulumi-hosting offline up`, which finds what was bought; run it before `destroy`."
+        if looks_only
+        else "This run finds what was bought. `refresh --clear-pending-creates` would only forget it."
     )
+    return f"An earlier run was interrupted in {len(unfinished)} operation(s), and what they made is not in the state:{lines}\n{advice}"

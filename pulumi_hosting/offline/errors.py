@@ -4,6 +4,7 @@ OfflineError
 ├── ConfigurationError    project, stack, config or passphrase: exit 2
 ├── StackNotFound         exit 6
 ├── StackLocked           exit 1
+├── UnfinishedCreates     destroy would leave what an interrupted run made: exit 1
 ├── PluginError           a provider or the program could not be started
 ├── Bail                  reported already; the operation ends without another word
 └── ProviderError         a provider refused
@@ -28,6 +29,10 @@ class StackNotFound(OfflineError):
 
 
 class StackLocked(OfflineError):
+    pass
+
+
+class UnfinishedCreates(OfflineError):
     pass
 
 

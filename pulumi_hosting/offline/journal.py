@@ -73,7 +73,8 @@ class Journal:
             return
         subject = step.before if kind == "deleting" else step.after
         with self._lock:
-            self._pending[id(subject)] = PendingOperation(kind, subject)
+            # A copy without id: the entry must not look answered because the step has got that far when it is killed.
+            self._pending[id(subject)] = PendingOperation(kind, subject.copy(id="") if kind == "creating" else subject)
             self._changes += 1
         self._flush()
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,24 +53,46 @@ def _parse_project(path: Path) -> Project:
     runtime = data.get("runtime")
     options: dict[str, Any] = {}
     if isinstance(runtime, dict):
-        options = runtime.get("options") or {}
+        options = _mapping(path, "runtime.options", runtime.get("options"))
         runtime = runtime.get("name")
     if runtime != "python":
         raise ConfigurationError(f"{path}: the offline engine runs Python programs only; runtime is {runtime!r}")
     name = data.get("name")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{path}: the project has no name")
-    program = (path.parent / str(data.get("main") or ".")).resolve()
-    if not program.exists():
-        raise ConfigurationError(f"{path}: could not find the program {program}")
-    return Project(name, path.parent, program, options, data.get("config") or {})
+    if not re.fullmatch(r"(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}", name):
+        raise ConfigurationError(f"{path}: {name!r} is not a project name; it may have letters, digits, '-', '_' and '.'")
+    main = data.get("main") or "."
+    if not isinstance(main, str):
+        raise ConfigurationError(f"{path}: main must be a path")
+    try:
+        program = (path.parent / main).resolve()
+        found = program.exists()
+    except (OSError, ValueError):
+        found = False
+    if not found:
+        raise ConfigurationError(f"{path}: could not find the program {main!r}")
+    return Project(name, path.parent, program, options, _mapping(path, "config", data.get("config")))
+
+
+def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:
+    """A mapping of a settings file, or nothing. Raises `ConfigurationError` for anything else."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise ConfigurationError(f"{path}: {key} must be a mapping")
+    return value
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     try:
-        data = yaml.safe_load(path.read_text()) or {}
-    except yaml.YAMLError as error:
+        data = yaml.safe_load(path.read_bytes())
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigurationError(f"{path} is not valid YAML: {' '.join(str(error).split())}") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}") from None
+    if data is None:
+        return {}
     if not isinstance(data, dict):
         raise ConfigurationError(f"{path} must be a mapping")
     return data
@@ -99,7 +122,13 @@ class StackConfig:
     @classmethod
     def load(cls, project: Project, stack: str) -> "StackConfig":
         path = project.stack_file(stack)
-        return cls(path, project, _read_yaml(path) if path.exists() else {})
+        data = _read_yaml(path) if path.exists() else {}
+        for name, value in _mapping(path, "config", data.get("config")).items():
+            if isinstance(value, dict) and set(value) == {"secure"} and not isinstance(value["secure"], str):
+                raise ConfigurationError(f"{path}: the secret {name} has no text")
+        if not isinstance(data.get("encryptionsalt") or "", str):
+            raise ConfigurationError(f"{path}: encryptionsalt must be a text")
+        return cls(path, project, data)
 
     def save(self) -> None:
         write_private(self.path, yaml.safe_dump(self.data, sort_keys=False))
@@ -123,7 +152,7 @@ class StackConfig:
 
     def set(self, name: str, value: str, crypter: Crypter | None = None) -> None:
         """Set a value; given a crypter, as a secret."""
-        config = self.data.setdefault("config", {})
+        config = self.data["config"] = self.data.get("config") or {}
         config[self.key(name)] = value if crypter is None else {"secure": crypter.encrypt(value)}
 
     def values(self, crypter: Crypter | None) -> Properties:
@@ -146,4 +175,4 @@ class StackConfig:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, default=str)  # a date of YAML is text here

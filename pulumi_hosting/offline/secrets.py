@@ -60,7 +60,11 @@ class Crypter:
             version, salt, proof = [*self.state.split(":", 2), "", ""][:3]
             if version != "v1":
                 raise ConfigurationError("the stack's encryption salt is not in the form v1:…; is its file damaged?")
-            cipher = AESGCM(_derive_key(_required(self._passphrase), base64.b64decode(salt)))
+            try:
+                raw = base64.b64decode(salt)
+            except ValueError:
+                raise ConfigurationError("the stack's encryption salt is not in the form v1:…; is its file damaged?") from None
+            cipher = AESGCM(_derive_key(_required(self._passphrase), raw))
             if _decrypt(cipher, proof) != _PROOF:
                 raise ConfigurationError("incorrect passphrase")
             self._cipher = cipher

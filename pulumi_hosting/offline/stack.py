@@ -15,7 +15,7 @@ from typing import Any, Literal
 from .backend import Backend, backend_directory
 from .display import Display
 from .engine import Deployment, Options
-from .errors import Bail, ConfigurationError, OfflineError, PluginError
+from .errors import Bail, ConfigurationError, OfflineError, PluginError, UnfinishedCreates
 from .events import Events, Listener, write_lines
 from .goals import Goal, Targets
 from .journal import Journal
@@ -27,6 +27,7 @@ from .secrets import Crypter, passphrase_from
 from .state import STACK_TYPE, Snapshot, State, deployment_from_json, deployment_to_text, is_provider, package_of
 from .steps import NO_CHANGE
 from .values import Properties, hide_secrets, without_secrets
+from .wellformed import problem_of
 
 Command = Literal["up", "preview", "refresh", "destroy", "import"]
 ORGANIZATION = "organization"
@@ -159,11 +160,13 @@ class Stack:
             data = json.loads(deployment_to_text(self.snapshot(), None))
         return {"version": 3, "deployment": data}
 
-    def import_state(self, data: dict[str, Any]) -> None:
+    def import_state(self, data: Any) -> None:
         """Replace the state by an exported deployment, without its pending operations, as Pulumi's import does."""
-        if data.get("version") != 3 or not isinstance(data.get("deployment", {}), dict):
+        if not isinstance(data, dict) or data.get("version") != 3:
             raise ConfigurationError("this is not an exported deployment of version 3")
-        deployment = data.get("deployment") or {}
+        deployment = {} if data.get("deployment") is None else data["deployment"]
+        if problem := problem_of(deployment):
+            raise ConfigurationError(f"this is not an exported deployment: {problem}")
         snapshot = deployment_from_json(deployment, self._state_crypter(deployment))
         wrong = [state.urn for state in snapshot.resources if not state.urn.startswith(f"urn:pulumi:{self.name}::{self.project.name}::")]
         if wrong:
@@ -183,6 +186,8 @@ class Stack:
     def remove(self, *, force: bool = False) -> None:
         """Remove an empty stack, or with `force` any."""
         data = self.backend.read(self.name) or {}
+        if not force:
+            _refuse_unfinished([item.resource for item in self.snapshot().unfinished()])
         if data.get("resources") and not force:
             raise OfflineError(f"'{self.name}' still has resources; destroy them first, or remove it with --force and forget them")
         self.backend.remove(self.name)
@@ -262,6 +267,8 @@ class Stack:
             if not preview:
                 stack.enter_context(self._locked())
                 snapshot = self.snapshot()
+            if command == "destroy":
+                _refuse_unfinished([item.resource for item in snapshot.unfinished() if item.resource.urn in options.targets])
             for state in snapshot.resources:
                 state.taint = state.taint or (bool(replaces) and state.urn in Targets(replaces))
             if clear_pending_creates:
@@ -359,6 +366,17 @@ class Stack:
         outputs: Properties = next((state.outputs for state in _latest(deployment) if state.type == STACK_TYPE), {})
         code = 0 if succeeded else EXIT_CANCELLED if deployment.cancelled and not deployment.step_failed else 1
         return Result(code, deployment.operations, deployment.changes, deployment.errors, hide_secrets(outputs))
+
+
+def _refuse_unfinished(creates: list[State]) -> None:
+    """Destroying would report success and leave what an interrupted run made: nothing in the state leads to it."""
+    if creates:
+        names = ", ".join(f"{state.type} {state.name}" for state in creates)
+        raise UnfinishedCreates(
+            f"destroy: an interrupted run was creating {names}; what it made may exist and cost money, and is not in the state. "
+            "Next: run `pulumi-hosting offline up`, which finds what was bought, then destroy "
+            "(`pulumi-hosting offline refresh --clear-pending-creates` forgets it instead)"
+        )
 
 
 def _checked_name(name: str, project: str) -> str:

@@ -171,6 +171,8 @@ def resource_from_json(data: dict[str, Any], crypter: Crypter | None) -> State:
         if data.get(key) is not None
     }
     extra = {key: value for key, value in data.items() if key not in _KEYS.values()}
+    if "property_dependencies" in known:  # Pulumi writes null for none
+        known["property_dependencies"] = {key: urns or [] for key, urns in known["property_dependencies"].items()}
     return State(**known, extra=extra)
 
 
@@ -200,12 +202,18 @@ def value_from_json(value: Any, crypter: Crypter | None) -> Any:
         return UNKNOWN if value == UNKNOWN_STRING else value
     signature = value.get(SIGNATURE)
     if signature == SECRET_SIGNATURE:
-        if "plaintext" in value:
-            return Secret(value_from_json(json.loads(value["plaintext"]), crypter))
-        if crypter is None:
-            raise ConfigurationError("the stack holds secrets, but its passphrase is not set; set PULUMI_CONFIG_PASSPHRASE")
-        return Secret(value_from_json(json.loads(crypter.decrypt(value["ciphertext"])), crypter))
-    if signature == RESOURCE_SIGNATURE:
+        text, sealed = value.get("plaintext"), value.get("ciphertext")
+        if not isinstance(text, str):
+            if not isinstance(sealed, str):
+                raise ConfigurationError("the state holds a secret without its text")
+            if crypter is None:
+                raise ConfigurationError("the stack holds secrets, but its passphrase is not set; set PULUMI_CONFIG_PASSPHRASE")
+            text = crypter.decrypt(sealed)
+        try:
+            return Secret(value_from_json(json.loads(text), crypter))
+        except ValueError:
+            raise ConfigurationError("the state holds a secret that is no JSON") from None
+    if signature == RESOURCE_SIGNATURE and isinstance(value.get("urn"), str):
         return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
     return {key: value_from_json(item, crypter) for key, item in value.items()}
 
@@ -226,6 +234,19 @@ class Snapshot:
     resources: list[State] = field(default_factory=list)
     pending: list[PendingOperation] = field(default_factory=list)
     extra: dict[str, Any] = field(default_factory=dict)
+
+    def unfinished(self) -> list[PendingOperation]:
+        """Creates that a killed run began, and of which no later run has learned what came of them.
+
+        Pulumi keeps such an entry for ever. One that a later run has answered (its resource is in the state, made after the entry) gets
+        the id of that resource here, so that it counts as answered also when the resource has been deleted.
+        """
+        present = {state.urn: state for state in self.resources if not state.delete}
+        for item in self.pending:
+            found = present.get(item.resource.urn)
+            if item.type == "creating" and not item.resource.id and found is not None and found.created != item.resource.created:
+                item.resource.id = found.id or found.urn
+        return [item for item in self.pending if item.type == "creating" and not item.resource.id]
 
 
 def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:

@@ -52,7 +52,7 @@ def test_state_is_whole_and_private(tmp_path: Path) -> None:
         "version": 3,
         "checkpoint": {"stack": "organization/toys/dev", "latest": {"resources": []}},
     }
-    assert sorted(path.name for path in file.parent.iterdir()) == ["dev.json"]
+    assert sorted(path.name for path in file.parent.iterdir()) == ["dev.json", "dev.json.bak"]
     file.write_text("{")
     with pytest.raises(ConfigurationError, match="not valid JSON"):
         backend.read("dev")

@@ -14,6 +14,7 @@ import pytest
 from pulumi_hosting.offline import ConfigurationError, Result, Stack
 from pulumi_hosting.offline import stack as stack_module
 from pulumi_hosting.offline.backend import Backend
+from pulumi_hosting.offline.errors import OfflineError, UnfinishedCreates
 from pulumi_hosting.offline.events import Event
 from pulumi_hosting.offline.generator import StepGenerator
 from pulumi_hosting.offline.plugins import PluginProcess
@@ -570,6 +571,14 @@ def start(toys: Toys, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+def offline(toys: Toys, *arguments: str) -> str:
+    """What the command printed; it must end well."""
+    process = start(toys, *arguments)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    return output
+
+
 def wait_for(toys: Toys, method: str) -> None:
     deadline = time.monotonic() + 60
     while method not in methods(toys) and time.monotonic() < deadline:
@@ -627,6 +636,39 @@ def test_the_program_of_a_killed_engine_ends_its_provider_lives_on(playground: P
     assert _runs(provider)
     assert list(toys.world()) == ["a#1"]
     end([provider])
+
+
+def test_destroy_is_refused_while_nothing_leads_to_what_a_killed_run_made(playground: Playground) -> None:
+    """And what the refusal advises removes everything."""
+    toys = playground('Thing("a", {"name": "a"})')
+    (toys.service / "faults.json").write_text('{"create:a": "sleep:3"}')
+    process = start(toys, "up")
+    wait_for(toys, "Create")
+    orphans = children(process.pid)
+    process.kill()
+    process.communicate(timeout=60)
+    end(orphans)
+    (toys.service / "faults.json").write_text("{}")
+    stack = toys.stack()
+    stack.cancel()
+    before = stack.backend.stack_file("dev").read_bytes()
+    for preview in (True, False):
+        with pytest.raises(UnfinishedCreates, match="toy:Thing a; what it made may exist") as refused:
+            toys.stack().destroy(preview_only=preview)
+        assert "Next: run `pulumi-hosting offline up`" in str(refused.value)
+        assert refused.value.exit_code == 1
+    with pytest.raises(OfflineError, match="an interrupted run was creating"):
+        toys.stack().remove()
+    looked = offline(toys, "refresh")
+    assert "A refresh cannot find what they made. Next: run `pulumi-hosting offline up`" in looked
+    assert toys.stack().destroy(targets=("urn:pulumi:dev::toys::x::y",)).exit_code != 0  # not refused: it is about something else
+    stack.backend.stack_file("dev").write_bytes(before)
+    assert "This run finds what was bought." in offline(toys, "up")
+    assert "interrupted" not in offline(toys, "up")
+    assert toys.stack().destroy().exit_code == 0
+    assert toys.world() == {}
+    assert toys.stack().destroy().exit_code == 0  # and it is not asked for again
+    toys.stack().remove()
 
 
 def _runs(pid: int) -> bool:

@@ -437,6 +437,11 @@ class Order(Response):
         """Ordered in the cabinet and still to be paid by a person: nothing comes of it by itself. What the API orders is paid at once."""
         return self.status == "invoice_created"
 
+    @property
+    def is_pending(self) -> bool:
+        """Still being carried out: it may become a server without anybody doing anything."""
+        return not (self.is_active or self.is_failed or self.awaits_payment)
+
 
 # --- catalog -----------------------------------------------------------------------------------------------------------------
 

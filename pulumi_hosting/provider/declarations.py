@@ -61,7 +61,7 @@ class ServerDeclaration(Declaration):
     ips: pulumi.Output[list[str]]
     """Every address, v4 and v6."""
     notes: pulumi.Output[str | None]
-    """Free text shown in the cabinet, without the provider's mark."""
+    """Free text shown in the cabinet, without the provider's tag."""
     auto_renew: pulumi.Output[bool | None]
     """Whether the service renews it from the balance."""
     billing_cycle: pulumi.Output[str | None]

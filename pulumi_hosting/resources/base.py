@@ -222,6 +222,7 @@ class Context:
     - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None where nobody said.
     - ``scope``: the setting ``hosting:scope``, which is part of the identity; None where it is not set.
     - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity names, for one.
+    - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
     - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
     - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
     """
@@ -239,6 +240,7 @@ class Context:
     declared_mode: str | None = None
     scope: str | None = None
     strict: bool = False
+    taken_over: set[str] = field(default_factory=set)
     save: Callable[[Any], None] = lambda state: None
     tell: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
@@ -250,7 +252,7 @@ class Context:
 
     def service_now(self) -> datetime:
         """The service's time, for the age of what is on the account: the clock of this machine may be wrong. May send a request."""
-        return self.client.health().time
+        return self.client.service_now()
 
     def patience(self, at_most: float | None = None) -> Patience:
         """A wait of ``wait_timeout`` seconds, or less."""
@@ -292,6 +294,14 @@ class Ambiguous(NounError):
 
 class Foreign(NounError):
     """An object that this declaration did not make stands where it would create one. ``id`` names it."""
+
+    def __init__(self, message: str, id: str) -> None:
+        self.id = id
+        super().__init__(message)
+
+
+class TakenOver(NounError):
+    """A deletion of an object that a later run of the same declaration took over; nothing was deleted. ``id`` names it."""
 
     def __init__(self, message: str, id: str) -> None:
         self.id = id

@@ -6,6 +6,7 @@ later run took over. Tags of the first scheme (``[iac:xxxxxxxx]``) are split off
 """
 
 import re
+from typing import Literal
 
 from pulumi_hosting.resources.keys import digest
 
@@ -31,13 +32,18 @@ def with_tag(text: str | None, tag: str | None) -> str:
     return " ".join(part for part in (text, tag) if part)
 
 
-def ownership_tag(identity: str, takeovers: int = 0) -> str:
-    """The tag of an identity that has taken the object over ``takeovers`` times.
+def ownership_tag(identity: str, count: int = 0) -> str:
+    """The tag of an identity that has taken the object over ``count`` times.
 
     >>> ownership_tag("pulumi:demo/dev/server/web-1"), ownership_tag("pulumi:demo/dev/server/web-1", 2)
     ('[iac2:wns2mcxo]', '[iac2:wns2mcxo.2]')
     """
-    return f"[iac2:{digest(identity.encode())[:8]}{f'.{takeovers}' if takeovers else ''}]"
+    return f"[iac2:{digest(identity.encode())[:8]}{f'.{count}' if count else ''}]"
+
+
+def is_tag(tag: str | None) -> bool:
+    """Whether it is a tag of the present scheme."""
+    return tag is not None and tag.startswith("[iac2:")
 
 
 def is_tag_of(tag: str | None, identity: str) -> bool:
@@ -55,19 +61,40 @@ def is_same_holder(tag: str, other: str) -> bool:
 
 
 def next_tag(tag: str | None, identity: str) -> str:
-    """The tag that a takeover by ``identity`` writes in place of ``tag``: its own, one count up where it was its own already.
+    """The tag that a takeover by ``identity`` writes in place of ``tag``: its own, counted one up. Where there was none, an earlier run
+    may have failed to write the first one, so it is the second.
 
     >>> next_tag(None, "pulumi:demo/dev/server/web-1"), next_tag("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1")
-    ('[iac2:wns2mcxo]', '[iac2:wns2mcxo.3]')
+    ('[iac2:wns2mcxo.1]', '[iac2:wns2mcxo.3]')
     """
-    if tag is None or not is_tag_of(tag, identity):
-        return ownership_tag(identity)
-    count = tag.rstrip("]").partition(".")[2]
-    return ownership_tag(identity, int(count or 0) + 1)
+    return ownership_tag(identity, (takeovers(tag) if tag is not None and is_tag_of(tag, identity) else 0) + 1)
+
+
+def takeovers(tag: str) -> int:
+    """How many takeovers a tag counts."""
+    return int(tag.rstrip("]").partition(".")[2] or 0)
 
 
 def _holder(tag: str) -> str:
     return tag.rstrip("]").partition(".")[0]
+
+
+def was_taken_over(recorded: str | None, present: str | None) -> Literal["by a later run", "by another", None]:
+    """Who took an object over since its state recorded a tag, going by the tag that is ``present`` on the account.
+
+    ``by a later run``: of the same identity, which counted one up; ``by another``: of another identity. None: nobody, as far as the tags
+    tell; a lower count is a takeover by this state whose writing failed.
+
+    >>> was_taken_over("[iac2:wns2mcxo]", "[iac2:wns2mcxo.1]"), was_taken_over("[iac2:wns2mcxo]", "[iac2:abcdefgh]")
+    ('by a later run', 'by another')
+    >>> was_taken_over("[iac2:wns2mcxo.1]", "[iac2:wns2mcxo]"), was_taken_over("[iac2:wns2mcxo]", None)
+    (None, None)
+    """
+    if recorded is None or present is None or not is_tag(present):
+        return None
+    if not is_same_holder(recorded, present):
+        return "by another"
+    return "by a later run" if takeovers(present) > takeovers(recorded) else None
 
 
 # The names of before, until their users have moved.

@@ -2,17 +2,24 @@
 
 The order of steps, for one declaration (``POST /servers`` is keyed; names are not unique; a 202 order is not among the servers yet):
 
-1. *Quiesce*: wait for orders of this name that are still provisioning, since nobody can see yet what they become.
-2. *Look*: walk the living servers of this name. One with our mark is ours. Where the name itself is the identity, the one found is meant.
-   Any other must be *proven* ours, or we stop: a second server is never bought beside an unexplained namesake.
+0. *Turn*: one order of a name at a time, among the processes of this user on this machine.
+1. *Quiesce*: wait for orders of this name that are still provisioning, since it cannot be seen yet what they become.
+2. *Look*: walk the living servers. One with our ownership tag is ours, and is taken over while the keys are remembered; after that it takes
+   a person's word, since nothing else tells a lost server from another backend's. Where the name itself is the identity, the server of
+   that name is meant. Any other of the name must be *proven* ours, or we stop: a second server is never bought beside an unexplained one.
 3. *Order*: keys of generation 0, 1, 2 …; normally one request. Every accepted id is read before it is believed; a generation is left
-   behind only when its outcome is proven to be of the past.
+   behind only when its outcome is proven to be of the past. Where the name is the identity, the keys are made of the name alone, so that
+   of two different orders of one name at the same time the second meets a conflict, looks again, and finds the first one's server.
 
 *Proof* costs nothing and can buy nothing: the key of our order is sent to another operation for a server that cannot exist. Answer
 ``idempotency_conflict`` means that the key is bound, so repeating the order with it replays the first answer, which names the server.
 """
 
+import os
+import time
+import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -29,26 +36,38 @@ from pulumi_hosting.api.errors import (
     NotFound,
     TransportError,
 )
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NotReady, NounError, account
-from pulumi_hosting.resources.keys import KeyRing, mark
-from pulumi_hosting.resources.marks import split_mark
-from pulumi_hosting.resources.proof import NOBODY, is_bound
+from pulumi_hosting.resources import local_files
+from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NotReady, NounError, Patience, account, age
+from pulumi_hosting.resources.keys import KeyRing
+from pulumi_hosting.resources.marks import is_tag, is_tag_of, ownership_tag, split_tag
+from pulumi_hosting.resources.proof import is_bound, some_nobody
 
 GENERATIONS = 16
 ORDER_PREFIX = "order:"
+KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at: clocks differ
+_WORLD_AGE = 30.0  # seconds for which orders and servers, once listed, are believed
+_TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
+_UNDER_WAY = 30.0  # seconds for which another process's request for an order may be under way without showing anywhere
+_PROCESS = uuid.uuid4().hex
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What an order came to: a server, or an order still under way. The password only where this answer showed it."""
+    """What an order came to: a server, or an order still under way. The password only where this answer showed it.
+
+    ``found``: it was there before and is taken over, for this ``reason``.
+    """
 
     server: m.Server | None
     order: m.Order | None = None
     root_password: Secret | None = None
     charged: Decimal | None = None
     invoice_id: int | None = None
+    found: bool = False
+    reason: str = ""
 
 
 class Verdict(Enum):
@@ -95,36 +114,69 @@ class ServerOrder:
             livemode=me.livemode,
             identity=self.context.identity,
             operation="create_server",
-            body={name: value for name, value in self.body.items() if name != "password"},
+            body={
+                name: value
+                for name, value in self.body.items()
+                if name == "name" or (name != "password" and not self.context.name_is_identity)
+            },
             attempt=self.attempt,
         )
 
-    # --- the three steps
+    # --- the steps
 
     def place(self) -> Ordered:
-        """Find what an interrupted run bought, else buy. Raises Foreign, Ambiguous, NotReady, or the service's refusal."""
-        with self.context.claims.alone(f"server {self.body['name']}"):
+        """Find what an interrupted run bought, else buy. Raises Foreign, Ambiguous, NotReady, LocalFilesError, or the service's refusal."""
+        with self._turn():
             return self._found() or self._order()
 
-    def _found(self) -> Ordered | None:
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Hold the name against other threads and processes, so that each sees what the one before it has ordered."""
+        context, purpose = self.context, f"server name {self.body['name']}"
+        with context.claims.alone(f"server {self.body['name']}"):
+            scope = local_files.account_scope(context.client)
+            waiting = f"another run on this machine is ordering a server named {self.body['name']!r}: waiting for it"
+            with local_files.lock(
+                scope,
+                purpose,
+                max(context.wait_timeout, _TURN),
+                on_wait=lambda: context.tell(waiting),
+                check=lambda: context.clock.sleep(0.0),
+            ):
+                last, own = local_files.read(scope, purpose), f"{_PROCESS}-{os.getpid()}"
+                if last.get("process") != own and abs(time.time() - float(last.get("at") or 0)) < 2 * _WORLD_AGE:
+                    context.reads.forget("world")
+                local_files.write(scope, purpose, {"process": own, "at": time.time()})
+                try:
+                    yield
+                finally:
+                    local_files.write(scope, purpose, {"process": own, "at": time.time()})
+
+    def _found(self, *, after_sending: bool = False) -> Ordered | None:
+        """``after_sending``: this call has sent an order itself, and may find what came of it."""
         self._quiesce()
-        candidates = self._living_namesakes()
+        namesakes = [server for server in candidates(self.context) if server.name == self.body["name"]]
         if self.context.name_is_identity:
-            if len(candidates) > 1:
-                raise Ambiguous(f"server name {self.body['name']!r}", [str(server.id) for server in candidates])
-            return Ordered(candidates[0]) if candidates else None
-        own = [server for server in candidates if split_mark(server.notes)[1] == mark(self.context.identity)]
-        if len(own) > 1:
-            raise Ambiguous(f"the mark {mark(self.context.identity)} of this declaration", [str(server.id) for server in own])
-        if own:
-            self.context.tell(f"server {own[0].id} carries this declaration's mark: an earlier run ordered it")
-            return Ordered(own[0])
-        if not candidates or self.attempt > 0:
+            if len(namesakes) > 1:
+                raise Ambiguous(f"server name {self.body['name']!r}", [str(server.id) for server in namesakes])
+            return Ordered(namesakes[0], found=True, reason="it has the name") if namesakes else None
+        own = find_tagged(self.context, self.body["name"], attempt=self.attempt, lenient=after_sending)
+        if own is not None:
+            return Ordered(own, found=True, reason=TAGGED)
+        if not namesakes or self.attempt > 0:
             return None
-        proven = self._proven()
+        proven = self._proven() if any(map(self._may_be_proven, namesakes)) else None
         if proven is None:
-            raise self._foreign(candidates[0])
+            raise self._foreign(namesakes[0])
+        if proven.server is not None and not after_sending:
+            must_be_allowed(self.context, proven.server, "is named by this resource's idempotency key", self.attempt)
         return proven
+
+    def _may_be_proven(self, server: m.Server) -> bool:
+        """Whether a key could still tell: the server is nobody else's by its tag, and younger than the memory for keys."""
+        if is_tag(split_tag(server.notes)[1]):
+            return False
+        return server.created_at is None or self.context.service_now() - server.created_at <= KEY_MEMORY
 
     def _quiesce(self) -> None:
         wait = self.context.patience(self.context.wait_timeout)
@@ -143,26 +195,14 @@ class ServerOrder:
     def _may_become_ours(self, order: m.Order) -> bool:
         if (
             self.context.client.is_test_key  # these are real orders
-            or order.is_active
-            or order.is_failed
-            or order.awaits_payment
+            or not order.is_pending
             or f"{ORDER_PREFIX}{order.invoice_id}" in self.context.claims.of_others(self.context.identity)
         ):
             return False
         return order.server_name == self.body["name"] or (order.server_name is None and order.tariff_id in (None, self.body["tariff_id"]))
 
-    def _living_namesakes(self) -> list[m.Server]:
-        not_ours = self.context.owned | self.context.claims.of_others(self.context.identity)
-        # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost one.
-        simulated = self.context.client.is_test_key
-        return [
-            server
-            for server in _world(self.context)[1]
-            if server.name == self.body["name"] and not server.is_gone and str(server.id) not in not_ours and server.is_sandbox == simulated
-        ]
-
     def _order(self) -> Ordered:
-        looked_again = waited = False
+        looked_again = False
         for generation in range(GENERATIONS):
             try:
                 answer = self._send(generation)
@@ -175,12 +215,8 @@ class ServerOrder:
                     ) from None
                 if verdict is Verdict.REFUSED:
                     raise
-                if verdict is Verdict.TAKEN and not waited:
-                    waited = True
-                    self.context.clock.sleep(self.context.poll_interval)
-                    self.context.reads.forget("world")
-                    if found := self._found():
-                        return found
+                if verdict is Verdict.TAKEN and (found := self._look_again()):
+                    return found
                 if verdict is Verdict.UNCLEAR:
                     if not self._money_unmoved():
                         raise NounError(
@@ -191,7 +227,7 @@ class ServerOrder:
                         raise NounError(f"{error.summary} — no money moved and no server was made. Next: run again later") from None
                     looked_again = True
                     self.context.reads.forget("world")
-                    if found := self._found():
+                    if found := self._found(after_sending=True):
                         return found
                 continue
             if accepted := self._accepted(answer):
@@ -200,6 +236,19 @@ class ServerOrder:
             f"{GENERATIONS} orders of server {self.body['name']!r} within seven days are all spent. "
             "Next: wait for the oldest to be forgotten, or set order_attempt to a new number"
         )
+
+    def _look_again(self) -> Ordered | None:
+        """What the request came to that a key is bound to, once it shows. Where keys are made of the name alone, another run's order may
+        be under way at this moment and show nowhere until it is carried out."""
+        context = self.context
+        wait = Patience(context.clock, _UNDER_WAY if context.name_is_identity else 0.0, context.poll_interval)
+        while True:
+            context.clock.sleep(context.poll_interval)
+            context.reads.forget("world")
+            if found := self._found(after_sending=True):
+                return found
+            if wait.over:
+                return None
 
     # --- parts
 
@@ -221,7 +270,9 @@ class ServerOrder:
             # A replay shows no secret, so this is the first answer: it need not be read to be believed, and reading could only lose it.
             return Ordered(answer.server, None, answer.root_password, answer.charged, answer.invoice_id)
         server = self._alive(answer.server.id, answer.server.name)
-        return Ordered(server, None, None, answer.charged, answer.invoice_id) if server is not None else None
+        if server is None:
+            return None
+        return Ordered(server, None, None, answer.charged, answer.invoice_id, found=True, reason="this resource's idempotency key names it")
 
     def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
         """The server an answer names, if it lives and is still what was ordered. Raises Foreign for one that was renamed since."""
@@ -246,7 +297,11 @@ class ServerOrder:
         return server
 
     def _proven(self) -> Ordered | None:
-        """The server an interrupted run of this declaration ordered, shown by its key; None without proof."""
+        """The server an interrupted run of this declaration ordered, shown by its key; None without proof.
+
+        An order goes out with a key only where all keys before it are bound, so the first key that is not bound ends the search. Asking
+        binds that one key; the next probe and the next order see it as bound and go on.
+        """
         for generation in range(GENERATIONS):
             if not self._is_bound(self.keys.key(generation)):
                 return None
@@ -260,7 +315,7 @@ class ServerOrder:
         return None
 
     def _is_bound(self, key: str) -> bool:
-        return is_bound(lambda: self.context.client.servers.renew(NOBODY, months=1, idempotency_key=key))
+        return is_bound(lambda: self.context.client.servers.renew(some_nobody(), months=1, idempotency_key=key))
 
     def _foreign(self, server: m.Server) -> Foreign:
         since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
@@ -304,10 +359,82 @@ class ServerOrder:
                     yield invoice_id
 
 
+TAGGED = "it carries this resource's ownership tag"
+
+
+def find_tagged(context: Context, name: str, *, attempt: int = 0, lenient: bool = False) -> m.Server | None:
+    """The living server that carries this identity's tag and that no state in this run has: what an interrupted run, or another backend
+    with the same names, has ordered.
+
+    Raises ``Ambiguous`` for several, and ``Foreign`` for one that must not be taken over unasked: under another name by now (it may belong
+    to a resource that was renamed with it), ordered longer ago than keys are remembered, or any under ``strict`` without a scope. With
+    ``attempt`` above 0, where another one is wanted beside it, the former two are passed over. ``lenient``: whatever its age.
+    """
+    own = [server for server in candidates(context) if is_tag_of(split_tag(server.notes)[1], context.identity)]
+    if own and attempt > 0:
+        now = context.service_now()
+        own = [server for server in own if server.name == name and (server.created_at is None or now - server.created_at <= KEY_MEMORY)]
+    if len(own) > 1:
+        raise Ambiguous(f"the ownership tag {ownership_tag(context.identity)} of this resource", [str(server.id) for server in own])
+    if not own:
+        return None
+    (server,) = own
+    if server.name != name:
+        raise Foreign(
+            f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not {name!r}; nothing was ordered. "
+            f"Next: set adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order another one",
+            id=str(server.id),
+        )
+    if not lenient:
+        must_be_allowed(context, server, "carries this resource's ownership tag", attempt)
+    return server
+
+
+def must_be_allowed(context: Context, server: m.Server, evidence: str, attempt: int = 0) -> None:
+    """Raise ``Foreign`` where a server of which ``evidence`` says that it is this identity's must not be taken over unasked."""
+    ordered = context.service_now() - server.created_at if server.created_at else None
+    if ordered is not None and ordered > KEY_MEMORY:
+        why = "that is longer than seven days, and it may be in use by another state"
+    elif context.strict and context.scope is None:
+        why = "strict is set and hosting:scope is not, and it may be another backend's"
+    else:
+        return
+    when = f"{age(ordered)} ago" if ordered is not None else "at an unknown time"
+    raise Foreign(
+        f"server {server.id} ({server.name}) {evidence} and was ordered {when}: {why}; nothing was ordered. Next: set adopt_id={server.id} "
+        f"to take it over, or order_attempt={attempt + 1} to order another one; if this run was asked to replace it, run it again with "
+        "--refresh",
+        id=str(server.id),
+    )
+
+
+def pending_order(context: Context, name: str) -> m.Order | None:
+    """The order of a server of this name that is under way and that no declaration of this run is known to have placed."""
+    if context.client.is_test_key:  # orders are real
+        return None
+    others = context.owned | context.claims.of_others(context.identity)
+    return next(
+        (
+            order
+            for order in _world(context)[0]
+            if order.is_pending and order.server_name == name and f"{ORDER_PREFIX}{order.invoice_id}" not in others
+        ),
+        None,
+    )
+
+
+def candidates(context: Context) -> list[m.Server]:
+    """The living servers that no declaration of this run is known to have."""
+    not_ours = context.owned | context.claims.of_others(context.identity)
+    # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost one.
+    simulated = context.client.is_test_key
+    return [server for server in living_servers(context) if str(server.id) not in not_ours and server.is_sandbox == simulated]
+
+
 def _world(context: Context) -> tuple[list[m.Order], list[m.Server]]:
     """Orders under way, then servers: an order that was carried out in between is in both, never in neither. Shared for half a minute,
     so that a program of a thousand servers looks once and not a thousand times; what an own order adds is told apart by its claim."""
-    return context.shared(("world",), lambda: (list(context.client.orders.list()), list(context.client.servers.list())), max_age=30.0)
+    return context.shared(("world",), lambda: (list(context.client.orders.list()), list(context.client.servers.list())), max_age=_WORLD_AGE)
 
 
 def living_servers(context: Context) -> list[m.Server]:
@@ -319,8 +446,6 @@ def pending_orders(context: Context, max_age: float) -> frozenset[int]:
     """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many wait."""
 
     def fetch() -> frozenset[int]:
-        return frozenset(
-            order.invoice_id for order in context.client.orders.list() if not (order.is_active or order.is_failed or order.awaits_payment)
-        )
+        return frozenset(order.invoice_id for order in context.client.orders.list() if order.is_pending)
 
     return context.shared(("orders",), fetch, max_age)

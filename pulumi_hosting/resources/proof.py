@@ -4,6 +4,7 @@ The key of an order is sent to another operation, for an object that cannot exis
 bound to the order, so repeating the order with it replays the first answer and can buy nothing. (API document, "Idempotency")
 """
 
+import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,11 @@ from pulumi_hosting.api.errors import ApiError, IdempotencyConflict, Idempotency
 
 NOBODY = 2**53 - 1
 """An id nothing has: beyond every range the API document gives out, and still exact in every JSON reader."""
+
+
+def some_nobody() -> int:
+    """Another id that no object has, each time: a key that an earlier probe has bound to one of them then shows to be bound."""
+    return NOBODY - secrets.randbelow(2**40)
 
 
 def is_bound(probe: Callable[[], Any]) -> bool:

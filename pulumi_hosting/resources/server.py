@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
@@ -39,15 +40,27 @@ from pulumi_hosting.resources.base import (
     NotReady,
     NounError,
     OnChange,
+    TakenOver,
     Takeover,
     Trait,
     WholeNumber,
     account,
+    age,
     as_text,
 )
-from pulumi_hosting.resources.keys import SCHEME, mark
-from pulumi_hosting.resources.marks import split_mark, with_mark
-from pulumi_hosting.resources.ordering import ORDER_PREFIX, Ordered, ServerOrder, living_servers, pending_orders
+from pulumi_hosting.resources.keys import SCHEME
+from pulumi_hosting.resources.marks import is_tag, is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
+from pulumi_hosting.resources.ordering import (
+    KEY_MEMORY,
+    ORDER_PREFIX,
+    TAGGED,
+    Ordered,
+    ServerOrder,
+    candidates,
+    find_tagged,
+    pending_order,
+    pending_orders,
+)
 
 REBUILDS = Trait(rebuilds=True)
 
@@ -57,7 +70,7 @@ def sorted_ids(ids: list[str]) -> list[str]:
 
 
 def _trimmed(notes: str) -> str:
-    if split_mark(notes)[1]:
+    if split_tag(notes)[1]:
         raise ValueError("must not end in [iac…]: that tag is kept by the provider")
     return notes.rstrip()
 
@@ -200,7 +213,7 @@ class ServerState(base.State):
     location: str | None = Field(default=None, description="Name of the location.")
     ip: str | None = Field(default=None, description="Primary address.")
     ips: list[str] = Field(default=[], description="Every address, v4 and v6.")
-    notes: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's mark.")
+    notes: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's tag.")
     auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance.")
     billing_cycle: str | None = Field(default=None, description="monthly or hourly.")
     price_monthly: str | None = Field(default=None, description="Price per month (decimal, in currency).")
@@ -241,7 +254,7 @@ def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         location=server.location,
         ip=server.ip,
         ips=sorted(server.ips or ([server.ip] if server.ip else []), key=lambda text: (":" in text, text)),
-        notes=split_mark(server.notes)[0],
+        notes=split_tag(server.notes)[0],
         auto_renew=billing.auto_renew if billing else None,
         billing_cycle=billing.cycle if billing else None,
         price_monthly=as_text(billing.price_monthly) if billing else None,
@@ -306,7 +319,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if found := self._named(context, inputs.name):
             return found
         for order in context.client.orders.list():
-            if order.server_name == inputs.name and not (order.is_failed or order.awaits_payment):
+            if order.server_name == inputs.name and order.is_pending:
                 return _provisional(order)
         # An order that was carried out between the two looks is in neither; after it left the orders, it is among the servers.
         return self._named(context, inputs.name)
@@ -319,6 +332,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         return _from_api(living[0]) if living else None
 
     def read(self, context: Context, id: str, last: ServerState | None = None) -> ServerState | None:
+        """A tag of this identity on the account is recorded, whichever run wrote it."""
         if id.startswith(ORDER_PREFIX):
             order = context.client.orders.get(_order_id(id))
             if order.is_failed:
@@ -329,7 +343,9 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         server = _listed(context, id) or _living(context, id)
         if server is None:
             return None
-        return _as_written(context, _from_api(server, last), last)
+        state = _as_written(context, _from_api(server, last), last)
+        tag = split_tag(server.notes)[1]
+        return state.model_copy(update={"ownership_tag": tag}) if is_tag_of(tag, context.identity) else state
 
     def is_simulated(self, id: str) -> bool:
         return id.isdigit() and int(id) >= m.SANDBOX_SERVER_IDS
@@ -392,16 +408,30 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     @staticmethod
     def _remark_on_namesakes(context: Context, name: str) -> None:
-        """A living server of the name that this declaration is not known to have ordered: the order may stop because of it."""
+        """What stands, or is under way, under the name, and cannot be shown to be this declaration's without sending its key."""
         if context.client.is_test_key or context.name_is_identity:
             return
-        for server in living_servers(context):
-            others = context.owned | context.claims.of_others(context.identity)
-            if server.name == name and str(server.id) not in others and split_mark(server.notes)[1] != mark(context.identity):
-                context.warn(
-                    f"a server named {name!r} exists (id {server.id}): unless an interrupted run of this program ordered it, the order "
-                    f"will stop. Next: set adopt_id to {server.id} to take it over, or choose another name"
-                )
+        for server in candidates(context):
+            tag = split_tag(server.notes)[1]
+            if server.name != name or is_tag_of(tag, context.identity):
+                continue
+            since = context.service_now() - server.created_at if server.created_at else None
+            ordered = f", ordered {age(since)} ago" if since is not None else ""
+            if is_tag(tag) or (since is not None and since > KEY_MEMORY):
+                then = "it is not this resource's, and the order will stop"
+            else:
+                then = "unless an interrupted run of this program ordered it, the order will stop"
+            context.warn(
+                f"a server named {name!r} exists (id {server.id}{ordered}): {then}. "
+                f"Next: set adopt_id={server.id} to take it over, or choose another name"
+            )
+        if (order := pending_order(context, name)) is not None:
+            when = f", placed {age(context.service_now() - order.created_at)} ago" if order.created_at else ""
+            price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""
+            context.warn(
+                f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is waited for, and taken over if an "
+                "interrupted run of this program ordered it; another one is ordered only if that order comes to nothing"
+            )
 
     def _has_begun(self, context: Context, wish: Mapping[str, Any]) -> bool:
         """Whether a server of this name exists or is under way: an interrupted run may have taken the last one of its tariff."""
@@ -430,9 +460,6 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if quote.promo is not None and not quote.promo.valid:
             context.warn(f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is likely to be refused")
         tariff = catalog.tariffs(context).get(wish["tariff_id"])
-        own = mark(context.identity)
-        if any(split_mark(server.notes)[1] == own and str(server.id) not in context.owned for server in living_servers(context)):
-            return Cost(Decimal(0), quote.currency, "an earlier run ordered it", quote.balance)
         return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance)
 
     def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
@@ -446,18 +473,25 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     def create(self, context: Context, inputs: ServerInputs) -> ServerState:
         if inputs.adopt_id is not None:
-            return self._kept(self._adopt(context, inputs, inputs.adopt_id), inputs)
+            server = self._adoptable(context, inputs, inputs.adopt_id)
+            return self._taken(context, server, _from_api(server), inputs)
         self._must_be_able_to_finish(context, inputs)
         ordered = ServerOrder(context, self._body(context, inputs), attempt=inputs.order_attempt or 0).place()
         state = _from_api(ordered.server) if ordered.server else _provisional(_expect_order(ordered))
-        context.claims.add(context.identity, state.id)
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
             "charged": as_text(ordered.charged),
             "root_password": ordered.root_password,
-            "name": inputs.name,
         }
-        return self._kept(state.model_copy(update=extra), inputs)
+        state = state.model_copy(update=extra)
+        if ordered.found:
+            since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
+            context.tell(Takeover(state, ordered.reason, since, title=self.title).announcement(context.service_now()))
+            context.claims.add(context.identity, state.id)
+            return self._taken(context, ordered.server, state, inputs)
+        context.claims.add(context.identity, state.id)
+        own = None if context.name_is_identity else ownership_tag(context.identity)
+        return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs)
 
     @staticmethod
     def _body(context: Context, inputs: ServerInputs) -> dict[str, Any]:
@@ -470,10 +504,38 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 del body["ssh_key_ids"]
         return body
 
+    def _taken(self, context: Context, server: m.Server | None, state: ServerState, inputs: ServerInputs) -> ServerState:
+        """The state of a server that is taken over: with the tag that is going to be written, so that no earlier state's deletion fits."""
+        context.taken_over.add(state.id)
+        tag = None if context.name_is_identity else next_tag(split_tag(server.notes)[1] if server else None, context.identity)
+        return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs)
+
     def takeover(self, context: Context, inputs: ServerInputs) -> Takeover | None:
-        if inputs.adopt_id is None:
+        """By ``adopt_id`` or by its tag. What only sending the order's key could prove is a remark of ``validate``."""
+        if inputs.adopt_id is not None:
+            server = self._adoptable(context, inputs, inputs.adopt_id)
+            tag = split_tag(server.notes)[1]
+            others = is_tag(tag) and not is_tag_of(tag, context.identity)
+            reason = "adopt_id names it" + (
+                "; it carries the tag of another resource, which can no longer delete it then" if others else ""
+            )
+            return self._announced(context, server, reason)
+        if context.name_is_identity:
             return None
-        return Takeover(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it", title=self.title)
+        found = find_tagged(context, inputs.name, attempt=inputs.order_attempt or 0)
+        return None if found is None else self._announced(context, found, TAGGED)
+
+    def _announced(self, context: Context, server: m.Server, reason: str) -> Takeover:
+        billing = server.billing
+        return Takeover(
+            _from_api(server),
+            reason,
+            server.created_at,
+            _charged(context, server),
+            billing.currency if billing else None,
+            billing.price_monthly if billing else None,
+            self.title,
+        )
 
     @staticmethod
     def _must_be_able_to_finish(context: Context, inputs: ServerInputs) -> None:
@@ -492,7 +554,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         return state.model_copy(update={"ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password})
 
     @staticmethod
-    def _adopt(context: Context, inputs: ServerInputs, id: str) -> ServerState:
+    def _adoptable(context: Context, inputs: ServerInputs, id: str) -> m.Server:
         server = _living(context, id)
         if server is None:
             raise NounError(
@@ -506,13 +568,13 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         ]
         if differing:
             raise NounError(f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is")
-        return state
+        return server
 
     def wait(self, context: Context, state: ServerState) -> ServerState:
         return self._await(context, state) if state.id.startswith(ORDER_PREFIX) else state
 
     def settle(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
-        """Wait for the order, then set what an order cannot carry: notes, auto-renew, our mark."""
+        """Wait for the order, then set what an order cannot carry: notes, auto-renew, our tag."""
         if state.id.startswith(ORDER_PREFIX):
             state = self._kept(self._await(context, state), inputs)
             context.claims.add(context.identity, state.id)
@@ -530,16 +592,17 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         wishes = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}
         if context.name_is_identity:
             return self._patch(context, state, wishes) if wishes else state
-        # What reads back without the mark is what was written with it, so the mark is written even where nothing else is.
+        # What reads back without the tag is what was written with it, so the tag is written even where nothing else is.
         notes = wishes.get("notes", state.notes) or ""
         try:
             return self._patch(context, state, {**wishes, "notes": notes})
         except ApiError as error:
             if wishes:
                 raise
-            # Without the mark a lost answer is still found by its key, for seven days.
-            context.warn(f"server {state.id}: the ownership mark could not be written: {error}")
-            return state
+            # Without the tag a lost answer is still found by its key, for seven days.
+            context.warn(f"server {state.id}: the ownership tag could not be written: {error}")
+            # What another resource's tag stays behind, no recorded tag must keep from being deleted.
+            return state if inputs.adopt_id is None else state.model_copy(update={"ownership_tag": None})
 
     def _await(self, context: Context, state: ServerState) -> ServerState:
         wait = context.patience()
@@ -645,14 +708,16 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     @staticmethod
     def _patch(context: Context, state: ServerState, wishes: dict[str, Any]) -> ServerState:
-        """PATCH what is wished. Whose mark stands behind the notes stays so; where the name is not the identity, it becomes ours."""
+        """PATCH what is wished. Whose tag stands behind the notes stays so; where the name is not the identity, it becomes ours."""
         body = {name: value for name, value in wishes.items() if value is not None or name == "notes"}
         if "notes" in body:
-            own: str | None = mark(context.identity)
+            tag: str | None = state.ownership_tag or ownership_tag(context.identity)
             if context.name_is_identity:
                 server = _living(context, state.id)
-                own = split_mark(server.notes)[1] if server else None
-            body["notes"] = with_mark(body["notes"] or "", own) if own else body["notes"]
+                tag = split_tag(server.notes)[1] if server else None
+            else:
+                state = state.model_copy(update={"ownership_tag": tag})
+            body["notes"] = with_tag(body["notes"] or "", tag) if tag else body["notes"]
         try:
             after = _as_written(context, _from_api(context.client.servers.update(int(state.id), **body), state), state)
         finally:
@@ -673,13 +738,17 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     # --- removing
 
     def delete(self, context: Context, state: ServerState) -> None:
+        """Delete it, unless its tag shows that it was taken over since: by a later run of the same resource (raises ``TakenOver``), or by
+        another resource, with which it stays. Where no tag was recorded, or none is there, it is deleted."""
         if state.id.startswith(ORDER_PREFIX):
-            current = self.read(context, state.id)
+            current = self.read(context, state.id, state)
             if current is not None and current.id.startswith(ORDER_PREFIX):
                 current = self._await_or_gone(context, current)
             if current is None:
                 return
-            state = current
+            state = current.model_copy(update={"ownership_tag": state.ownership_tag})
+        if state.ownership_tag is not None and self._stays(context, state):
+            return
         wait = context.patience()
         while True:
             try:
@@ -703,6 +772,24 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 context.tell(f"server {state.id} deleted, {result.refunded} {result.currency or ''} credited".rstrip())
             return
 
+    @staticmethod
+    def _stays(context: Context, state: ServerState) -> bool:
+        """Whether nothing is to be deleted: it is gone, or another resource took it over. Raises ``TakenOver``."""
+        server = _living(context, state.id)
+        if server is None:
+            return True
+        taken = was_taken_over(state.ownership_tag, split_tag(server.notes)[1])
+        if taken == "by a later run":
+            raise TakenOver(f"server {state.id}: a later run took it over; nothing was deleted. Next: pulumi up --refresh", id=state.id)
+        if taken == "by another":
+            billing = server.billing
+            price = f" and costs {billing.price_monthly} {billing.currency or ''}".rstrip() + " a month" if billing else ""
+            context.warn(
+                f"server {state.id} ({server.name}) stays{price}: another resource took it over, its notes carry that one's tag. "
+                "Next: delete it there, if it is not wanted"
+            )
+        return taken is not None
+
     def _await_or_gone(self, context: Context, state: ServerState) -> ServerState | None:
         try:
             return self._await(context, state)
@@ -719,6 +806,19 @@ def _listed(context: Context, id: str) -> m.Server | None:
     listed = context.shared(("servers",), lambda: {str(server.id): server for server in context.client.servers.list()})
     server = listed.get(id)
     return None if server is None or server.is_gone else server
+
+
+def _charged(context: Context, server: m.Server) -> Decimal | None:
+    """What the order of a server cost, if it is among the latest purchases and the key may see them; one request, shared."""
+
+    def fetch() -> dict[int, Decimal]:
+        try:
+            latest = islice(context.client.invoices.list(type="vds_purchase", limit=100), 100)
+            return {item.server_id: invoice.amount for invoice in latest for item in invoice.items if item.server_id is not None}
+        except ApiError:
+            return {}
+
+    return context.shared(("purchases",), fetch).get(server.id)
 
 
 def _living(context: Context, id: str) -> m.Server | None:

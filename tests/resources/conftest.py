@@ -32,6 +32,8 @@ class Dying(httpx.BaseTransport):
     after: bool = True
     sent: list[str] = field(default_factory=list)
     inner: httpx.HTTPTransport = field(default_factory=httpx.HTTPTransport)
+    kill_after: tuple[str, int] | None = None
+    """A request line, and how many of them are processed before the end."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         number = len(self.sent)
@@ -39,7 +41,7 @@ class Dying(httpx.BaseTransport):
         if number == self.at and not self.after:
             raise Killed
         response = self.inner.handle_request(request)
-        if number == self.at:
+        if number == self.at or (self.kill_after and self.sent.count(self.kill_after[0]) == self.kill_after[1]):
             response.read()
             response.close()
             raise Killed

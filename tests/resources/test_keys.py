@@ -46,7 +46,7 @@ def test_tags_are_frozen(takeovers: int, tag: str) -> None:
     assert is_tag_of(tag, "pulumi:demo/dev/server/web-1")
     assert not is_tag_of(tag, "pulumi:demo/dev/server/web-2")
     assert next_tag(tag, "pulumi:demo/dev/server/web-1") == f"[iac2:wns2mcxo.{takeovers + 1}]"
-    assert next_tag(tag, "another") == ownership_tag("another")
+    assert next_tag(tag, "another") == ownership_tag("another", 1)
 
 
 def test_a_tag_of_the_first_scheme_is_split_off_and_is_nobodys() -> None:

@@ -9,12 +9,13 @@ import pytest
 
 from pulumi_hosting.api.errors import InsufficientFunds, NoCapacity
 from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Ambiguous, Foreign, NotReady, NounError
-from pulumi_hosting.resources.keys import mark
+from pulumi_hosting.resources.base import Ambiguous, Foreign, NotReady, NounError, TakenOver
+from pulumi_hosting.resources.marks import next_tag, ownership_tag, with_tag
 from pulumi_hosting.resources.server import SERVER
 from tests.resources.conftest import GOOD, Dying, House, Killed
 
 WEEK = 7 * 24 * 3600
+IDENTITY = "pulumi:t/dev/server/web-1"
 READINGS: list[dict[str, Any]] = [
     {},
     {"refusals_stored": False},
@@ -34,7 +35,8 @@ def test_an_order_is_marked(house: House) -> None:
     assert state.root_password
     assert state.notes == "mine"
     assert state.auto_renew is True
-    assert house.living[0]["notes"] == f"mine {mark('pulumi:t/dev/server/web-1')}"
+    assert house.living[0]["notes"] == f"mine {ownership_tag('pulumi:t/dev/server/web-1')}"
+    assert state.ownership_tag == ownership_tag("pulumi:t/dev/server/web-1")
     sent = house.transports[-1].sent
     assert sent.count("POST /v1/servers") == 1
 
@@ -109,7 +111,7 @@ def test_a_key_that_could_not_finish_orders_nothing(house: House) -> None:
     assert house.charges == 0
     house.order(key=key)
     assert house.charges == 1
-    assert any("mark could not be written" in line for line in house.told)
+    assert any("tag could not be written" in line for line in house.told)
 
 
 def test_a_stored_lack_of_capacity_does_not_stick(house: House) -> None:
@@ -188,7 +190,7 @@ def test_a_foreign_namesake_stops_it_and_the_message_says_how_to_go_on(house: Ho
 def test_a_replayed_order_whose_server_was_renamed_since_is_neither_taken_nor_doubled(house: House) -> None:
     first = house.order()
     house.control("PATCH", f"/servers/{first.id}", {"name": "web-2"})
-    with pytest.raises(Foreign, match=f"server {first.id} already.*'web-2'.*adopt_id to {first.id}.*order_attempt to 1") as stopped:
+    with pytest.raises(Foreign, match=f"server {first.id} carries.*'web-2'.*adopt_id={first.id}.*order_attempt=1") as stopped:
         house.order()
     assert stopped.value.id == first.id
     assert house.charges == 1
@@ -218,12 +220,183 @@ def test_after_the_keys_are_forgotten_an_unmarked_server_is_not_taken_and_not_bo
     assert house.charges == 1
 
 
-def test_after_the_keys_are_forgotten_a_marked_server_is_still_found(house: House) -> None:
+@pytest.mark.parametrize("days", [0, 6.9, 7.1, 30])
+@pytest.mark.parametrize(("at", "tagged"), [(3, False), (4, True)])
+def test_what_a_killed_run_ordered_is_taken_over_within_seven_days_and_then_on_request(
+    house: House, at: int, tagged: bool, days: float
+) -> None:
     with pytest.raises(Killed):
-        house.order(transport=Dying(4, after=True))
+        house.order(transport=Dying(at, after=True))
+    house.control("POST", "/clock", {"advance": days * 86400})
+    if days < 7:
+        state = house.order()
+        assert house.living[0]["notes"] == next_tag(ownership_tag(IDENTITY) if tagged else None, IDENTITY) == state.ownership_tag
+        assert any("takes over server 20001, ordered" in line for line in house.told)
+    else:
+        with pytest.raises(Foreign, match="adopt_id") as stopped:
+            house.order()
+        assert stopped.value.id == "20001"
+        assert ("adopt_id=20001" if tagged else "adopt_id to 20001") in str(stopped.value)
+        state = house.order({**GOOD, "adopt_id": "20001"})
+    assert [str(server["id"]) for server in house.living] == [state.id] == ["20001"]
+    assert sum(row["operation"] == "create_server" for row in house.control.ledger()) == 1  # after 30 days it is renewed, too
+
+
+def test_beside_an_old_tagged_server_another_one_is_ordered_on_request_only(house: House) -> None:
+    first = house.order()
     house.control("POST", "/clock", {"advance": WEEK + 60})
-    house.order()
+    with pytest.raises(Foreign, match=r"order_attempt=1 to order another one.*with --refresh"):
+        house.order()
+    second = house.order({**GOOD, "order_attempt": 1})
+    assert second.id != first.id
+    assert house.order({**GOOD, "order_attempt": 1}).id == second.id
+    assert len(house.living) == 2
+
+
+def test_strict_takes_over_with_a_scope_or_on_request_only(house: House) -> None:
+    first = house.order()
+    with pytest.raises(Foreign, match=rf"strict is set and hosting:scope is not.*adopt_id={first.id}"):
+        house.order(strict=True)
+    assert foreseen(house, strict=True, scope="mine").state.id == first.id
+    assert house.order(strict=True, scope="mine").id == first.id
+    assert house.order({**GOOD, "adopt_id": first.id}, strict=True).id == first.id
+    assert house.charges == 1
+
+
+@pytest.mark.parametrize("more", [{}, {"strict": True}])
+def test_strict_holds_for_what_only_a_key_proves(house: House, more: dict[str, Any]) -> None:
+    with pytest.raises(Killed):
+        house.order(transport=Dying(3, after=True))
+    if more:
+        with pytest.raises(Foreign, match=r"idempotency key.*adopt_id=20001"):
+            house.order(**more)
+    else:
+        house.order()
+    assert house.charges == 1
     assert len(house.living) == 1
+
+
+def foreseen(house: House, inputs: dict[str, Any] | None = None, **context: Any) -> Any:
+    return SERVER.takeover(house.context(**context), engine.check(SERVER, inputs or GOOD).inputs)
+
+
+def test_a_preview_announces_what_is_taken_over_and_its_charge(house: House) -> None:
+    house.order()
+    house.control("POST", "/clock", {"advance": 2 * 3600})
+    context = house.context()
+    taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
+    assert taken is not None
+    assert taken.announcement(context.service_now()) == (
+        "takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this resource's ownership tag)"
+    )
+    assert not [line for line in house.transports[-1].sent if not line.startswith("GET")]
+
+
+def test_a_preview_says_the_monthly_price_where_the_charge_is_not_to_be_seen(house: House) -> None:
+    house.order()
+    key = house.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "servers:order", "servers:manage"]})["key"]
+    context = house.context(key=key)
+    taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
+    assert taken is not None
+    assert "ordered 0 min ago, 5.00 EUR a month (" in taken.announcement(context.service_now())
+
+
+def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happen(house: House) -> None:
+    with pytest.raises(Killed):
+        house.order(transport=Dying(3, after=True))
+    house.control("POST", "/clock", {"advance": 3 * 3600})
+    context = house.context()
+    assert SERVER.takeover(context, engine.check(SERVER, GOOD).inputs) is None
+    assert SERVER.validate(context, GOOD, frozenset(GOOD)) == {}
+    (said,) = [line for line in house.told if "exists" in line]
+    assert "(id 20001, ordered 3 h ago): unless an interrupted run of this program ordered it, the order will stop" in said
+    house.control("POST", "/clock", {"advance": WEEK})
+    assert SERVER.validate(house.context(), GOOD, frozenset(GOOD)) == {}
+    assert "ordered 7 days ago): it is not this resource's, and the order will stop. Next: set adopt_id=20001" in house.told[-1]
+
+
+def test_a_preview_announces_an_order_that_is_under_way(house: House) -> None:
+    house.arm({"panel_timeout": "active"})
+    with pytest.raises(NotReady):
+        house.order(wait_timeout=0.0)
+    assert SERVER.validate(house.context(), GOOD, frozenset(GOOD)) == {}
+    assert "is being created (order 40001, placed 0 min ago, 5.00 EUR): it is waited for" in house.told[-1]
+
+
+def test_adopting_what_another_resource_has_is_announced(house: House) -> None:
+    other = house.order(identity="pulumi:t/prod/server/web-1")
+    taken = foreseen(house, {**GOOD, "adopt_id": other.id})
+    assert "carries the tag of another resource, which can no longer delete it then" in taken.reason
+    adopted = house.order({**GOOD, "adopt_id": other.id})
+    assert house.living[0]["notes"] == adopted.ownership_tag == ownership_tag(IDENTITY, 1)
+    engine.delete(house.context(identity="pulumi:t/prod/server/web-1"), SERVER, other)
+    assert [str(server["id"]) for server in house.living] == [other.id]
+    assert any(f"server {other.id} (web-1) stays and costs 5.00 EUR a month" in line for line in house.told)
+    engine.delete(house.context(), SERVER, adopted)
+    assert house.living == []
+
+
+# --- the fence around a deletion
+
+
+def test_what_a_later_run_took_over_is_not_deleted_by_the_earlier_state(house: House) -> None:
+    first = house.order()
+    second = house.order()
+    assert (second.id, second.ownership_tag) == (first.id, next_tag(first.ownership_tag, IDENTITY))
+    with pytest.raises(TakenOver, match=f"server {first.id}: a later run took it over; nothing was deleted") as stopped:
+        engine.delete(house.context(), SERVER, first)
+    assert stopped.value.id == first.id
+    assert len(house.living) == 1
+    read = engine.read(house.context(), SERVER, first)
+    assert read.ownership_tag == second.ownership_tag
+    engine.delete(house.context(), SERVER, read)
+    assert house.living == []
+    assert house.charges == 0
+
+
+@pytest.mark.parametrize("notes", ["mine", "", "mine [iac:abcdefgh]"])
+def test_a_server_whose_tag_was_taken_away_is_deleted(house: House, notes: str) -> None:
+    state = house.order()
+    house.control("PATCH", f"/servers/{state.id}", {"notes": notes})
+    engine.delete(house.context(), SERVER, state)
+    assert house.living == []
+
+
+def test_a_takeover_whose_tag_was_not_written_can_be_deleted(house: House) -> None:
+    house.order()
+    with pytest.raises(Killed):
+        house.order(transport=Dying(3, after=False))  # before the tag
+    state = house.order(identity=IDENTITY, transport=Dying(None))
+    left = state.model_copy(update={"ownership_tag": ownership_tag(IDENTITY, 9)})
+    engine.delete(house.context(), SERVER, left)
+    assert house.living == []
+
+
+def test_notes_are_shown_without_the_tag_and_an_update_keeps_it(house: House) -> None:
+    house.order()
+    state = house.order({**GOOD, "notes": "mine"})
+    state = engine.update(house.context(), SERVER, state, engine.check(SERVER, {**GOOD, "notes": "yours"}).inputs, frozenset({"notes"}))
+    assert state.notes == "yours"
+    assert house.living[0]["notes"] == with_tag("yours", ownership_tag(IDENTITY, 1))
+    assert engine.read(house.context(), SERVER, state).notes == "yours"
+
+
+# --- one name, several orders at once
+
+
+@pytest.mark.parametrize("stops", [1, 2, 3])
+def test_orders_are_found_by_their_key_after_stops_that_probed_keys(house: House, stops: int) -> None:
+    other = house.order(identity="somebody else", name_is_identity=True)
+    for _ in range(stops):
+        with pytest.raises(Foreign):
+            house.order()
+    SERVER.delete(house.context(), other)
+    with pytest.raises(Killed):
+        house.order(transport=Dying(kill_after=("POST /v1/servers", stops + 1)))
+    assert len(house.living) == 1
+    state = house.order()
+    assert [str(server["id"]) for server in house.living] == [state.id]
+    assert house.charges == 1
 
 
 def test_a_program_edited_after_a_crash_buys_nothing_and_takes_nothing_unproven(house: House) -> None:

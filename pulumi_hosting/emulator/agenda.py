@@ -12,16 +12,22 @@ if TYPE_CHECKING:
     from pulumi_hosting.emulator.core import Core
 
 
+# The clock's resolution: what was true just before a moment.
+INSTANT = 0.001
+
 log = logging.getLogger("pulumi_hosting.emulator")
 
 
 def tick(core: "Core", now: float) -> None:
     """Do everything that is due, each thing at its own moment. A task that fails is logged, and the next one is done."""
-    while (task := core.world.pop_due(now)) is not None:
-        try:
-            WHAT[task.what](core.world, task)
-        except Exception:
-            log.exception("task %s of %s failed", task.what, task.object_id)
+    world = core.world
+    while (due := world.next_due()) is not None and due <= now:
+        with events.balances_watched(world, due - INSTANT, due):
+            while (task := world.pop_due(due)) is not None:
+                try:
+                    WHAT[task.what](world, task)
+                except Exception:
+                    log.exception("task %s of %s failed", task.what, task.object_id)
 
 
 # --- orders, addresses, reinstalls -----------------------------------------------------------------------------------------------
@@ -87,9 +93,9 @@ def server_due(world: World, task: Task) -> None:
         machines.end(world, server, now)
         return
     amount = money.recurring(world, server)
-    seconds = machines.period_seconds(server, hours=1 if server.cycle == "hourly" else None)
-    if server.auto_renew and not server.blocked and account.balance >= amount:
-        machines.renew_from_balance(world, server, account, amount, seconds, now, ledger.BILLING)
+    period = machines.next_period(server, now)
+    if money.renews_by_itself(server) and account.balance >= amount:
+        machines.renew_from_balance(world, server, account, amount, period, now, ledger.BILLING)
         return
     server.expired = True
     if server.status != "suspended":
@@ -103,7 +109,7 @@ def server_due(world: World, task: Task) -> None:
         now,
         due_at=now,
         server_id=server.id,
-        period=(now, now + seconds),
+        period=period,
     )
     world.later(now + machines.TERMINATE_AFTER_SECONDS, "terminate_server", server.id, str(server.next_due_at))
 
@@ -157,7 +163,7 @@ def domain_due(world: World, task: Task) -> None:
     if domain is None or str(domain.expires_at) != task.note or domain.status != "active":
         return
     account, price = world.accounts[domain.account_id], catalog.ZONES[domain.tld].price_renew
-    if domain.auto_renew and not domain.blocked and account.balance >= price:
+    if money.domain_renews_by_itself(domain) and account.balance >= price:
         invoice = ledger.new_invoice(world, account, "domain_renewal", price, f"Renewal of {domain.name}", now, domain_id=domain.id)
         ledger.pay(world, account, invoice, now, ledger.BILLING)
         registrar.extend(world, domain, 1, now)

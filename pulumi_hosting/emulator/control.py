@@ -27,6 +27,7 @@ from pulumi_hosting.emulator import (
     machines,
     masking,
     money,
+    periods,
     registrar,
     settling,
     views,
@@ -298,7 +299,7 @@ def new_server(core: Core, ids: Ids, body: Body) -> Any:
         "os": str(body.get("os", "debian-12")),
         "cycle": "monthly",
         "months": 1,
-        "next_due_at": now + money.MONTH_SECONDS,
+        "next_due_at": periods.months_after(now, 1),
         "synthetic": synthetic,
         "is_test": bool(body.get("is_test", False)),
     }
@@ -465,7 +466,7 @@ def new_invoice(core: Core, ids: Ids, body: Body) -> Any:
         "os": os,
         "cycle": "monthly",
         "months": 1,
-        "next_due_at": now + money.MONTH_SECONDS,
+        "next_due_at": periods.months_after(now, 1),
     }
     world.add(
         world.make(
@@ -558,7 +559,9 @@ def handle(core: Core, method: str, path: str, query: str = "", raw: bytes = b""
             return 200, function(core, ids, body)
         with core.lock:
             core.tick()
-            result = function(core, ids, body)
+            now = core.clock.now()
+            with events.balances_watched(core.world, now, now):
+                result = function(core, ids, body)
             core.save()
         core.wake()
         return 200, result

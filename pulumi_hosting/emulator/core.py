@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from pulumi_hosting.api.operations import OPERATIONS
-from pulumi_hosting.emulator import agenda, faults, gates, idempotency, webhooks, world
+from pulumi_hosting.emulator import agenda, events, faults, gates, idempotency, webhooks, world
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.handlers import HANDLERS
@@ -104,7 +104,8 @@ class Core:
             agenda.tick(self, now)
             call = Call(self, request, now)
             call.exchange = self._record(request, now)
-            result = self._live(call)
+            with events.balances_watched(self.world, now, now):
+                result = self._live(call)
             return Pending(call, result.attempt, result.then) if isinstance(result, Outbound) else self._conclude(call, lambda: result)
 
     def _live(self, call: Call) -> Answer | Outbound:

@@ -1,13 +1,14 @@
 """Events: written once into the envelope and queued for every subscription that wants them."""
 
 import json
-from collections.abc import Callable
-from decimal import Decimal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from pulumi_hosting.emulator import dialects, money, views
 from pulumi_hosting.emulator.wire import stamp
-from pulumi_hosting.emulator.world import Account, Delivery, Domain, Invoice, Key, Server, Subscription, World
+from pulumi_hosting.emulator.world import Delivery, Domain, Invoice, Key, Server, Subscription, World
 
 
 def envelope(
@@ -87,10 +88,17 @@ def of_key(world: World, type: str, key: Key, now: float) -> None:
     emit(world, key.account_id, type, lambda: views.key(key), now, resource=f"/keys/{key.id}")
 
 
-def balance_fell(world: World, account: Account, before: Decimal, now: float) -> None:
-    """``balance.low`` once, when the balance falls below what the next 7 days need."""
-    if not wants(world, account.id, "balance.low"):
-        return
-    week = money.upcoming(world, account, now, 7)
-    if account.balance < week <= before:
-        emit(world, account.id, "balance.low", lambda: money.balance_view(world, account, now), now, resource="/balance")
+@contextmanager
+def balances_watched(world: World, before: float, now: float) -> Iterator[None]:
+    """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer covers those after ``now``.
+
+    Asked before and after a whole operation, so that a renewal, which takes money and moves a due date, is seen as one thing. That time
+    passes changes nothing between the two: a due date that enters the 7 days is no event.
+    """
+    asking = {row.account_id for row in world.subscriptions.values() if row.active and not {"balance.low", "*"}.isdisjoint(row.events)}
+    covered = [world.accounts[id] for id in asking if not money.is_low(world, world.accounts[id], before)]
+    yield
+    for account in covered:
+        if money.is_low(world, account, now):
+            view = partial(money.balance_view, world, account, now)
+            emit(world, account.id, "balance.low", view, now, resource="/balance")

@@ -49,15 +49,15 @@ def move(
     invoice_id: int | None = None,
 ) -> Movement:
     """Change the balance by ``signed`` and write it down."""
-    before = account.balance
     account.balance += signed
-    movement = world.add(
+    return world.add(
         world.make(
             Movement,
             account_id=account.id,
             at=now,
             amount=abs(signed),
-            direction="credit" if signed >= 0 else "debit",
+            # A payment of nothing (a discount of 100 %) is a payment still.
+            direction="debit" if signed < 0 or type == "payment" else "credit",
             type=type,
             description=description,
             gateway=gateway,
@@ -68,9 +68,6 @@ def move(
             request_seq=cause.request_seq,
         )
     )
-    if signed < 0:
-        events.balance_fell(world, account, before, now)
-    return movement
 
 
 def new_invoice(

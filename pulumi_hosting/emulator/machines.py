@@ -6,7 +6,7 @@ from typing import Any
 
 from pulumi_hosting.api.models import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
-from pulumi_hosting.emulator import events, ledger, money
+from pulumi_hosting.emulator import events, ledger, periods
 from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.world import Account, Address, Invoice, Server, Tariff, World
 
@@ -18,8 +18,12 @@ COMING = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
 
 
-def period_seconds(server: Server, *, months: int | None = None, hours: int | None = None) -> float:
-    return float(hours * money.HOUR_SECONDS if hours is not None else (months or server.months) * money.MONTH_SECONDS)
+def next_period(server: Server, now: float, *, months: int | None = None, hours: int | None = None) -> tuple[float, float]:
+    """The period that a renewal pays: from the end of the present one (from now, if it is over). Without a length the server's own."""
+    start = max(server.next_due_at, now)
+    if months is None and hours is None:
+        months, hours = (None, 1) if server.cycle == "hourly" else (server.months, None)
+    return start, periods.end(start, months=months, hours=hours)
 
 
 def new_server_id(world: World, *, sandbox: bool = False, synthetic: bool = False) -> int:
@@ -70,9 +74,9 @@ def watch_due_date(world: World, server: Server) -> None:
     world.later(server.next_due_at, "server_due", server.id, str(server.next_due_at))
 
 
-def extend(world: World, server: Server, seconds: float, now: float) -> None:
-    """Add a paid period to the end of the present one (from now, if it is over), and resume a server that was suspended for it."""
-    server.next_due_at = max(server.next_due_at, now) + seconds
+def extend(world: World, server: Server, until: float, now: float) -> None:
+    """The server is paid until then; one that was suspended for want of it is resumed."""
+    server.next_due_at = until
     server.expired = False
     if not server.is_sandbox:
         watch_due_date(world, server)
@@ -120,14 +124,13 @@ def clear(world: World, server: Server) -> None:
 
 
 def renew_from_balance(
-    world: World, server: Server, account: Account, amount: Decimal, seconds: float, now: float, cause: Cause
+    world: World, server: Server, account: Account, amount: Decimal, period: tuple[float, float], now: float, cause: Cause
 ) -> Invoice:
-    start = max(server.next_due_at, now)
     invoice = ledger.new_invoice(
-        world, account, "vds_renewal", amount, f"Renewal of {server.name}", now, server_id=server.id, period=(start, start + seconds)
+        world, account, "vds_renewal", amount, f"Renewal of {server.name}", now, server_id=server.id, period=period
     )
     ledger.pay(world, account, invoice, now, cause)
-    extend(world, server, seconds, now)
+    extend(world, server, period[1], now)
     return invoice
 
 

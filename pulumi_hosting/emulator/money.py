@@ -9,12 +9,9 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from pulumi_hosting.emulator import catalog, dialects
+from pulumi_hosting.emulator import catalog, dialects, periods
 from pulumi_hosting.emulator.wire import CENT, money, stamp
 from pulumi_hosting.emulator.world import Account, Address, Domain, Invoice, Server, Tariff, World
-
-MONTH_SECONDS = 30 * 86400
-HOUR_SECONDS = 3600
 
 PERIOD_PERCENT = {1: Decimal(0), 3: Decimal(5), 6: Decimal(8), 12: Decimal(12)}
 VOLUME_PERCENT = ((10, Decimal(5)), (5, Decimal(3)))
@@ -101,7 +98,7 @@ def recurring(world: World, server: Server) -> Decimal:
     # An address on its way is paid for already, and will renew with the rest.
     addresses += tariff.extra_ip_price * server.addresses_coming
     if server.cycle == "hourly":
-        return price(world, account, tariff, hours=1).total + cents(addresses * HOUR_SECONDS / MONTH_SECONDS)
+        return price(world, account, tariff, hours=1).total + cents(addresses / periods.HOURS_OF_A_MONTH)
     return price(world, account, tariff, months=server.months).total + addresses * server.months
 
 
@@ -111,11 +108,6 @@ def prorated(amount: Decimal, start: float, end: float, now: float) -> Decimal:
         return Decimal("0.00")
     left = Decimal(str(end - max(now, start))) / Decimal(str(end - start))
     return cents(amount * left)
-
-
-def days_left(end: float, now: float) -> int:
-    """Started days."""
-    return max(0, -int((now - end) // 86400))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +172,7 @@ def refund_view(world: World, server: Server, now: float, dialect: str, quote: R
             "period_start": stamp(invoice.period_start),
             "period_end": stamp(invoice.period_end),
             "paid_at": stamp(invoice.paid_at),
-            "days_left": days_left(invoice.period_end or now, now),
+            "days_left": periods.started_days(now, invoice.period_end or now),
         }
         for invoice, part in quote.parts
     ]
@@ -190,7 +182,7 @@ def refund_view(world: World, server: Server, now: float, dialect: str, quote: R
         "currency": world.accounts[server.account_id].currency,
         "refundable": quote.refundable,
         "excluded_reason": dialects.excluded_reason(quote.reason, dialect),
-        "days_left": days_left(server.next_due_at, now) if quote.refundable else 0,
+        "days_left": periods.started_days(now, server.next_due_at) if quote.refundable else 0,
         "gross_amount": money(quote.amount),
         "referral_adjustment": "0.00",
         "note": NOTES[quote.reason],
@@ -199,25 +191,51 @@ def refund_view(world: World, server: Server, now: float, dialect: str, quote: R
     }
 
 
+def renews_by_itself(server: Server) -> bool:
+    """Whether billing charges the next period when this one is over, if the balance covers it."""
+    return server.auto_renew and not server.blocked and not server.is_sandbox and server.status in ("active", "stopped")
+
+
+def renewals_until(server: Server, now: float, horizon: float) -> int:
+    """How often the server falls due from now to ``horizon``, both included."""
+    due, times = server.next_due_at, 0
+    if not renews_by_itself(server) or due < now:
+        return 0
+    if server.cycle == "hourly":
+        return max(0, int((horizon - due) // periods.HOUR_SECONDS) + 1)
+    while due <= horizon:
+        due, times = periods.months_after(due, server.months), times + 1
+    return times
+
+
 def upcoming(world: World, account: Account, now: float, days: int) -> Decimal:
-    """The renewals of servers and domains that fall due within so many days and renew by themselves."""
-    total, horizon = Decimal("0.00"), now + days * 86400
+    """All charges of servers and domains that renew by themselves within so many days; an hourly server is charged every hour."""
+    total, horizon = Decimal("0.00"), now + days * periods.DAY_SECONDS
     for server in world.of(Server, account.id).values():
-        if server.auto_renew and not server.is_gone and not server.is_sandbox and server.next_due_at <= horizon:
-            total += recurring(world, server)
+        if times := renewals_until(server, now, horizon):
+            total += times * recurring(world, server)
     for domain in world.of(Domain, account.id).values():
-        if domain.auto_renew and domain.status == "active" and domain.expires_at is not None and domain.expires_at <= horizon:
+        if domain_renews_by_itself(domain) and now <= (domain.expires_at or 0.0) <= horizon:
             total += catalog.ZONES[domain.tld].price_renew
     return total
 
 
+def domain_renews_by_itself(domain: Domain) -> bool:
+    return domain.auto_renew and domain.status == "active" and not domain.blocked
+
+
+def is_low(world: World, account: Account, now: float) -> bool:
+    """The balance does not cover the next 7 days."""
+    return account.balance < upcoming(world, account, now, 7)
+
+
 def monthly_renewals(world: World, account: Account) -> Decimal:
-    """What all renewals cost per month."""
+    """What the renewals of servers cost per month."""
     total = Decimal("0.00")
     for server in world.of(Server, account.id).values():
-        if server.auto_renew and not server.is_gone and not server.is_sandbox:
+        if renews_by_itself(server):
             amount = recurring(world, server)
-            total += cents(amount / server.months) if server.cycle == "monthly" else cents(amount * 720)
+            total += cents(amount / server.months) if server.cycle == "monthly" else cents(amount * periods.HOURS_OF_A_MONTH)
     return total
 
 

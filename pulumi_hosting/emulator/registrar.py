@@ -4,13 +4,13 @@ from dataclasses import dataclass
 
 import idna
 
-from pulumi_hosting.emulator import catalog, events
+from pulumi_hosting.emulator import catalog, events, periods
 from pulumi_hosting.emulator.wire import Refusal, invalid
 from pulumi_hosting.emulator.world import Domain, World
 
-YEAR_SECONDS = 365 * 86400
 SYNC_SECONDS = 86400
 TRANSFER_SECONDS = 5 * 86400
+MOST_YEARS = 10
 WARNING_DAYS = (30, 7, 1)
 
 RESERVED = {"taken-": "taken", "premium-": "premium", "reserved-": "reserved"}
@@ -60,14 +60,19 @@ def activate(world: World, domain: Domain, now: float) -> None:
     """The registrar confirmed: the domain is active from now on."""
     domain.status, domain.locked = "active", True
     domain.registered_at = domain.registered_at or now
-    domain.expires_at = now + domain.years * YEAR_SECONDS
+    domain.expires_at = periods.months_after(now, 12 * domain.years)
     watch(world, domain, now)
     events.of_domain(world, "domain.registered", domain, now)
 
 
+def renewed_until(domain: Domain, years: int, now: float) -> float:
+    """Where a renewal ends: added to the present period (from now, if it is over)."""
+    return periods.months_after(max(domain.expires_at or now, now), 12 * years)
+
+
 def extend(world: World, domain: Domain, years: int, now: float) -> None:
-    """A paid renewal: added to the present period (from now, if it is over); told after the next sync."""
-    domain.expires_at = max(domain.expires_at or now, now) + years * YEAR_SECONDS
+    """A paid renewal; its event follows with the next sync."""
+    domain.expires_at = renewed_until(domain, years, now)
     domain.years += years
     if domain.status == "expired":
         domain.status = "active"

@@ -1,6 +1,6 @@
 """What a payment sets going: the order, the renewal or the top-up that an invoice was for."""
 
-from pulumi_hosting.emulator import ledger, machines
+from pulumi_hosting.emulator import ledger, machines, periods
 from pulumi_hosting.emulator.world import Invoice, World
 
 
@@ -9,17 +9,14 @@ def deliver(world: World, invoice: Invoice, now: float, provisioning_delay: floa
     order = world.orders.get(invoice.id)
     if order is not None and order.status == "invoice_created":
         order.status, order.updated_at = "processing", now
-        start = now
-        invoice.period_start, invoice.period_end = start, order.plan["next_due_at"] - order.created_at + start
+        invoice.period_start, invoice.period_end = now, periods.months_after(now, order.plan["months"])
         order.plan = {**order.plan, "next_due_at": invoice.period_end}
         world.later(now + provisioning_delay, "finish_order", order.id)
     elif invoice.type == "vds_renewal" and invoice.server_id is not None:
         server = world.servers[invoice.server_id]
         if not server.is_gone:
-            length = (invoice.period_end or now) - (invoice.period_start or now)
-            invoice.period_start = max(server.next_due_at, now)
-            invoice.period_end = invoice.period_start + length
-            machines.extend(world, server, length, now)
+            invoice.period_start, invoice.period_end = machines.next_period(server, now)
+            machines.extend(world, server, invoice.period_end, now)
 
 
 def confirm(world: World, invoice: Invoice, now: float, provisioning_delay: float) -> None:

@@ -12,7 +12,8 @@ from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.emulator.webhooks import Attempt, Outcome
 
-START = 1_800_000_000.0
+# 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.
+START = 1_870_934_400.0
 DAY = 86400
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEm8X0vP7oV4F7x1O2gYb8m5yqgC7z4qI0g2w5m3nKpQ me@example"

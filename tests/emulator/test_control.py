@@ -15,7 +15,7 @@ SERVER = {"tariff_id": 1, "os": "debian-12"}
 def test_the_ready_line_again(lab: Lab) -> None:
     line = lab.control("GET", "/")
     assert set(line) == {"base_url", "control_url", "live_key", "test_key", "pid", "now"}
-    assert line["now"] == "2027-01-15T08:00:00Z"
+    assert line["now"] == "2029-04-15T08:00:00Z"
     assert re.fullmatch(r"vk_live_[a-z0-9]{40}", line["live_key"])
     assert re.fullmatch(r"vk_test_[a-z0-9]{40}", line["test_key"])
 
@@ -54,7 +54,7 @@ def test_reset(lab: Lab) -> None:
     lab.control("PATCH", "/service", {"dialect": "live", "sandbox_enabled": False})
     lab.new_key()
     lab.advance(60)
-    assert lab.control("POST", "/reset", {})["now"] == "2027-01-15T08:01:00Z"
+    assert lab.control("POST", "/reset", {})["now"] == "2029-04-15T08:01:00Z"
     test_a_fresh_account(lab)
     assert lab.control("GET", "/ledger") == []
     assert lab.test("GET", "/me").status_code == 200
@@ -75,8 +75,8 @@ def test_reset(lab: Lab) -> None:
 
 
 def test_clock(lab: Lab) -> None:
-    assert lab.control("POST", "/clock", {"advance": 1.5})["now"] == "2027-01-15T08:00:01.500Z"
-    assert lab.call(None, "GET", "/health").json()["time"] == "2027-01-15T08:00:01.500Z"
+    assert lab.control("POST", "/clock", {"advance": 1.5})["now"] == "2029-04-15T08:00:01.500Z"
+    assert lab.call(None, "GET", "/health").json()["time"] == "2029-04-15T08:00:01.500Z"
     for body in ({}, {"advance": -1}, {"advance": "1"}, {"advance": True}, {"advance": 1e12}, {"advance": 1, "back": 1}):
         lab.control("POST", "/clock", body, status=400)
 
@@ -99,7 +99,7 @@ def test_presets(preset: str, lab: Lab) -> None:
         {"mode": "live", "scopes": ["everything"]},
         {"mode": "live", "ip_allowlist": ["house"]},
         {"mode": "live", "expires_at": "tomorrow"},
-        {"mode": "live", "expires_at": "2027-01-15T08:00:00"},
+        {"mode": "live", "expires_at": "2029-04-15T08:00:00"},
         {"mode": "live", "rate_per_minute": "1"},
         {"mode": "live", "colour": "red"},
         {"mode": "live", "account_id": 7},
@@ -289,7 +289,7 @@ def test_requests(lab: Lab) -> None:
     first, second, third = lab.control("GET", "/requests")
     assert set(first) == {"seq", "method", "path", "query", "headers", "body", "key_id", "status", "response", "bucket", "at", "replayed"}
     assert (first["method"], first["path"], first["query"], first["status"]) == ("POST", "/servers", "x=1", 400)
-    assert (first["key_id"], first["bucket"], first["replayed"], first["at"]) == (501, "expensive", False, "2027-01-15T08:00:00Z")
+    assert (first["key_id"], first["bucket"], first["replayed"], first["at"]) == (501, "expensive", False, "2029-04-15T08:00:00Z")
     assert first["headers"]["authorization"] == "Bearer **********"
     assert first["headers"]["x-request-id"] == "r"
     assert first["response"] == created.json()

@@ -4,9 +4,11 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.emulator.periods import months_after
 from tests.emulator.support import DAY, PUBLIC_KEY, Lab, code, details
 
-MONTH = 30 * DAY
+# The longest; each of them contains one due date.
+MONTH = 31 * DAY
 
 
 def read(lab: Lab, server: int) -> dict[str, object]:
@@ -217,14 +219,14 @@ def test_early_renewal_stacks(lab: Lab) -> None:
     server = created["server"]["id"]
     answer = lab.api("POST", f"/servers/{server}/renew", {"months": 3}).json()
     assert (answer["charged"], answer["months"], answer["server"]["id"]) == ("14.25", 3, server)
-    assert lab.core.world.servers[server].next_due_at == lab.clock.now() + 4 * MONTH
+    assert lab.core.world.servers[server].next_due_at == months_after(lab.clock.now(), 4)
     for body in ({"hours": 1}, {"months": 2}, {"months": 1, "hours": 1}):
         assert code(lab.api("POST", f"/servers/{server}/renew", body)) == "invalid_period"
     assert lab.api("POST", f"/servers/{server}/renew", {"months": "1"}).status_code == 400
     lab.control("PATCH", "/account", {"balance": "4.99"})
     refused = lab.api("POST", f"/servers/{server}/renew", {"months": 1})
     assert code(refused) == "insufficient_funds"
-    assert lab.core.world.servers[server].next_due_at == lab.clock.now() + 4 * MONTH
+    assert lab.core.world.servers[server].next_due_at == months_after(lab.clock.now(), 4)
 
 
 def test_hours_of_a_renewal(lab: Lab) -> None:

@@ -2,7 +2,7 @@
 
 from decimal import Decimal
 
-from pulumi_hosting.emulator import dialects, money, views
+from pulumi_hosting.emulator import dialects, money, periods, views
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.wire import Answer, Refusal, stamp
 from pulumi_hosting.emulator.wire import money as text
@@ -21,10 +21,15 @@ def _extra(call: Call, server: Server) -> int:
 
 
 def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
-    """The price until the next due date, at least a cent, and how many started days that is."""
-    days = max(1, money.days_left(server.next_due_at, call.now))
-    monthly = call.world.tariffs[server.tariff_id].extra_ip_price
-    return max(money.cents(monthly * days / 30), Decimal("0.01")), days
+    """The price until the next due date, at least a cent, and how many started days that is.
+
+    Whole calendar months cost the monthly price; of the month that is begun after them, the started days.
+    """
+    monthly, due = call.world.tariffs[server.tariff_id].extra_ip_price, max(server.next_due_at, call.now)
+    months = periods.whole_months(call.now, due)
+    rest, following = periods.months_after(call.now, months), periods.months_after(call.now, months + 1)
+    part = Decimal(periods.started_days(rest, due)) / periods.started_days(rest, following)
+    return max(money.cents(monthly * (months + part)), Decimal("0.01")), max(1, periods.started_days(call.now, due))
 
 
 def get_server_ip_quote(call: Call) -> Answer:

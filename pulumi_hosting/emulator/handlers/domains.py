@@ -1,9 +1,8 @@
 """Domains: availability, registration, renewal, transfer, name servers, privacy."""
 
-from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.emulator import catalog, dialects, money, registrar, views
+from pulumi_hosting.emulator import catalog, dialects, money, periods, registrar, views
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.validation import invalid_period
 from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, stamp
@@ -92,7 +91,7 @@ def register_domain(call: Call) -> Answer:
     if pending and not call.fake:
         world.later(call.now + registrar.SYNC_SECONDS, "sync_domain", domain.id)
     elif call.fake:
-        domain.status, domain.expires_at = "active", call.now + years * registrar.YEAR_SECONDS
+        domain.status, domain.expires_at = "active", periods.months_after(call.now, 12 * years)
     else:
         registrar.activate(world, domain, call.now)
     view = {
@@ -155,9 +154,9 @@ def renew_domain(call: Call) -> Answer:
     years: int = call.body.years
     _check_settled(domain)
     zone = catalog.ZONES[domain.tld]
-    ahead = Decimal(str(max(0.0, (domain.expires_at or call.now) - call.now))) / registrar.YEAR_SECONDS
-    if ahead + years > 10:
-        raise Refusal("upstream_rejected", "the registrar allows at most 10 years ahead")
+    until = registrar.renewed_until(domain, years, call.now)
+    if until > periods.months_after(call.now, 12 * registrar.MOST_YEARS):
+        raise Refusal("upstream_rejected", f"the registrar allows at most {registrar.MOST_YEARS} years ahead")
     amount = zone.price_renew * years
     call.purchase("domain_renewal", amount, f"Renewal of {domain.name}", domain_id=domain.id)
     row = call.draft(domain)
@@ -166,7 +165,7 @@ def renew_domain(call: Call) -> Answer:
         if not call.fake:
             call.world.later(call.now + registrar.SYNC_SECONDS, "extend_domain", domain.id, str(years))
     elif call.fake:
-        row.expires_at = max(domain.expires_at or call.now, call.now) + years * registrar.YEAR_SECONDS
+        row.expires_at = until
         row.years += years
     else:
         registrar.extend(call.world, domain, years, call.now)

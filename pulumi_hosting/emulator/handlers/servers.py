@@ -3,12 +3,15 @@
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.emulator import catalog, dialects, ledger, machines, money, views
+from pulumi_hosting.emulator import catalog, dialects, ledger, machines, money, periods, views
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.validation import invalid_period
 from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, stamp
 from pulumi_hosting.emulator.wire import money as text
 from pulumi_hosting.emulator.world import Order, Server, Tariff
+
+# Nobody pays a server for longer than a lifetime in advance.
+MOST_AHEAD_SECONDS = 100 * 366 * 86400
 
 _LIVING = ("active", "stopped", "suspended", "pending_cancel")
 
@@ -73,7 +76,7 @@ def create_server(call: Call) -> Answer:
         raise Refusal("no_capacity")
     price = money.price(world, account, tariff, months=months, hours=hours, promo=body.promo_code)
     name = body.name or machines.orderable_name(world, tariff)
-    seconds = float(hours * money.HOUR_SECONDS if hours is not None else (months or 1) * money.MONTH_SECONDS)
+    until = periods.end(call.now, months=months, hours=hours)
     given = body.password.reveal() if body.password is not None else None
     password = given or world.password()
     plan: dict[str, Any] = {
@@ -84,7 +87,7 @@ def create_server(call: Call) -> Answer:
         "os": body.os,
         "cycle": "monthly" if hours is None else "hourly",
         "months": months or 1,
-        "next_due_at": call.now + seconds,
+        "next_due_at": until,
         "promo_code": body.promo_code,
         "owner_key_id": call.key.id if call.fake else None,
         "ssh_key_ids": ssh_key_ids,
@@ -92,9 +95,7 @@ def create_server(call: Call) -> Answer:
     }
     id = machines.new_server_id(world, sandbox=call.fake)
     slow = "panel_timeout" in call.fault and not call.fake
-    invoice = call.purchase(
-        "vds_purchase", price.total, f"Server {name}", server_id=None if slow else id, period=(call.now, call.now + seconds)
-    )
+    invoice = call.purchase("vds_purchase", price.total, f"Server {name}", server_id=None if slow else id, period=(call.now, until))
     if body.promo_code is not None and not call.fake:
         account.promo_used = [*account.promo_used, body.promo_code.upper()]
     if slow and invoice is not None:
@@ -219,18 +220,19 @@ def renew_server(call: Call) -> Answer:
     extra = sum((address.price_monthly for address in money.bought_addresses(world, server)), Decimal(0))
     if body.hours is not None:
         amount = money.price(world, account, tariff, hours=body.hours).total
-        amount += money.cents(extra * body.hours * money.HOUR_SECONDS / money.MONTH_SECONDS)
+        amount += money.cents(extra * body.hours / periods.HOURS_OF_A_MONTH)
     else:
         amount = money.price(world, account, tariff, months=body.months).total + extra * body.months
-    seconds = machines.period_seconds(server, months=body.months, hours=body.hours)
-    start = max(server.next_due_at, call.now)
-    invoice = call.purchase("vds_renewal", amount, f"Renewal of {server.name}", server_id=server.id, period=(start, start + seconds))
+    period = machines.next_period(server, call.now, months=body.months, hours=body.hours)
+    if period[1] > call.now + MOST_AHEAD_SECONDS:
+        raise invalid_period("hours" if body.hours is not None else "months")
+    invoice = call.purchase("vds_renewal", amount, f"Renewal of {server.name}", server_id=server.id, period=period)
     renewed = call.draft(server)
     if renewed is server and not call.fake:
         machines.withdraw_unpaid(world, server, call.now)
-        machines.extend(world, server, seconds, call.now)
+        machines.extend(world, server, period[1], call.now)
     else:
-        renewed.next_due_at = start + seconds
+        renewed.next_due_at = period[1]
     return Answer(
         200,
         {

@@ -1,0 +1,41 @@
+"""How long things last: hours, and months by the calendar, so that twelve months and a year end on the same date."""
+
+from calendar import monthrange
+from datetime import UTC, date, datetime
+
+HOUR_SECONDS = 3600
+DAY_SECONDS = 86400
+# The month of a price per hour, where a monthly price is charged by the hour (addresses of hourly servers).
+HOURS_OF_A_MONTH = 720
+
+
+def months_after(moment: float, months: int) -> float:
+    """The same day and time so many calendar months later (UTC); the last day of a month that is shorter.
+
+    >>> from pulumi_hosting.emulator.wire import moment_of, stamp
+    >>> stamp(months_after(moment_of("2027-01-31T08:30:00Z"), 1)), stamp(months_after(moment_of("2028-02-29T00:00:00Z"), 12))
+    ('2027-02-28T08:30:00Z', '2029-02-28T00:00:00Z')
+    """
+    day = datetime.fromtimestamp(moment, UTC).date()
+    count = day.year * 12 + day.month - 1 + months
+    year, month = divmod(count, 12)
+    later = date(year, month + 1, min(day.day, monthrange(year, month + 1)[1]))
+    return moment + (later - day).days * DAY_SECONDS
+
+
+def end(start: float, *, months: int | None = None, hours: int | None = None) -> float:
+    """The end of a period of ``hours``, or else of ``months``."""
+    return start + hours * HOUR_SECONDS if hours is not None else months_after(start, months or 1)
+
+
+def started_days(start: float, until: float) -> int:
+    """Days from ``start`` to ``until``, a started one counted whole; never less than 0."""
+    return max(0, -int((start - until) // DAY_SECONDS))
+
+
+def whole_months(start: float, until: float) -> int:
+    """How many calendar months fit between two moments."""
+    months = 0
+    while months_after(start, months + 1) <= until:
+        months += 1
+    return months

@@ -396,6 +396,8 @@ def edit_domain(core: Core, ids: Ids, body: Body) -> Any:
         if body["status"] == "active" and domain.status in ("pending", "transfer_pending"):
             registrar.activate(core.world, domain, core.clock.now())
         domain.status = body["status"]
+        if domain.status in ("active", "expired"):
+            registrar.end_others(core.world, domain)
     return views.domain(domain, core.world)
 
 

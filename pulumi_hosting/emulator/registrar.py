@@ -48,6 +48,21 @@ def owned(world: World, text: str) -> Domain | None:
     return None
 
 
+def renewable(world: World, text: str, account_id: int) -> Domain | None:
+    """The account's own domain of that name that has expired and can be renewed."""
+    for domain in world.domains.values():
+        if domain.name == text and domain.status == "expired" and domain.account_id == account_id:
+            return domain
+    return None
+
+
+def end_others(world: World, domain: Domain) -> None:
+    """A name has one owner: whoever held it before, active or expired, holds it no more."""
+    for other in world.domains.values():
+        if other.name == domain.name and other is not domain and other.status in ("active", "expired"):
+            other.status = "cancelled"
+
+
 def registrable(given: str) -> tuple[str, catalog.Ending]:
     """The name and zone to order, or the refusal that fits."""
     name = look_up(given)
@@ -57,7 +72,8 @@ def registrable(given: str) -> tuple[str, catalog.Ending]:
 
 
 def activate(world: World, domain: Domain, now: float) -> None:
-    """The registrar confirmed: the domain is active from now on."""
+    """The registrar confirmed: the domain is active from now on, and nobody else's."""
+    end_others(world, domain)
     domain.status, domain.locked = "active", True
     domain.registered_at = domain.registered_at or now
     domain.expires_at = periods.months_after(now, 12 * domain.years)

@@ -3,12 +3,15 @@
 import hmac
 import http.client
 import ipaddress
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote, urlsplit
+
+import idna
 
 from pulumi_hosting.emulator.wire import Answer, stamp
 from pulumi_hosting.emulator.world import Delivery, Subscription, World
@@ -19,6 +22,7 @@ TIMEOUT_SECONDS = 10
 RESPONSE_BYTES = 1000
 KEEP_DELIVERED_SECONDS = 14 * 86400
 KEEP_DEAD_SECONDS = 30 * 86400
+_HOST = re.compile(r"(?=.{1,253}\.?$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?)+")
 # What stands for itself in the path of a request line; `%` because what is encoded already stays so.
 _SENT_AS_IS = "/%:@!$&'()*+,;=~"
 USER_AGENT = "Hosting-Webhooks/1.0"
@@ -69,18 +73,42 @@ def public_problem(url: str) -> str | None:
     """Why a subscription's URL is not a public https address, or ``None``."""
     try:
         parts = urlsplit(url)
-        _ = parts.port
+        host, port = (parts.hostname or "").lower(), parts.port
     except ValueError:
         return "invalid"
-    host = (parts.hostname or "").rstrip(".").lower()
-    if host == "localhost" or host.endswith((".localhost", ".local", ".internal")):
+    if port == 0 or any(letter <= " " or letter == "\x7f" for letter in url):
+        return "invalid"
+    if "[" in parts.netloc or ":" in host:
+        return _address_problem(host)
+    try:
+        return _address_problem(str(ipaddress.IPv4Address(host)))
+    except ValueError:
+        return _name_problem(host)
+
+
+def _address_problem(text: str) -> str | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return "invalid"
+    inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
+    if "%" in text or not (address.is_global or inner is not address) or not inner.is_global or inner.is_multicast:
+        return "not_public"
+    return None
+
+
+def _name_problem(host: str) -> str | None:
+    labels = host.removesuffix(".").split(".")
+    # A name of one label, or an address in a spelling of its own (0x7f.1, 2130706433), is not public either.
+    if labels[-1].isdigit() or labels[-1].startswith("0x") or labels[-1] in ("localhost", "local", "internal"):
         return "not_public"
     try:
-        return None if ipaddress.ip_address(host).is_global else "not_public"
-    except ValueError:
-        # A name of one label, or an address in a spelling of its own (0x7f.1, 2130706433), is not public either.
-        last = host.rsplit(".", 1)[-1]
-        return None if "." in host and last and not last.isdigit() and not last.startswith("0x") else "not_public"
+        encoded = idna.encode(host, uts46=True).decode().lower()
+    except idna.IDNAError:
+        return "invalid"
+    if not _HOST.fullmatch(encoded):
+        return "invalid"
+    return None if len(labels) > 1 else "not_public"
 
 
 def route(world: World, url: str) -> str | None:

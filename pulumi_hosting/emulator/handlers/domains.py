@@ -12,7 +12,8 @@ from pulumi_hosting.emulator.world import Domain
 
 def check_domain_availability(call: Call) -> Answer:
     name = registrar.look_up(call.query.name)
-    reason = name.problem or ("taken" if registrar.owned(call.world, name.text) else None)
+    held = registrar.owned(call.world, name.text) or registrar.renewable(call.world, name.text, call.account.id)
+    reason = name.problem or ("taken" if held else None)
     zone = name.zone
     return Answer(
         200,
@@ -48,6 +49,8 @@ def _nameservers(call: Call, given: list[str] | None) -> list[str]:
 
 
 def _check_free(call: Call, name: str) -> None:
+    if registrar.renewable(call.world, name, call.account.id) is not None:
+        raise Refusal("domain_exists", "the domain has expired and can be renewed")
     owner = registrar.owned(call.world, name)
     if owner is not None:
         raise Refusal("domain_exists" if owner.account_id == call.account.id else "domain_taken")
@@ -88,6 +91,9 @@ def register_domain(call: Call) -> Answer:
     if body.promo_code is not None and not call.fake:
         account.promo_used = [*account.promo_used, body.promo_code.upper()]
     call.keep(domain)
+    if not call.fake:
+        # An expired name is free for everybody else; its registration ends the old one, which can be renewed no more.
+        registrar.end_others(world, domain)
     if pending and not call.fake:
         world.later(call.now + registrar.SYNC_SECONDS, "sync_domain", domain.id)
     elif call.fake:
@@ -196,8 +202,8 @@ def transfer_domain(call: Call) -> Answer:
     nameservers = _nameservers(call, body.nameservers)
     privacy = body.privacy if body.privacy is not None else dialects.PRIVACY_DEFAULT(call.dialect) and zone.privacy
     registrar.check_privacy(zone, privacy)
-    owner = registrar.owned(world, name)
-    if owner is not None and owner.account_id == account.id:
+    # A domain that is not yet, or no longer, ours can be moved here; one that is, or is on its way, cannot.
+    if any(row.name == name and row.account_id == account.id and row.status != "cancelled" for row in world.domains.values()):
         raise Refusal("domain_exists")
     if body.auth_code.reveal().startswith("WRONG-"):
         raise Refusal("upstream_rejected", "the present registrar refused the auth code")

@@ -3,7 +3,8 @@
 from functools import cache
 from typing import Any
 
-from pulumi_hosting.emulator import views
+from pulumi_hosting.api.operations import OPERATIONS
+from pulumi_hosting.emulator import dialects, views
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.wire import Answer, stamp
 
@@ -14,15 +15,20 @@ def get_health(call: Call) -> Answer:
 
 
 @cache
-def _document() -> dict[str, Any]:
+def _document(dialect: str) -> dict[str, Any]:
     # Made once and only when asked for: building it needs every schema, and most runs never look at it.
     from pulumi_hosting.api.openapi import document
 
-    return document()
+    described = document()
+    if dialects.ADDRESS_READS_EXPENSIVE(dialect):
+        for operation in OPERATIONS:
+            if operation.live_expensive:
+                described["paths"][operation.path][operation.method.lower()]["x-expensive"] = True
+    return described
 
 
 def get_openapi(call: Call) -> Answer:
-    return Answer(200, _document(), {"Cache-Control": "public, max-age=300"})
+    return Answer(200, _document(call.dialect), {"Cache-Control": "public, max-age=300"})
 
 
 def get_me(call: Call) -> Answer:

@@ -1,5 +1,6 @@
 """Servers: list, order, read, edit, delete, live status, refund quote, renewal."""
 
+import ipaddress
 from decimal import Decimal
 from typing import Any
 
@@ -16,8 +17,16 @@ MOST_AHEAD_SECONDS = 100 * 366 * 86400
 _LIVING = ("active", "stopped", "suspended", "pending_cancel")
 
 
+def _address(text: str | None) -> object:
+    """An address whatever its spelling; a text that is none stays what it is, and is found nowhere."""
+    try:
+        return None if text is None else ipaddress.ip_address(text)
+    except ValueError:
+        return text
+
+
 def list_servers(call: Call) -> Answer:
-    status, ip = call.query.status, call.query.ip
+    status, ip = call.query.status, _address(call.query.ip)
     hide_gone = call.world.service.readings["deleted_servers"] == "gone"
     rows = (
         row
@@ -26,7 +35,7 @@ def list_servers(call: Call) -> Answer:
         and (status is None or row.status == status)
         # Deleted servers are never in the plain list; asked for by status they are, where the reading says so.
         and not (row.is_gone and (hide_gone or status is None))
-        and (ip is None or any(address.address == ip for address in call.addresses(row)))
+        and (ip is None or any(_address(address.address) == ip for address in call.addresses(row)))
     )
     return call.page(rows, lambda row: views.server(row, call.world))
 

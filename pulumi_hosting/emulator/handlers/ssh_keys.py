@@ -1,7 +1,6 @@
 """Public keys of the account."""
 
 import base64
-import binascii
 from hashlib import sha256
 
 from pulumi_hosting.emulator import views
@@ -20,7 +19,7 @@ def create_ssh_key(call: Call) -> Answer:
     type, material = text.split()[:2]
     try:
         raw = base64.b64decode(material, validate=True)
-    except binascii.Error as error:
+    except ValueError as error:
         raise invalid(public_key="invalid") from error
     if not raw.startswith(len(type).to_bytes(4, "big") + type.encode()):
         raise invalid(public_key="invalid")

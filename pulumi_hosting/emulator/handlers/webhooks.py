@@ -1,7 +1,10 @@
 """Webhook subscriptions and their deliveries."""
 
+import re
+from typing import Any
+
 from pulumi_hosting.api.models import EVENT_TYPES
-from pulumi_hosting.emulator import events, views
+from pulumi_hosting.emulator import dialects, events, views
 from pulumi_hosting.emulator import webhooks as hooks
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.webhooks import Outbound, Outcome
@@ -83,6 +86,10 @@ def rotate_webhook_secret(call: Call) -> Answer:
     return Answer(200, {"id": row.id, "secret": row.secret})
 
 
+def _shown(call: Call, delivery: Delivery) -> dict[str, Any]:
+    return views.delivery(delivery, payload=dialects.DELIVERY_PAYLOAD(call.dialect))
+
+
 def test_webhook(call: Call) -> Outbound:
     """A ping at once, past the queue; it neither counts as a failure nor is it tried again."""
     row = _own(call)
@@ -111,7 +118,7 @@ def test_webhook(call: Call) -> Outbound:
             "status": outcome.status,
             "latency_ms": outcome.latency_ms,
             "detail": outcome.error,
-            "delivery": views.delivery(delivery),
+            "delivery": _shown(call, delivery),
         }
         return Answer(200, view)
 
@@ -120,13 +127,16 @@ def test_webhook(call: Call) -> Outbound:
 
 def list_webhook_deliveries(call: Call) -> Answer:
     row = _own(call)
+    # A type nobody sends finds nothing, since types grow additively; what cannot be a type is refused.
+    if call.query.event_type is not None and not re.fullmatch(r"[!-~]{1,64}", call.query.event_type):
+        raise invalid(event_type="invalid")
     rows = (
         delivery
         for delivery in call.world.newest(Delivery, row.id)
         if (call.query.status is None or delivery.status == call.query.status)
         and (call.query.event_type is None or delivery.event_type == call.query.event_type)
     )
-    return call.page(rows, views.delivery)
+    return call.page(rows, lambda row: _shown(call, row))
 
 
 def get_webhook_delivery(call: Call) -> Answer:
@@ -140,4 +150,4 @@ def redeliver_webhook(call: Call) -> Answer:
         raise Refusal("conflict", "the delivery is queued already")
     delivery.delivered_at = delivery.dead_at = None
     delivery.failures, delivery.next_attempt_at = 0, call.now
-    return Answer(202, {"status": "queued", "delivery": views.delivery(delivery)})
+    return Answer(202, {"status": "queued", "delivery": _shown(call, delivery)})

@@ -103,7 +103,7 @@ class ServerIpArgs:
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
     order_attempt: pulumi.Input[int | None] | None = None
-    """Raise it to say 'buy another' where the provider stopped beside addresses that it cannot explain."""
+    """Buy although the server has up to this many addresses that nothing here explains: they are another's."""
     wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 

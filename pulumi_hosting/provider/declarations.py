@@ -280,12 +280,16 @@ class ServerIpDeclaration(Declaration):
     """What the purchase cost (decimal, in currency)."""
     added_at: pulumi.Output[str | None]
     """When it was assigned (RFC 3339, UTC)."""
+    purchase_key: pulumi.Output[str | None]
+    """Idempotency key of the purchase; it holds no secret."""
+    invoice_id: pulumi.Output[str | None]
+    """Id of the purchase's invoice, where it is known."""
     present_before: pulumi.Output[list[str] | None]
     """Ids of the server's addresses just before the purchase, while it is pending."""
     adopt_id: pulumi.Output[str | None]
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
     order_attempt: pulumi.Output[int | None]
-    """Raise it to say 'buy another' where the provider stopped beside addresses that it cannot explain."""
+    """Buy although the server has up to this many addresses that nothing here explains: they are another's."""
 
     @overload
     def __init__(self, resource_name: str, args: ServerIpArgs, *, opts: pulumi.ResourceOptions | None = None) -> None: ...

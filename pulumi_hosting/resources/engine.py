@@ -7,7 +7,7 @@ methods of the noun is pure.
 """
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from functools import lru_cache
 from typing import Any, Literal
@@ -260,7 +260,8 @@ def create(
     """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting; without ``wait`` an order that is still
     under way is left to itself."""
     refuse_other_mode(context.client, context.declared_mode)
-    state = _stamped(noun.create(context, inputs), context.mode)
+    saving = replace(context, save=lambda made: save(_stamped(made, context.mode)))  # what is paid for is saved before it is waited for
+    state = _stamped(noun.create(saving, inputs), context.mode)
     _refuse_taken(context, noun, inputs, state)
     save(state)
     context.claims.add(context.identity, state.id)

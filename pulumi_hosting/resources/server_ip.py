@@ -1,18 +1,19 @@
 """One bought address of a server (API document, "Servers").
 
 The purchase answers "charged" and names no address: that is assigned later and read from the list. So it is bought by these steps, one
-purchase per server at a time:
+purchase per server at a time (``Owners.turn``):
 
 1. *Settle*: wait until every bought address of the server is in the list.
-2. *Look*: addresses of the last days that nothing here knows may be what an interrupted run bought. Its key tells: it was made from the
-   world as it was before the purchase, which is the present one without them. No proof: stop, and let a person say whose they are.
+2. *Look*: an address that nothing here explains, however old, may be what an interrupted run bought. It is this resource's if the notes of
+   this machine or its key say so: the key was made from the world as it was before the purchase. Without proof: stop before paying.
 3. *Buy*, with a key made from the world as it is now; a crash before anything moved repeats it, and buys once.
-4. *Wait* until the list grows: exactly one new address is ours. The id is ``<server id>/<address id>``, until then ``pending:…``.
+4. *Wait* until the list grows, and claim the new address. The id is ``<server id>/<address id>``, until then ``pending:…``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -31,6 +32,7 @@ from pulumi_hosting.api.errors import (
     TransportError,
 )
 from pulumi_hosting.resources import addresses, base, catalog
+from pulumi_hosting.resources.address_owners import Owners
 from pulumi_hosting.resources.base import (
     REPLACES,
     WHEN_CREATING,
@@ -50,6 +52,7 @@ from pulumi_hosting.resources.proof import NOBODY, is_bound
 PENDING = "pending:"
 SIMULATED = "sandbox"
 _KEY_MEMORY = timedelta(days=7)
+_MARGIN = timedelta(hours=1)  # a key that is about to be forgotten proves nothing: sent again a moment later, it buys
 _GENERATIONS = 4
 _CLAIM_PATIENCE = 30.0  # seconds in which the other declarations of a program may still say which addresses are theirs
 
@@ -65,7 +68,7 @@ class ServerIpInputs(base.Inputs):
     ] = None
     order_attempt: Annotated[
         base.WholeNumber | None,
-        Field(description="Raise it to say 'buy another' where the provider stopped beside addresses that it cannot explain."),
+        Field(description="Buy although the server has up to this many addresses that nothing here explains: they are another's."),
         WHEN_CREATING,
     ] = None
 
@@ -80,6 +83,8 @@ class ServerIpState(base.State):
     currency: str | None = Field(default=None, description="ISO 4217 code.")
     charged: str | None = Field(default=None, description="What the purchase cost (decimal, in currency).")
     added_at: str | None = Field(default=None, description="When it was assigned (RFC 3339, UTC).")
+    purchase_key: str | None = Field(default=None, description="Idempotency key of the purchase; it holds no secret.")
+    invoice_id: str | None = Field(default=None, description="Id of the purchase's invoice, where it is known.")
     present_before: list[str] | None = Field(
         default=None, description="Ids of the server's addresses just before the purchase, while it is pending."
     )
@@ -93,13 +98,26 @@ class _World:
     everything: frozenset[str]
     bought: int
     most: int
-    paid: int
-    newest: m.Invoice | None
+    invoices: tuple[m.Invoice, ...]
+    """The paid ones, of addresses of the server, by id."""
+
+    @property
+    def paid(self) -> int:
+        return len(self.invoices)
+
+    @property
+    def missing(self) -> int:
+        """Bought addresses that the list does not show yet."""
+        return max(0, self.bought - len(self.extra))
 
     def before(self, unexplained: int) -> "_Facts":
         """What a purchase saw that brought the last ``unexplained`` addresses, or all that followed it."""
         left = len(self.extra) - unexplained
         return _Facts(tuple(ip.id for ip in self.extra[:left]), self.bought - unexplained, self.paid - unexplained)
+
+    def invoice_after(self, paid: int) -> str | None:
+        """Id of the one invoice that followed the first ``paid``; None where there is none, or are several."""
+        return str(self.invoices[paid].id) if len(self.invoices) == paid + 1 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +185,8 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             currency=last.currency if last else None,
             charged=last.charged if last else None,
             added_at=as_text(ip.added_at),
+            purchase_key=last.purchase_key if last else None,
+            invoice_id=last.invoice_id if last else None,
         )
 
     # --- asking before
@@ -182,10 +202,10 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             return {"server_id": f"server {wish['server_id']} has all of the {quote.max_extra_ips} addresses its tariff allows"}
         return {}
 
-    def _unexplained(self, context: Context, server_id: str) -> bool:
-        """Whether an interrupted run may have bought the last address the tariff allows."""
+    def _unexplained(self, context: Context, server_id: str) -> list[m.Ip]:
+        """Bought addresses that neither this run nor the notes of this machine know to be another resource's."""
         found = addresses.of_server(context, server_id) or []
-        return any(not ip.primary and f"{server_id}/{ip.id}" not in context.claims.of_others(context.identity) for ip in found)
+        return self._loose(context, server_id, _bought(found), Owners(context, server_id))
 
     @staticmethod
     def _quote(context: Context, server_id: str, *, fresh: bool = False) -> m.IpQuote | None:
@@ -217,11 +237,39 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
     def create(self, context: Context, inputs: ServerIpInputs) -> ServerIpState:
         if inputs.adopt_id is not None:
             return self._adopt(context, inputs, inputs.adopt_id)
-        with context.claims.alone(f"addresses of server {inputs.server_id}"):
-            if context.client.is_test_key:
-                return self._simulate(context, inputs)
+        if context.client.is_test_key:
+            return self._simulate(context, inputs)
+        owners = Owners(context, inputs.server_id)
+        with owners.turn():
+            state = self._found_or_bought(context, inputs, owners)
+            if self.is_provisional(state):
+                context.save(state)
+                try:
+                    state = self.wait(context, state)
+                except NotReady:
+                    if context.wait_timeout:
+                        raise  # else nobody wants to wait for it
+            return state
+
+    def _found_or_bought(self, context: Context, inputs: ServerIpInputs, owners: Owners) -> ServerIpState:
+        wait = context.patience()
+        last, generation = None, 0
+        while True:
             world = self._settled(context, inputs)
-            return self._lost(context, inputs, world) or self._buy(context, inputs, world)
+            found = self._lost(context, inputs, world, owners)
+            if found is not None:
+                return found
+            if world != last:
+                last, generation = world, 0
+            try:
+                return self._buy(context, inputs, world, owners, generation)
+            except OperationInProgress:
+                if wait.over:
+                    raise
+                key = self._keys(context, inputs, world.before(0)).key(generation)
+                generation += self._is_used(context, key)  # the refusal may be stored, and would be repeated for ever
+            context.tell(f"server {inputs.server_id}: another operation is running")
+            wait.pause()
 
     def _adopt(self, context: Context, inputs: ServerIpInputs, wanted: str) -> ServerIpState:
         found = addresses.of_server(context, inputs.server_id, fresh=True) or []
@@ -229,12 +277,43 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
             raise NounError(f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, or leave it out to buy one")
+        id = f"{inputs.server_id}/{ip.id}"
+        if id in context.claims.of_others(context.identity) or Owners(context, inputs.server_id).is_held_by_a_running_process(ip):
+            raise NounError(f"adopt_id: another resource has {self.title} {id} already; nothing was changed. Next: correct adopt_id")
         return self._state(context, inputs.server_id, ip)
 
     def takeover(self, context: Context, inputs: ServerIpInputs) -> Takeover | None:
-        if inputs.adopt_id is None:
+        """What ``create`` would take over. Where only a key can tell whose an address is, that is said: ``create`` does not pay then."""
+        if inputs.adopt_id is not None:
+            return self._taken_over(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it")
+        if context.client.is_test_key:
             return None
-        return Takeover(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it", title=self.title)
+        quote = self._quote(context, inputs.server_id)
+        found = addresses.of_server(context, inputs.server_id)
+        if quote is None or found is None:
+            return None
+        owners = Owners(context, inputs.server_id)
+        bought = _bought(found)
+        loose = self._loose(context, inputs.server_id, bought, owners)
+        missing = max(0, quote.extra_ips - len(bought))
+        intent = owners.intent()
+        mine = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None)
+        if mine is None and intent is not None:
+            mine = next((ip for ip in loose if str(ip.id) not in intent["before"]), None)
+        if mine is not None:
+            return self._taken_over(self._state(context, inputs.server_id, mine), "an earlier run bought it")
+        if len(loose) + missing <= (inputs.order_attempt or 0):
+            return None
+        if loose:
+            unclear = "if an earlier run of this resource bought it; if another one did, this stops before it pays"
+            return self._taken_over(self._state(context, inputs.server_id, loose[-1]), unclear)
+        state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
+        return self._taken_over(state, "an address was bought for the server before and is not assigned yet")
+
+    def _taken_over(self, state: ServerIpState, reason: str) -> Takeover:
+        added_at = None if state.added_at is None else datetime.fromisoformat(state.added_at)
+        price = None if state.price_monthly is None else Decimal(state.price_monthly)
+        return Takeover(state, reason, added_at, currency=state.currency, price_monthly=price, title=self.title)
 
     def _simulate(self, context: Context, inputs: ServerIpInputs) -> ServerIpState:
         added = context.client.servers.ips.add(int(inputs.server_id))
@@ -254,13 +333,13 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         wait = context.patience()
         while True:
             world = self._world(context, inputs.server_id)
-            if world.bought <= len(world.extra) or (wait.over and inputs.order_attempt):
+            if not world.missing or (wait.over and world.missing <= (inputs.order_attempt or 0)):
                 return world
             if wait.over:
-                invoice = f"invoice {world.newest.id}" if world.newest else "no invoice of it is known"
+                invoice = f"invoice {world.invoices[-1].id}" if world.invoices else "no invoice of it is known"
                 raise NounError(
                     f"server {inputs.server_id} counts {world.bought} bought addresses and shows {len(world.extra)} ({invoice}); nothing "
-                    f"was bought. Next: run again later, or set order_attempt to {(inputs.order_attempt or 0) + 1} to buy another"
+                    f"was bought. Next: run again later, or set order_attempt to {world.missing} to buy another"
                 )
             context.tell(f"server {inputs.server_id}: waiting for an address that was bought before")
             wait.pause()
@@ -275,10 +354,9 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             for invoice in self._invoices(context)
             if invoice.paid_at is not None and any(str(item.server_id) == server_id for item in invoice.items)
         ]
-        extra = sorted((ip for ip in found if not ip.primary and ip.version != 6 and ":" not in ip.address), key=lambda ip: ip.id)
-        newest = max(invoices, key=lambda invoice: invoice.id, default=None)
         everything = frozenset(str(ip.id) for ip in found)
-        return _World(tuple(extra), everything, quote.extra_ips, quote.max_extra_ips, len(invoices), newest)
+        by_id = tuple(sorted(invoices, key=lambda invoice: invoice.id))
+        return _World(tuple(_bought(found)), everything, quote.extra_ips, quote.max_extra_ips, by_id)
 
     @staticmethod
     def _invoices(context: Context) -> Iterable[m.Invoice]:
@@ -290,53 +368,119 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             return list(context.client.invoices.list(type="vds_addon"))  # the other name of the same thing
 
     # 2
-    def _lost(self, context: Context, inputs: ServerIpInputs, world: _World) -> ServerIpState | None:
-        """The address that an interrupted run of this declaration bought. Raises ``Foreign`` for addresses nobody can explain, unless
-        ``order_attempt`` says that another one is wanted beside them."""
+    def _lost(self, context: Context, inputs: ServerIpInputs, world: _World, owners: Owners) -> ServerIpState | None:
+        """The address that an interrupted run of this resource bought. Raises ``Foreign`` for more addresses that nothing explains than
+        ``order_attempt`` allows for."""
         wait = context.patience(_CLAIM_PATIENCE)
-        while loose := self._loose(context, inputs, world):
-            found = next(
-                (ip for ip in loose if self._is_ours(context, inputs, world.before(len(world.extra) - world.extra.index(ip)))), None
-            )
+        server_id = inputs.server_id
+        while loose := self._loose(context, server_id, world.extra, owners):
+            found = self._proven(context, inputs, world, loose, owners)
             if found is not None:
-                context.tell(f"address {found.address} is this declaration's: an earlier run bought it")
-                return self._state(context, inputs.server_id, found)
-            if inputs.order_attempt:
+                return found
+            allowed = len(loose) + world.missing
+            if allowed <= (inputs.order_attempt or 0):
                 return None
             if wait.over:
-                named = ", ".join(f"{ip.address} (id {ip.id})" for ip in loose)
-                invoice = f", newest invoice {world.newest.id}" if world.newest else ""
+                invoice = f", newest invoice {world.invoices[-1].id}" if world.invoices else ""
                 raise Foreign(
-                    f"server {inputs.server_id} has addresses of the last seven days that nothing here explains: {named}{invoice}; nothing "
-                    "was bought. Next: set adopt_id to the one that is meant, or order_attempt to a new number to buy another",
-                    id=f"{inputs.server_id}/{loose[0].id}",
+                    f"server {server_id} has addresses that nothing here explains: {_named(loose)}{invoice}; nothing was bought. Next: if "
+                    f"other stacks, playbooks or people have them, set order_attempt to {allowed} to buy another; if an interrupted run of "
+                    "this resource bought one and nothing else has it, set adopt_id to that one",
+                    id=f"{server_id}/{loose[0].id}",
                 )
             wait.pause()
         return None
 
-    def _loose(self, context: Context, inputs: ServerIpInputs, world: _World) -> list[m.Ip]:
-        since = context.clock.now() - _KEY_MEMORY
+    @staticmethod
+    def _loose(context: Context, server_id: str, extra: Iterable[m.Ip], owners: Owners) -> list[m.Ip]:
+        """The addresses that no other resource is known to have, whatever their age."""
         known = context.owned | context.claims.of_others(context.identity)
-        invoiced = world.newest is not None and world.newest.paid_at is not None and world.newest.paid_at > since
+        # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very one that is meant.
         return [
-            ip
-            for ip in world.extra
-            if f"{inputs.server_id}/{ip.id}" not in known and (ip.added_at > since if ip.added_at is not None else invoiced)
+            ip for ip in extra if f"{server_id}/{ip.id}" not in known and (context.name_is_identity or not owners.is_noted_as_anothers(ip))
         ]
 
-    def _is_ours(self, context: Context, inputs: ServerIpInputs, facts: _Facts) -> bool:
-        """Whether the purchase that saw these facts was this declaration's: its key is bound, and its replay says "charged"."""
-        keys = self._keys(context, inputs, facts)
-        for generation in range(_GENERATIONS):
-            key = keys.key(generation)
-            if not is_bound(partial(context.client.servers.renew, NOBODY, months=1, idempotency_key=key)):
-                return False
-            try:
-                context.client.servers.ips.add(int(inputs.server_id), idempotency_key=key)
-            except ApiError:
-                continue  # bound to a refusal
-            return True
-        return False
+    def _proven(self, context: Context, inputs: ServerIpInputs, world: _World, loose: list[m.Ip], owners: Owners) -> ServerIpState | None:
+        """The one of ``loose`` that is shown to be this resource's, by the notes of this machine or by its purchase's key."""
+        ip, paid, key = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None), None, None
+        if ip is None:
+            since = context.service_now() - _KEY_MEMORY + _MARGIN
+            for paid, key, candidates in self._purchases(context, inputs, world, loose, owners):
+                bought_at = candidates[0].added_at or (world.invoices[-1].paid_at if world.invoices else None)
+                if bought_at is not None and bought_at > since and self._was_charged(context, inputs, key):
+                    ip = self._taken(owners, inputs.server_id, candidates, world, paid)
+                    break
+        if ip is None:
+            return None
+        self._must_be_young(context, ip)
+        self._must_be_allowed(context, ip)
+        state = self._state(context, inputs.server_id, ip)
+        invoice = None if paid is None else world.invoice_after(paid)
+        context.tell(f"address {ip.address} is this resource's: an earlier run bought it")
+        owners.record(ip, key, invoice)
+        return state.model_copy(update={"purchase_key": key, "invoice_id": invoice})
+
+    def _taken(self, owners: Owners, server_id: str, new: list[m.Ip], world: _World, paid: int) -> m.Ip | None:
+        """The first of the addresses that came since this resource's purchase which no other resource claimed. Two purchases at the same
+        moment bring two addresses, and each may have either. ``paid``: the purchases before it. Raises ``NounError`` where claims prove
+        nothing and there are several."""
+        for ip in new:
+            claim = owners.claim(ip)
+            if claim == "ours":
+                return ip
+            if claim == "unproven":
+                if len(new) == 1 and world.paid == paid + 1 and not world.missing:
+                    return ip
+                raise NounError(
+                    f"server {server_id} got addresses from several purchases at the same time: {_named(new)}; which of them is this "
+                    "resource's is not known, and nothing more was bought. Next: give adopt_id the one that no other stack or play has"
+                )
+        return None
+
+    @staticmethod
+    def _must_be_young(context: Context, ip: m.Ip) -> None:
+        if ip.added_at is not None and ip.added_at < context.service_now() - _KEY_MEMORY:
+            raise NounError(
+                f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource, more than 7 days ago; nothing was "
+                f'bought. Next: set adopt_id to "{ip.id}" to take it over, or run with --refresh if the state has it'
+            )
+
+    @staticmethod
+    def _must_be_allowed(context: Context, ip: m.Ip) -> None:
+        if context.strict and context.scope is None:
+            raise NounError(
+                f"address {ip.address} (id {ip.id}) was bought by an earlier run under this resource's name, and strict is set; nothing "
+                f'was bought. Next: set adopt_id to "{ip.id}" to take it over, or set hosting:scope'
+            )
+
+    def _purchases(
+        self, context: Context, inputs: ServerIpInputs, world: _World, loose: list[m.Ip], owners: Owners
+    ) -> Iterator[tuple[int, str, list[m.Ip]]]:
+        """Purchases that this resource may have made, as noted here or as the world looked before: how many had been paid before, the key,
+        and the addresses that came afterwards."""
+        intent = owners.intent()
+        if intent is not None:
+            new = [ip for ip in loose if str(ip.id) not in intent["before"]]
+            if new and world.paid > intent["paid"]:
+                yield intent["paid"], intent["purchase_key"], new
+        for place, first in enumerate(loose):
+            facts = world.before(len(world.extra) - world.extra.index(first))
+            keys = self._keys(context, inputs, facts)
+            yield from ((facts.paid, key, loose[place:]) for key in map(keys.key, range(_GENERATIONS)))
+
+    def _was_charged(self, context: Context, inputs: ServerIpInputs, key: str) -> bool:
+        """Whether the key is bound to a purchase that was carried out: its replay says so."""
+        if not self._is_used(context, key):
+            return False
+        try:
+            context.client.servers.ips.add(int(inputs.server_id), idempotency_key=key)
+        except ApiError:
+            return False  # bound to a refusal
+        return True
+
+    @staticmethod
+    def _is_used(context: Context, key: str) -> bool:
+        return is_bound(partial(context.client.servers.renew, NOBODY, months=1, idempotency_key=key))
 
     @staticmethod
     def _keys(context: Context, inputs: ServerIpInputs, facts: _Facts) -> KeyRing:
@@ -345,26 +489,25 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         return KeyRing(me.account_id, me.livemode, context.identity, "add_server_ip", body, inputs.order_attempt or 0)
 
     # 3
-    def _buy(self, context: Context, inputs: ServerIpInputs, world: _World) -> ServerIpState:
+    def _buy(self, context: Context, inputs: ServerIpInputs, world: _World, owners: Owners, generation: int) -> ServerIpState:
+        """Pay for one. Raises ``OperationInProgress`` where the server is busy: the world may change by that."""
         keys = self._keys(context, inputs, world.before(0))
-        wait = context.patience()
         added: m.IpAdded | None = None
-        generation = 0
+        before = sorted(world.everything, key=int)
         while True:
             key = keys.key(generation)
             generation += 1
+            owners.intend(key, before, world.paid)
             try:
                 added = context.client.servers.ips.add(int(inputs.server_id), idempotency_key=key)
-            except OperationInProgress:
-                if wait.over:
-                    raise
-                context.tell(f"server {inputs.server_id}: another operation is running")
-                wait.pause()
-                continue
             except IdempotencyInProgress:
+                raise
+            except OperationInProgress:
+                owners.desist()
                 raise
             except ApiError as error:
                 if error.status < 500:
+                    owners.desist()
                     if generation < _GENERATIONS and self._is_of_the_past(context, inputs, error):
                         continue
                     raise
@@ -379,7 +522,8 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 server_id=inputs.server_id,
                 charged=as_text(added.charged) if added else None,
                 currency=added.currency if added else None,
-                present_before=sorted(world.everything, key=int),
+                purchase_key=key,
+                present_before=before,
             )
 
     def _must_have_moved(self, context: Context, inputs: ServerIpInputs, world: _World, error: HostingError, key: str) -> None:
@@ -424,7 +568,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         return state
 
     def _arrived(self, context: Context, state: ServerIpState) -> ServerIpState | None:
-        """The one new address of the list. The server itself shows it too and is the cheaper question."""
+        """The new address of the list that is ours. The server itself shows it too and is the cheaper question."""
         before = frozenset(state.present_before or ())
         try:
             shown = len(context.client.servers.get(int(state.server_id)).ips)
@@ -432,16 +576,17 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             raise NounError(f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again") from None
         if 0 < shown <= len(before):
             return None
-        found = addresses.of_server(context, state.server_id, fresh=True) or []
-        others = context.claims.of_others(context.identity)
-        new = [ip for ip in found if str(ip.id) not in before and f"{state.server_id}/{ip.id}" not in others]
-        if len(new) > 1:
-            named = ", ".join(f"{ip.address} (id {ip.id})" for ip in new)
-            raise NounError(
-                f"server {state.server_id} got several new addresses at once: {named}; which of them this purchase brought is not known. "
-                "Next: set adopt_id to the one that is meant"
-            )
-        return self._state(context, state.server_id, new[0], state) if new else None
+        world = self._world(context, state.server_id)
+        owners = Owners(context, state.server_id)
+        new = [ip for ip in self._loose(context, state.server_id, world.extra, owners) if str(ip.id) not in before]
+        number = state.id.rpartition("/")[2]
+        paid = int(number) - 1 if number.isdigit() else max(0, world.paid - 1)
+        ip = self._taken(owners, state.server_id, new, world, paid)
+        if ip is None:
+            return None
+        invoice = world.invoice_after(paid)
+        owners.record(ip, state.purchase_key, invoice)
+        return self._state(context, state.server_id, ip, state).model_copy(update={"invoice_id": invoice})
 
     @staticmethod
     def _server_is_gone(context: Context, server_id: str) -> bool:
@@ -467,25 +612,38 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             return
         if ip.primary:
             raise NounError(f"{ip.address} is the primary address of server {server_id} and cannot be released. Next: correct the id")
+        self._release(context, server_id, ip)
+        Owners(context, server_id).forget(str(ip.id))
+
+    @staticmethod
+    def _release(context: Context, server_id: str, ip: m.Ip) -> None:
+        """Release it, or raise: after any answer but a success the list decides."""
         wait = context.patience()
         while True:
             try:
                 context.client.servers.ips.delete(int(server_id), ip.id)
-            except NotFound:
-                pass
+                return
             except OperationInProgress:
                 if wait.over:
                     raise
-                context.tell(f"server {server_id}: another operation is running")
-                wait.pause()
-                continue
-            except (TransportError, ApiError):
+            except HostingError:
                 after = addresses.of_server(context, server_id, fresh=True)
                 if after is not None and addresses.pick(after, str(ip.id)) is not None:
                     raise
+                return
             finally:
                 context.reads.forget("ips", server_id)
-            return
+            context.tell(f"server {server_id}: another operation is running")
+            wait.pause()
+
+
+def _bought(found: Iterable[m.Ip]) -> list[m.Ip]:
+    """The bought ones, in the order of their ids."""
+    return sorted((ip for ip in found if not ip.primary and ip.ip_version != 6), key=lambda ip: ip.id)
+
+
+def _named(found: Iterable[m.Ip]) -> str:
+    return ", ".join(f"{ip.address} (id {ip.id})" for ip in found)
 
 
 SERVER_IP = ServerIpNoun()

@@ -1,9 +1,12 @@
 """A declaration of a server against an emulator whose time stands still, and processes that die where a test says."""
 
+import itertools
+import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -18,6 +21,9 @@ from pulumi_hosting.resources.claims import Claims
 from pulumi_hosting.resources.server import SERVER, ServerState
 
 GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
+
+
+_MACHINES = itertools.count()
 
 
 class Killed(BaseException):
@@ -104,8 +110,18 @@ class House:
 
     emulator: Any
     control: Control
+    home: Path
     told: list[str] = field(default_factory=list)
     transports: list[Dying] = field(default_factory=list)
+
+    def reset(self) -> None:
+        """A fresh account, and a machine that knows nothing of the one before: ids begin anew."""
+        self.control("POST", "/reset", {})
+        self.another_machine()
+
+    def another_machine(self) -> None:
+        """From now on everything runs where no local file of the runs before is seen."""
+        os.environ["HOSTING_RUNTIME_DIR"] = str(self.home / f"run-{next(_MACHINES)}")
 
     def context(
         self, *, identity: str = "pulumi:t/dev/server/web-1", owned: frozenset[str] = frozenset(), key: str | None = None, **more: Any
@@ -118,7 +134,7 @@ class House:
             identity=identity,
             owned=owned,
             claims=more.pop("claims", None) or Claims(),
-            clock=EmulatorClock(self.control),
+            clock=more.pop("clock", None) or EmulatorClock(self.control),
             tell=self.told.append,
             warn=self.told.append,
             **more,
@@ -159,8 +175,8 @@ def standing() -> Iterator[Any]:
 
 
 @pytest.fixture
-def house(standing: Any) -> Iterator[House]:
-    made = House(standing, Control(standing.control_url))
+def house(standing: Any, tmp_path: Path) -> Iterator[House]:
+    made = House(standing, Control(standing.control_url), tmp_path)
     made.control("POST", "/reset", {})
     made.control("DELETE", "/faults")
     yield made

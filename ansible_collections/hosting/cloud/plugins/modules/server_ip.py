@@ -153,6 +153,14 @@ server_ip:
       description: When it was assigned (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
+    purchase_key:
+      description: Idempotency key of the purchase; it holds no secret.
+      type: str
+      sample: text
+    invoice_id:
+      description: Id of the purchase's invoice, where it is known.
+      type: str
+      sample: "801"
     present_before:
       description: Ids of the server's addresses just before the purchase, while it is pending.
       type: list

@@ -366,7 +366,7 @@ class WebhookSubscriptionDeclaration(Declaration):
     events: pulumi.Output[list[str]]
     """Event types, or *."""
     description: pulumi.Output[str | None]
-    """Free text shown in the cabinet, without the provider's mark."""
+    """Free text shown in the cabinet, without the provider's tag."""
     active: pulumi.Output[bool | None]
     """Whether it delivers."""
     secret: pulumi.Output[str | None]
@@ -375,6 +375,8 @@ class WebhookSubscriptionDeclaration(Declaration):
     """Why the service has disabled it."""
     created_at: pulumi.Output[str | None]
     """When it was made (RFC 3339, UTC)."""
+    ownership_tag: pulumi.Output[str | None]
+    """Tag behind the description on the account, as last written: tells whether a later run took it over."""
     rotation: pulumi.Output[str | None]
     """Any text; when it is another than before, a new secret is made and the old one stops at once."""
     adopt_id: pulumi.Output[str | None]

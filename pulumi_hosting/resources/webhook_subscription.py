@@ -1,10 +1,12 @@
 """A subscription to events (API document, "Webhooks", "Events").
 
-The API has no idempotency key for it and shows its secret once, so the description carries the declaration's mark: a subscription whose
-answer was lost is found by it and gets a new secret. What the service disabled after failures in a row is enabled again.
+The API has no idempotency key for it and shows its secret once, so the description carries the resource's ownership tag: a subscription
+whose answer was lost is found by it and gets a new secret. Of several that runs made at the same moment the one with the lowest id stays.
+What the service disabled after failures in a row is enabled again.
 """
 
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit, urlunsplit
 
@@ -12,13 +14,28 @@ from pydantic import AfterValidator, Field, model_validator
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import WHEN_CREATING, Ambiguous, Context, IdText, NounError, Takeover, Trait, as_text
-from pulumi_hosting.resources.keys import KeyRing, mark
-from pulumi_hosting.resources.marks import split_mark, with_mark
+from pulumi_hosting.resources.base import (
+    WHEN_CREATING,
+    Ambiguous,
+    Context,
+    Foreign,
+    IdText,
+    NounError,
+    TakenOver,
+    Takeover,
+    Trait,
+    age,
+    as_text,
+)
+from pulumi_hosting.resources.keys import KeyRing
+from pulumi_hosting.resources.marks import is_tag_of, next_tag, ownership_tag, split_tag, takeovers, was_taken_over, with_tag
 
 SIMULATED = "sandbox-"
+TAKEOVER_AGE = timedelta(seconds=KEY_MEMORY_SECONDS)
+_TAGGED = "it carries this resource's ownership tag; it gets a new secret, and the present one stops"
 _MARK_LENGTH = 26  # a space and the tag, whatever its count
 
 
@@ -34,8 +51,15 @@ def _checked_url(url: str) -> str:
     try:
         _plain_url(url)
     except ValueError:
-        raise ValueError("must be an https:// URL with a port of 1 to 65535, if any") from None
+        raise ValueError(_PORT) from None
+    if urlsplit(url).port == 0:
+        raise ValueError(_PORT)
+    if not url.isprintable():
+        raise ValueError("must hold no control or invisible characters")
     return url
+
+
+_PORT = "must be an https:// URL with a port of 1 to 65535, if any"
 
 
 def _set(events: list[str]) -> list[str]:
@@ -43,7 +67,9 @@ def _set(events: list[str]) -> list[str]:
 
 
 def _trimmed(text: str) -> str:
-    if split_mark(text)[1]:
+    if any(ord(letter) < 32 or 127 <= ord(letter) < 160 or 0xD800 <= ord(letter) < 0xE000 for letter in text.replace("\n", "")):
+        raise ValueError("must hold no control characters but line feeds")
+    if split_tag(text)[1]:
         raise ValueError("must not end in [iac…]: that tag is kept by the provider")
     return text.rstrip()
 
@@ -90,24 +116,34 @@ class WebhookSubscriptionInputs(base.Inputs):
 class WebhookSubscriptionState(base.State):
     url: str = Field(description="Where deliveries go.")
     events: list[str] = Field(default=[], description="Event types, or *.")
-    description: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's mark.")
+    description: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's tag.")
     active: bool | None = Field(default=None, description="Whether it delivers.")
     secret: Secret | None = Field(default=None, description="Signs the deliveries. Empty where it was never shown to the provider.")
     disabled_reason: str | None = Field(default=None, description="Why the service has disabled it.")
     created_at: str | None = Field(default=None, description="When it was made (RFC 3339, UTC).")
+    ownership_tag: str | None = Field(
+        default=None, description="Tag behind the description on the account, as last written: tells whether a later run took it over."
+    )
 
 
-def _from_api(found: m.Subscription, url: str | None = None, secret: Secret | None = None) -> WebhookSubscriptionState:
+def _from_api(
+    found: m.Subscription, url: str | None = None, secret: Secret | None = None, tag: str | None = None
+) -> WebhookSubscriptionState:
     return WebhookSubscriptionState(
         id=str(found.id),
         url=url if url and _plain_url(url) == _plain_url(found.url) else found.url,
         events=sorted(found.events),
-        description=split_mark(found.description)[0],
+        description=split_tag(found.description)[0],
         active=found.active,
         secret=secret,
         disabled_reason=found.disabled_reason if not found.active else None,
         created_at=as_text(found.created_at),
+        ownership_tag=tag,
     )
+
+
+def _tag(found: m.Subscription) -> str | None:
+    return split_tag(found.description)[1]
 
 
 class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscriptionState]):
@@ -118,6 +154,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
     natural_key: ClassVar = ("url",)
     delete_before_replace = True
     replacement_is_free = True
+    delete_before_replace = True
     simulated_here = True
     scopes: ClassVar = dict.fromkeys(("read", "create", "update", "delete"), ("webhooks:manage",))
 
@@ -135,9 +172,50 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
 
     def read(self, context: Context, id: str, last: WebhookSubscriptionState | None = None) -> WebhookSubscriptionState | None:
         # The document shows no read of a single one, so it is looked for in the list.
-        listed = context.shared(("webhooks",), context.client.webhooks.list)
+        listed = list(context.shared(("webhooks",), context.client.webhooks.list))
         found = next((found for found in listed if str(found.id) == id), None)
-        return _from_api(found, last.url if last else None, last.secret if last else None) if found else None
+        if found is None:
+            return None
+        recorded = last.ownership_tag if last else None
+        state = _from_api(found, last.url if last else None, last.secret if last else None, recorded)
+        if context.name_is_identity or not is_tag_of(_tag(found), context.identity):
+            return state
+        if was_taken_over(recorded, _tag(found)) == "by a later run":
+            context.warn(
+                f"a later run took webhook subscription {id} over and made a new secret: the one recorded here signs nothing any more. "
+                "Next: another text in rotation makes one that is recorded"
+            )
+            state = state.model_copy(update={"secret": None})
+        for double in self._doubles(listed, found):
+            context.warn(
+                f"webhook subscription {double.id} is a second one of this resource: a request of an interrupted run was processed late. "
+                "It is deleted with the next change of this resource"
+            )
+        return state.model_copy(update={"ownership_tag": _tag(found)})
+
+    @staticmethod
+    def _doubles(listed: Iterable[m.Subscription], found: m.Subscription) -> list[m.Subscription]:
+        """What requests of interrupted runs made after ``found``: the same tag to its count, the same address, and a higher id."""
+        return [
+            other
+            for other in listed
+            if other.id > found.id
+            and _tag(other) is not None
+            and _tag(other) == _tag(found)
+            and _plain_url(other.url) == _plain_url(found.url)
+        ]
+
+    @staticmethod
+    def _delete_doubles(context: Context, doubles: Iterable[m.Subscription]) -> None:
+        for double in doubles:
+            try:
+                context.client.webhooks.delete(double.id)
+            except NotFound:
+                continue
+            except (TransportError, ApiError) as error:
+                context.warn(f"webhook subscription {double.id} is a second one of this resource and could not be deleted: {error}")
+            else:
+                context.tell(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
 
     def all(self, context: Context, *, url: str | None = None, **_: Any) -> Iterable[WebhookSubscriptionState]:
         """By ``url``."""
@@ -161,67 +239,159 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         if context.client.is_test_key:
             return self._simulate(context, inputs)
         if inputs.adopt_id is not None:
-            return self._adopt(context, inputs.adopt_id, inputs)
+            return self._adopted(context, inputs.adopt_id, inputs)
         with context.claims.alone("webhook subscriptions"):
-            if lost := self._marked(context, inputs):
-                return lost
+            if tagged := self._tagged(context, inputs):
+                return self._take_over(context, inputs, tagged)
             self._remark_on_others(context, inputs)
-            own = mark(context.identity)
-            text = inputs.description or ""
+            tag = None if context.name_is_identity else self._new_tag(context)
             body: dict[str, Any] = {"url": inputs.url, "events": inputs.events}
-            if text or not context.name_is_identity:
-                body["description"] = text if context.name_is_identity else with_mark(text, own)
+            if description := with_tag(inputs.description, tag):
+                body["description"] = description
             try:
                 made = context.client.webhooks.create(**body)
             except (TransportError, ApiError) as error:
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
                 # The answer was lost: what is on the account now decides.
-                if lost := self._marked(context, inputs):
-                    return lost
+                if tagged := self._tagged(context, inputs):
+                    return self._take_over(context, inputs, tagged)
                 raise
             finally:
                 context.reads.forget("webhooks")
-            return _from_api(made, inputs.url, made.secret)
+            return self._kept(context, inputs, made, tag)
 
-    def _marked(self, context: Context, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState | None:
-        """What an interrupted run of this declaration made; its secret was lost with the answer, so it gets a new one."""
+    @staticmethod
+    def _new_tag(context: Context) -> str:
+        """Another one than that of an object which is about to be replaced."""
+        old = [tag for found in context.client.webhooks.list() if is_tag_of(tag := _tag(found), context.identity) and tag]
+        return next_tag(max(old, key=takeovers), context.identity) if old else ownership_tag(context.identity)
+
+    def _tagged(self, context: Context, inputs: WebhookSubscriptionInputs) -> list[m.Subscription]:
+        """What runs of this resource made and no state in this run has, the lowest id first.
+
+        Raises ``Foreign`` where it must not be taken over unasked: it delivers elsewhere by now, it is older than idempotency keys live,
+        or ``strict`` is set without a scope.
+        """
         if context.name_is_identity:
-            return None
-        own = mark(context.identity)
-        ours = [
-            found
-            for found in context.client.webhooks.list()
-            if split_mark(found.description)[1] == own and str(found.id) not in context.owned
-        ]
-        if len(ours) > 1:
-            raise Ambiguous(f"the mark {own} of this declaration", [str(found.id) for found in ours])
-        if not ours:
-            return None
-        context.tell(f"webhook subscription {ours[0].id} carries this declaration's mark: an earlier run made it; it gets a new secret")
-        return _from_api(ours[0], inputs.url, context.client.webhooks.rotate_secret(ours[0].id).secret)
+            return []
+        known = context.owned | context.claims.of_others(context.identity)
+        found = [one for one in context.client.webhooks.list() if is_tag_of(_tag(one), context.identity) and str(one.id) not in known]
+        if not found:
+            return []
+        found.sort(key=lambda one: one.id)
+        first = found[0]
+        since = context.service_now() - first.created_at if first.created_at else None
+        if _plain_url(first.url) != _plain_url(inputs.url):
+            why = f"it delivers to {first.url}, not to {inputs.url}"
+        elif since is None or since > TAKEOVER_AGE:
+            why = "it is older than seven days, and another state may have it"
+        elif context.strict and context.scope is None:
+            why = "strict is set and hosting:scope is not, and it may be another backend's"
+        else:
+            return found
+        when = f", made {age(since)} ago" if since is not None else ""
+        raise Foreign(
+            f"webhook subscription {first.id}{when} carries this resource's ownership tag: {why}; nothing was changed. Next: set "
+            f"adopt_id={first.id} to take it over, or give this resource another name",
+            id=str(first.id),
+        )
+
+    def _take_over(self, context: Context, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]) -> WebhookSubscriptionState:
+        """The first of them. Its secret was lost with an answer, or is another run's: it gets a new one."""
+        first, *doubles = tagged
+        context.tell(self._announced(first, inputs, _TAGGED).announcement(context.service_now()))
+        context.taken_over.add(str(first.id))
+        self._delete_doubles(context, [one for one in doubles if _plain_url(one.url) == _plain_url(first.url)])
+        tag = next_tag(_tag(first), context.identity)
+        text = split_tag(first.description)[0] if inputs.description is None else inputs.description
+        try:
+            after = context.client.webhooks.update(first.id, description=with_tag(text, tag))
+            return _from_api(after, inputs.url, context.client.webhooks.rotate_secret(first.id).secret, tag)
+        finally:
+            context.reads.forget("webhooks")
+
+    def _kept(
+        self, context: Context, inputs: WebhookSubscriptionInputs, made: m.SubscriptionCreated, tag: str | None
+    ) -> WebhookSubscriptionState:
+        """Of those that several runs made at the same moment each keeps the one with the lowest id, and deletes its own otherwise."""
+        own = _from_api(made, inputs.url, made.secret, tag)
+        try:
+            listed = context.client.webhooks.list()
+        except (TransportError, ApiError) as error:  # it was made, and its secret is not shown again
+            context.warn(f"webhook subscription {made.id} was made, and whether another run made one too is not known: {error}")
+            return own
+        same = [one for one in listed if self._is_same(context, inputs, one)]
+        first = min(same, key=lambda one: one.id, default=None)
+        if first is None or first.id >= made.id:
+            return own
+        try:
+            context.client.webhooks.delete(made.id)
+        except NotFound:
+            pass
+        except (TransportError, ApiError) as error:
+            context.warn(f"webhook subscription {made.id} is a second one beside {first.id} and could not be deleted: {error}")
+            return own
+        at_once = f"another run made webhook subscription {first.id} at the same moment, and only that run knows its secret"
+        if context.name_is_identity:
+            context.warn(f"{at_once}; this run's own was deleted")
+            return _from_api(first, inputs.url)
+        raise Foreign(
+            f"{at_once}, or a request of an interrupted run was processed late; this run's own was deleted. Next: run pulumi up again; it "
+            "takes over what is left, and makes a new secret",
+            id=str(first.id),
+        )
+
+    @staticmethod
+    def _is_same(context: Context, inputs: WebhookSubscriptionInputs, other: m.Subscription) -> bool:
+        """Whether it does what this resource's subscription is to do, so that one of them is too many."""
+        if _plain_url(other.url) != _plain_url(inputs.url):
+            return False
+        if context.name_is_identity:
+            return True
+        known = context.owned | context.claims.of_others(context.identity)
+        return is_tag_of(_tag(other), context.identity) and str(other.id) not in known
 
     @staticmethod
     def _remark_on_others(context: Context, inputs: WebhookSubscriptionInputs) -> None:
         wanted = _plain_url(inputs.url)
         for found in context.client.webhooks.list():
-            if _plain_url(found.url) == wanted and split_mark(found.description)[1] is None:
+            if _plain_url(found.url) == wanted and _tag(found) is None:
                 context.warn(
                     f"subscription {found.id} delivers to its url already; every event that both want comes twice. "
                     f"Next: set adopt_id to {found.id} to take it over, or delete it"
                 )
 
-    def _adopt(self, context: Context, id: str, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
-        state = self.read(context, id)
-        if state is None:
+    def _adopt(self, context: Context, id: str, inputs: WebhookSubscriptionInputs) -> m.Subscription:
+        found = next((one for one in context.client.webhooks.list() if str(one.id) == id), None)
+        if found is None:
             raise NounError(f"adopt_id: there is no webhook subscription {id} on this account. Next: correct adopt_id, or leave it out")
-        context.warn(f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation to have a new one made")
-        return state.model_copy(update={"url": inputs.url if _plain_url(inputs.url) == _plain_url(state.url) else state.url})
+        return found
+
+    def _adopted(self, context: Context, id: str, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
+        """With the tag that ``settle`` writes, so that no earlier state's deletion fits."""
+        found = self._adopt(context, id, inputs)
+        context.taken_over.add(id)
+        if inputs.rotation is None:
+            context.warn(
+                f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation to have a new one made"
+            )
+        return _from_api(found, inputs.url, tag=None if context.name_is_identity else next_tag(_tag(found), context.identity))
 
     def takeover(self, context: Context, inputs: WebhookSubscriptionInputs) -> Takeover | None:
-        if inputs.adopt_id is None:
+        if context.client.is_test_key:
             return None
-        return Takeover(self._adopt(context, inputs.adopt_id, inputs), "adopt_id names it", title=self.title)
+        if inputs.adopt_id is not None:
+            secret = "its secret stays unknown here" if inputs.rotation is None else "it gets a new secret, and the present one stops"
+            return self._announced(self._adopt(context, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}")
+        tagged = self._tagged(context, inputs)
+        if not tagged:
+            return None
+        also = f"; {', '.join(str(one.id) for one in tagged[1:])} of an interrupted run is deleted" if tagged[1:] else ""
+        return self._announced(tagged[0], inputs, _TAGGED + also)
+
+    def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
+        return Takeover(_from_api(found, inputs.url), reason, found.created_at, title=self.title)
 
     @staticmethod
     def _simulate(context: Context, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
@@ -245,14 +415,23 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             for name, wish in inputs.given().items()
             if name in ("url", "events", "description", "active") and (getattr(state, name) or None) != (wish or None)
         }
-        rewrite = inputs.adopt_id is not None and not context.name_is_identity  # its mark becomes ours
-        return self._patch(context, state, inputs, frozenset(wishes | ({"description"} if rewrite else set())))
+        if inputs.adopt_id is None or context.name_is_identity:
+            return self._patch(context, state, inputs, frozenset(wishes))
+        state = self._patch(context, state, inputs, frozenset(wishes | {"description"}), state.ownership_tag)
+        if inputs.rotation is None or state.secret is not None:
+            return state
+        return state.model_copy(update={"secret": context.client.webhooks.rotate_secret(int(state.id)).secret})
 
     # --- changing
 
     def update(
         self, context: Context, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs, fields: frozenset[str]
     ) -> WebhookSubscriptionState:
+        if not context.name_is_identity and state.ownership_tag is not None:
+            listed = context.client.webhooks.list()
+            found = next((one for one in listed if str(one.id) == state.id), None)
+            if found is not None and _tag(found) == state.ownership_tag:
+                self._delete_doubles(context, self._doubles(listed, found))
         state = self._patch(context, state, inputs, fields - {"rotation"})
         context.save(state)
         if "rotation" in fields:
@@ -260,24 +439,37 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             context.tell(f"webhook subscription {state.id} has a new secret; the old one has stopped")
         return state
 
-    @staticmethod
     def _patch(
-        context: Context, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs, fields: frozenset[str]
+        self,
+        context: Context,
+        state: WebhookSubscriptionState,
+        inputs: WebhookSubscriptionInputs,
+        fields: frozenset[str],
+        tag: str | None = None,
     ) -> WebhookSubscriptionState:
+        """``tag``: what to write behind the description instead of what is there or was recorded."""
         body = {name: value for name, value in inputs.given().items() if name in fields}
         if "description" in fields:
             text = inputs.description or (state.description if "description" not in inputs.model_fields_set else None) or ""
-            own: str | None = mark(context.identity)
-            if context.name_is_identity:  # whose mark stands behind it stays so
-                listed = context.shared(("webhooks",), context.client.webhooks.list)
-                own = next((split_mark(found.description)[1] for found in listed if str(found.id) == state.id), None)
-            body["description"] = with_mark(text, own) if own else text
+            tag = tag or self._present_tag(context, state)
+            body["description"] = with_tag(text, tag)
         if not body:
             return state
         try:
-            return _from_api(context.client.webhooks.update(int(state.id), **body), inputs.url, state.secret)
+            after = context.client.webhooks.update(int(state.id), **body)
         finally:
             context.reads.forget("webhooks")
+        is_own = tag is not None and is_tag_of(tag, context.identity)
+        return _from_api(after, inputs.url, state.secret, tag if is_own else state.ownership_tag)
+
+    @staticmethod
+    def _present_tag(context: Context, state: WebhookSubscriptionState) -> str | None:
+        """The tag that stays behind the description: the one that is there if another run or resource wrote it, else the own one."""
+        listed = context.shared(("webhooks",), context.client.webhooks.list)
+        there = next((_tag(found) for found in listed if str(found.id) == state.id), None)
+        if context.name_is_identity or was_taken_over(state.ownership_tag, there):
+            return there
+        return state.ownership_tag or ownership_tag(context.identity)
 
     def predict(self, inputs: WebhookSubscriptionInputs, state: WebhookSubscriptionState | None) -> dict[str, Any]:
         known = super().predict(inputs, state)
@@ -286,15 +478,37 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
     # --- removing
 
     def delete(self, context: Context, state: WebhookSubscriptionState) -> None:
+        """Delete it, unless its tag shows that it was taken over since: by a later run of the same resource (raises ``TakenOver``), or by
+        another resource, with which it stays. Where no tag was recorded, or none is there, it is deleted."""
+        doubles: list[m.Subscription] = []
+        if not context.name_is_identity and state.ownership_tag is not None:
+            listed = context.client.webhooks.list()
+            found = next((one for one in listed if str(one.id) == state.id), None)
+            if found is None:
+                return
+            taken = was_taken_over(state.ownership_tag, _tag(found))
+            if taken == "by a later run":
+                raise TakenOver(
+                    f"webhook subscription {state.id}: a later run took it over; nothing was deleted. Next: pulumi up --refresh",
+                    id=state.id,
+                )
+            if taken == "by another":
+                context.warn(
+                    f"webhook subscription {state.id} ({state.url}) stays: another resource took it over, its description carries that "
+                    "one's tag. It costs nothing"
+                )
+                return
+            doubles = self._doubles(listed, found) if _tag(found) == state.ownership_tag else []
         try:
             context.client.webhooks.delete(int(state.id))
         except NotFound:
-            return
+            pass
         except TransportError:
             if any(str(found.id) == state.id for found in context.client.webhooks.list()):
                 raise
         finally:
             context.reads.forget("webhooks")
+        self._delete_doubles(context, doubles)
 
 
 WEBHOOK_SUBSCRIPTION = WebhookSubscriptionNoun()

@@ -37,7 +37,7 @@ class Dying(httpx.BaseTransport):
     at: int | None = None
     after: bool = True
     sent: list[str] = field(default_factory=list)
-    inner: httpx.HTTPTransport = field(default_factory=httpx.HTTPTransport)
+    inner: httpx.BaseTransport = field(default_factory=httpx.HTTPTransport)
     kill_after: tuple[str, int] | None = None
     """A request line, and how many of them are processed before the end."""
 
@@ -60,8 +60,8 @@ class Dying(httpx.BaseTransport):
 class Together(httpx.BaseTransport):
     """Real HTTP; requests of one method and path leave when all of their threads have come that far, and are answered in any order."""
 
-    def __init__(self, barrier: threading.Barrier, path: str) -> None:
-        self.barrier, self.path, self.inner = barrier, path, httpx.HTTPTransport()
+    def __init__(self, barrier: threading.Barrier, path: str, inner: httpx.BaseTransport | None = None) -> None:
+        self.barrier, self.path, self.inner = barrier, path, inner or httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         if request.method == "POST" and request.url.path.endswith(self.path):

@@ -108,7 +108,7 @@ webhook_subscription:
         - server.suspended
         - balance.low
     description:
-      description: Free text shown in the cabinet, without the provider's mark.
+      description: Free text shown in the cabinet, without the provider's tag.
       type: str
       sample: Alerts
     active:
@@ -123,6 +123,11 @@ webhook_subscription:
       description: When it was made (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
+    ownership_tag:
+      description: 'Tag behind the description on the account, as last written: tells whether a later run took
+        it over.'
+      type: str
+      sample: text
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.nouns import WebhookSubscriptionModule

@@ -72,8 +72,7 @@ class Trait:
 REPLACES = Trait(replaces=True)
 WHEN_CREATING = Trait(when_creating=True)
 POLICY = Trait(policy=True)
-OnChange = Literal["update", "replace", "refuse", "keep"]
-"""What a changed input does: update in place, replace the object, fail, or nothing but a remark (what is installed stays)."""
+OnChange = Literal["update", "replace", "refuse"]
 
 
 def _id_text(value: object) -> object:
@@ -283,6 +282,26 @@ class NounError(HostingError):
     """A stop decided by a noun, not by the service: one line with the object and the next step."""
 
 
+class LimitExceeded(NounError):
+    """A charge would go beyond the limit of the run, or cannot be compared with it. Nothing was ordered."""
+
+
+class NoSuchObject(NounError):
+    """The id or name that was given names nothing on this account."""
+
+
+class WrongMode(NounError):
+    """A key of the other mode, live or test, would change the object. Nothing was sent."""
+
+
+class Unchangeable(NounError):
+    """The declared difference cannot be made in place. Nothing was changed."""
+
+
+class KeyLacksScope(NounError):
+    """The API key may not do what is declared. Nothing was sent."""
+
+
 class Ambiguous(NounError):
     """Several objects match a natural key."""
 
@@ -465,10 +484,6 @@ class Noun(ABC, Generic[I, S]):
     def on_change(self, field: str, wish: Mapping[str, Any]) -> OnChange:
         """What a change of ``field`` means, among the declared values ``wish``."""
         return "replace" if self.Inputs.trait(field).replaces else "update"
-
-    def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
-        """Whether ``field``, whose declared value ``after`` reads differently from the state's (``olds``), means the same. Reads only."""
-        return False
 
     def consequence(self, fields: frozenset[str]) -> str | None:
         """What a person must know before ``fields`` are changed in place."""

@@ -16,7 +16,22 @@ from pydantic import ValidationError, create_model
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import InvalidInput
-from pulumi_hosting.resources.base import Context, Cost, Foreign, Inputs, Noun, NounError, State, Takeover, Trait, account
+from pulumi_hosting.resources.base import (
+    Context,
+    Cost,
+    Foreign,
+    Inputs,
+    KeyLacksScope,
+    NoSuchObject,
+    Noun,
+    NounError,
+    State,
+    Takeover,
+    Trait,
+    Unchangeable,
+    WrongMode,
+    account,
+)
 
 Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 HIDDEN = "(secret)"
@@ -148,24 +163,10 @@ def reasons(error: ValidationError) -> dict[str, str]:
 # --- diff --------------------------------------------------------------------------------------------------------------------
 
 
-Same = Callable[[str, Mapping[str, Any], Any], bool]
-"""``Noun.is_same`` with a context: field, the state's values, the declared value."""
-
-
-def _differs(field: str, olds: Mapping[str, Any], after: Any) -> bool:
-    return False
-
-
-def diff(
-    noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], unknown: Collection[str] = (), same: Same = _differs
-) -> Diff:
-    """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal form).
-
-    ``same`` is asked about each field that reads differently.
-    """
+def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], unknown: Collection[str] = ()) -> Diff:
+    """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal form)."""
     changes: list[Change] = []
     remarks: list[str] = []
-    installed: list[str] = []
     refusals: list[str] = []
     secret = noun.Inputs.secret_fields()
     for field in noun.Inputs.model_fields:
@@ -177,7 +178,7 @@ def diff(
         before = olds.get(field)
         how = noun.on_change(field, news)
         if field in unknown:
-            if not trait.when_creating and how != "keep":
+            if not trait.when_creating:
                 changes.append(Change(field, _shown(field, before, secret), "(known after apply)", how == "replace"))
             continue
         after = news[field]
@@ -191,21 +192,9 @@ def diff(
             continue  # there is nothing yet that it could act on
         if before is None and (trait.write_only or ((trait.replaces or trait.rebuilds) and field in noun.State.model_fields)):
             continue  # not observable, and nothing was ever recorded: nothing to compare with
-        if same(field, olds, after):
-            continue
-        if how == "keep":
-            installed.append(field)
-            continue
         if how == "refuse":
             refusals.append(field)
         changes.append(Change(field, _shown(field, before, secret), _shown(field, after, secret), how == "replace"))
-    rebuilt = any(change.replaces or noun.Inputs.trait(change.field).rebuilds for change in changes)
-    if not rebuilt:  # else the new ones are installed with the rest
-        remarks += [
-            f"{field} has changed and is installed only when a {noun.title} is made: the change has no effect. Next: to have it installed, "
-            "set rebuild to 'replace' (a new one, the old one is deleted) or 'reinstall' (the same one, its disk is erased)"
-            for field in installed
-        ]
     return Diff(tuple(changes), tuple(remarks), tuple(refusals))
 
 
@@ -248,11 +237,11 @@ def guard(context: Context, noun: Noun[Any, Any], state: State) -> None:
         return
     named = f"{noun.title} {getattr(state, 'name', None) or ''} (id {state.id})".replace("  ", " ")
     if made == "live":
-        raise NounError(
+        raise WrongMode(
             f"{named} was made with a live key, and a test key may look at it but never change it; nothing was sent. "
             "Next: use the live key for changes, the test key for previews"
         )
-    raise NounError(
+    raise WrongMode(
         f"{named} was only simulated, with a test key, and a live key must not touch it; nothing was sent. "
         "Next: use the test key that made it, or, with Pulumi, remove it from the state (pulumi state delete)"
     )
@@ -262,7 +251,7 @@ def refuse_other_mode(client: Client, declared: str | None) -> None:
     """Stop before a key of another mode than the ``declared`` one writes. Raises ``NounError``."""
     mode = "test" if client.is_test_key else "live"
     if declared not in (None, mode):
-        raise NounError(
+        raise WrongMode(
             f"the configuration says mode {declared}, and this is a {mode} key: it may look and preview, and change nothing. "
             f"Next: use a {declared} key"
         )
@@ -433,7 +422,7 @@ def ensure(context: Context, noun: Noun[Any, Any], inputs: Any, *, id: str | Non
         _refuse_namesake(context, noun, inputs, current)
     if found.replaces:
         if not noun.replacement_is_free:
-            raise NounError(_cannot_change(noun, current, found))
+            raise Unchangeable(_cannot_change(noun, current, found))
         inputs = _whole(noun, inputs, current)
         if terms.dry_run:
             return Outcome("replaced", before, noun.predict(inputs, None), None, found)
@@ -452,7 +441,7 @@ def _made(context: Context, noun: Noun[Any, Any], inputs: Any, terms: Terms) -> 
     before = shown(noun, taken.state) if taken else None
     if lacks := missing_scopes(context, noun, "create"):
         if not terms.dry_run:
-            raise NounError(lacks)
+            raise KeyLacksScope(lacks)
         context.warn(lacks)  # whoever only looks for drift needs no more than to read
     wish = inputs.given()
     if failures := noun.validate(context, wish, frozenset(wish)):
@@ -522,7 +511,7 @@ def _looked_up(context: Context, noun: Noun[Any, Any], inputs: Any, id: str | No
     if current is None and must_exist and noun.replacement_is_free and nameable:
         current = noun.find(context, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
     if current is None and must_exist:
-        raise NounError(f"there is no {noun.title} with id {id} on this account. Next: correct the id, or leave it out to create one")
+        raise NoSuchObject(f"there is no {noun.title} with id {id} on this account. Next: correct the id, or leave it out to create one")
     return current
 
 
@@ -548,13 +537,13 @@ def _refuse_namesake(context: Context, noun: Noun[Any, Any], inputs: Any, curren
         )
 
 
-def forbidden(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = _differs) -> dict[str, str]:
+def forbidden(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, str]:
     """Field → reason, for changes from one declaration to the next that the new one forbids."""
     return {
         field: "differs from what was declared before, and rebuild is 'forbid': declare what it was, or set rebuild to another value"
         for field in noun.Inputs.model_fields
         if field in news and noun.on_change(field, news) == "refuse" and field in olds
-        if not _same(noun.Inputs.trait(field), olds[field], news[field]) and not same(field, olds, news[field])
+        if not _same(noun.Inputs.trait(field), olds[field], news[field])
     }
 
 
@@ -562,7 +551,7 @@ def refuse_forbidden(noun: Noun[Any, Any], current: State, found: Diff) -> None:
     """Raise ``NounError`` where the declaration forbids what it asks for."""
     if found.refusals:
         what = ", ".join(found.refusals)
-        raise NounError(
+        raise Unchangeable(
             f"{noun.title} {getattr(current, 'name', None) or current.id}: {what} differs, and rebuild is 'forbid'; nothing was changed. "
             "Next: declare what it is, or set rebuild to 'replace' or 'reinstall'"
         )

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import NotFound
 from pulumi_hosting.resources import addresses, base
-from pulumi_hosting.resources.base import REPLACES, Context, IdText, NounError
+from pulumi_hosting.resources.base import REPLACES, Context, IdText, NoSuchObject, NounError
 
 SIMULATED = "sandbox"
 _PATIENCE = 30.0  # seconds until an address that was just bought, or just came with its server, must be listed
@@ -132,7 +132,7 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
             wait.pause()
             fresh = True
         if found is None:
-            raise NounError(f"server_id: there is no server {inputs.server_id} on this account. Next: correct server_id")
+            raise NoSuchObject(f"server_id: there is no server {inputs.server_id} on this account. Next: correct server_id")
         known = ", ".join(ip.address for ip in found) or "none"
         raise NounError(
             f"address: server {inputs.server_id} has no address {inputs.address or '(primary)'}; it has {known}. Next: correct address"

@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from pulumi_hosting.api.errors import HostingError, InvalidInput
 from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Ambiguous, Context, Cost, IdText, Inputs, Noun, NounError, Record, State, account
+from pulumi_hosting.resources.base import Ambiguous, Context, Cost, IdText, Inputs, NoSuchObject, Noun, NounError, Record, State, account
 
 Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """What may be shown of a result: every field but the secrets; one mapping, or a list of them."""
@@ -41,6 +41,8 @@ class Plan:
 
     - ``before``, ``after``: what is there, and the result as far as it can be known; None where it cannot.
     - ``cost``: what is charged from the balance. ``note``: why nothing is done, or what to know of it.
+    - ``change``: what changes, before and after, where ``before`` and ``after`` cannot show it (a date that is only known to be reached).
+    - ``reaches``: until when a renewal pays for certain (RFC 3339, UTC).
     - ``fetches``: nothing changes, and there is something to ask for all the same (a probe, a link).
     - ``target``: the noun and the object that is changed; a key of the other mode must leave it alone.
     - ``data``: what ``perform`` needs of what was read.
@@ -51,6 +53,8 @@ class Plan:
     after: Shown = None
     cost: Cost | None = None
     note: str | None = None
+    change: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+    reaches: str | None = None
     fetches: bool = False
     target: tuple[Noun[Any, Any], State] | None = field(default=None, repr=False)
     data: Any = field(default=None, repr=False)
@@ -88,7 +92,7 @@ class Deed:
     """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action brings any.
 
     In a dry run ``after`` and ``result`` are what is foreseen, None where that cannot be known. ``foreseen`` is that after a real run too,
-    so that a frontend can show one difference for both.
+    so that a frontend can show one difference for both. ``change`` and ``reaches`` are the plan's.
     """
 
     changed: bool
@@ -98,6 +102,8 @@ class Deed:
     result: Any = field(repr=False)
     note: str | None
     foreseen: Shown = None
+    change: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+    reaches: str | None = None
 
 
 def _ignore(cost: Cost | None) -> None:
@@ -124,12 +130,13 @@ def act(
             engine.remark_on_balance(context, plan.cost)
     before, foreseen = _stamped(context, action, plan.before), _stamped(context, action, plan.after)
     if dry_run or not (plan.changed or plan.fetches):
-        return Deed(plan.changed, before, foreseen, plan.cost, _modelled(action, foreseen), plan.note, foreseen)
+        modelled = _modelled(action, foreseen)
+        return Deed(plan.changed, before, foreseen, plan.cost, modelled, plan.note, foreseen, plan.change, plan.reaches)
     result = action.perform(context, inputs, plan)
     shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
     after = _stamped(context, action, shown)
     marked = [_marked(context, item) for item in result] if isinstance(result, list) else _marked(context, result)
-    return Deed(plan.changed, before, after, plan.cost, marked, plan.note, foreseen)
+    return Deed(plan.changed, before, after, plan.cost, marked, plan.note, foreseen, plan.change, plan.reaches)
 
 
 def _stamped(context: Context, action: Action[Any, Any], shown: Shown) -> Shown:
@@ -259,7 +266,7 @@ def resolve(context: Context, noun: Noun[Any, S], *, id: str | None = None, **ke
     if found is None:
         account(context.client)  # "not found" by something that is not this API proves nothing: this raises
         named = f"named {value!r}" if field == "name" else f"with {field} {value}"
-        raise NounError(f"there is no {noun.title} {named} on this account. Next: correct {field}, and check whose API key it is")
+        raise NoSuchObject(f"there is no {noun.title} {named} on this account. Next: correct {field}, and check whose API key it is")
     mode = found.mode or ("test" if noun.is_simulated(found.id) else "live")
     return found if found.mode == mode else found.model_copy(update={"mode": mode})
 

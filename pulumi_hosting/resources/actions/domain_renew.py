@@ -45,6 +45,7 @@ class DomainRenewed(DomainState):
         description="renewed; pending_sync or pending when the registrar accepted and the new date shows later; "
         "empty when nothing was done.",
     )
+    years: int | None = Field(default=None, description="Years that the renewal buys; empty when nothing is done.")
     charged: str | None = Field(default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done.")
     balance_after: str | None = Field(default=None, description="The balance after the renewal (decimal, in currency).")
 
@@ -81,8 +82,10 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
             note = f"domain {state.name} was renewed with invoice {invoice.id}, paid {as_text(invoice.paid_at)}; the new date shows later"
             return _nothing(state, note, "pending_sync")
         before = _renewed(state)
-        after = before.model_copy(update={"expires_at": None, "charged": str(cost.amount) if cost else None})
-        return Plan(True, before.shown(), after.shown(), cost, target=(DOMAIN, state), data=seen)
+        after = before.model_copy(update={"expires_at": None, "years": seen.years, "charged": str(cost.amount) if cost else None})
+        change = {"paid_until": as_text(seen.expires_at)}, {"paid_until": f">= {inputs.until}", "years": seen.years}
+        reaches = as_text(after_years(seen.expires_at, seen.years))
+        return Plan(True, before.shown(), after.shown(), cost, change=change, reaches=reaches, target=(DOMAIN, state), data=seen)
 
     def perform(self, context: Context, inputs: DomainRenewInputs, plan: Plan) -> DomainRenewed:
         seen: _Seen = plan.data
@@ -106,11 +109,16 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
         state = resolve(context, DOMAIN, id=str(seen.id))
         if answer is None:
             context.tell(f"domain {seen.id}: the answer of the renewal was lost; the domain shows it")
-            return _renewed(state).model_copy(update={"renewal": "renewed"})
+            return _renewed(state).model_copy(update={"renewal": "renewed", "years": seen.years})
         if answer.status != "renewed":
             context.tell(f"domain {state.name}: the registrar accepted the renewal; the new date shows later")
         return _renewed(state).model_copy(
-            update={"renewal": answer.status, "charged": as_text(answer.charged), "balance_after": as_text(answer.balance_after)}
+            update={
+                "renewal": answer.status,
+                "years": seen.years,
+                "charged": as_text(answer.charged),
+                "balance_after": as_text(answer.balance_after),
+            }
         )
 
 

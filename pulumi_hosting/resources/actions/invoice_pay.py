@@ -12,7 +12,7 @@ from pulumi_hosting.api.errors import NotFound
 from pulumi_hosting.resources import catalog
 from pulumi_hosting.resources.actions.base import Action, Plan, Result
 from pulumi_hosting.resources.actions.once import Once
-from pulumi_hosting.resources.base import Context, Cost, IdText, Inputs, NounError, account, as_text
+from pulumi_hosting.resources.base import Context, Cost, IdText, Inputs, NoSuchObject, NounError, account, as_text
 
 _ADVICE = {
     "cancelled": "nothing is owed for it any more",
@@ -100,7 +100,7 @@ def _read(context: Context, id: str) -> m.Invoice:
         return context.client.invoices.get(int(id))
     except NotFound:
         account(context.client)  # "not found" by something that is not this API proves nothing: this raises
-        raise NounError(f"there is no invoice with id {id} on this account. Next: correct id, and check whose API key it is") from None
+        raise NoSuchObject(f"there is no invoice with id {id} on this account. Next: correct id, and check whose API key it is") from None
 
 
 def _shown(invoice: m.Invoice) -> InvoicePaid:

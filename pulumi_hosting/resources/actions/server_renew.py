@@ -6,7 +6,7 @@ pay once between them, whatever period they ask for.
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Annotated, Any, ClassVar, Literal, Self
 
@@ -52,6 +52,10 @@ class ServerRenewInputs(OfServer):
 
 
 class ServerRenewed(ServerState):
+    months: int | None = Field(
+        default=None, description="Months that the renewal buys; empty for an hourly server, or when nothing is done."
+    )
+    hours: int | None = Field(default=None, description="Hours that the renewal buys; empty for a monthly server, or when nothing is done.")
     charged: str | None = Field(default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done.")
     invoice_id: str | None = Field(default=None, description="Invoice of the renewal; empty in the sandbox and when nothing was done.")
     balance_after: str | None = Field(default=None, description="The balance after the renewal (decimal, in currency).")
@@ -64,6 +68,10 @@ class _Period:
 
     def __str__(self) -> str:
         return f"{self.count} {self.unit if self.count > 1 else self.unit[:-1]}"
+
+    def after(self, due: datetime) -> datetime:
+        """Until when it pays for certain."""
+        return after_months(due, self.count) if self.unit == "months" else after_hours(due, self.count)
 
 
 class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
@@ -91,11 +99,15 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         cost, exact = _cost(context, server, server.billing, period)
         before = _renewed(state)
         after = before.model_copy(
-            update={"next_due_at": None, "refund_quote": None, "charged": str(cost.amount) if exact else None}
+            update={period.unit: period.count, "next_due_at": None, "refund_quote": None, "charged": str(cost.amount) if exact else None}
             # What a payment makes of a suspension is the service's to say.
             | ({"status": "active", "power": None} if state.status == "suspended" else {})
         )
-        return Plan(True, before.shown(), after.shown(), cost, target=(SERVER, state), data=(server, period))
+        change = {"paid_until": as_text(due)}, {"paid_until": f">= {inputs.until}", period.unit: period.count}
+        reaches = as_text(period.after(due))
+        return Plan(
+            True, before.shown(), after.shown(), cost, change=change, reaches=reaches, target=(SERVER, state), data=(server, period)
+        )
 
     @staticmethod
     def _nothing(state: ServerState) -> Plan:
@@ -125,10 +137,11 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         state = resolve(context, SERVER, id=str(server.id))
         if answer is None:
             context.tell(f"server {server.id}: the answer of the renewal was lost; the server shows it")
-            renewed = _renewed(state)
+            renewed = _renewed(state).model_copy(update={period.unit: period.count})
         else:
             renewed = _renewed(state).model_copy(
                 update={
+                    period.unit: period.count,
                     "charged": as_text(answer.charged),
                     "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id),
                     "balance_after": as_text(answer.balance_after),

@@ -11,7 +11,7 @@ from pydantic import Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, Conflict, InvalidResponse, NotFound, RateLimited, ServerError, TransportError, Unavailable
 from pulumi_hosting.resources.actions.base import Action, Failed, OfSubscription, Plan, Result, resolve
-from pulumi_hosting.resources.base import Context, IdText, NounError, as_text
+from pulumi_hosting.resources.base import Context, IdText, NoSuchObject, NounError, as_text
 from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 
 
@@ -104,7 +104,9 @@ def _read(context: Context, id: str, subscription_id: str) -> m.Delivery:
     try:
         delivery = context.client.webhooks.deliveries.get(int(id))
     except NotFound:
-        raise NounError(f"there is no delivery with id {id} on this account. Next: correct delivery_id; the log forgets old ones") from None
+        raise NoSuchObject(
+            f"there is no delivery with id {id} on this account. Next: correct delivery_id; the log forgets old ones"
+        ) from None
     if delivery.subscription_id is not None and str(delivery.subscription_id) != subscription_id:
         raise NounError(
             f"delivery {id} is of webhook subscription {delivery.subscription_id}, not {subscription_id}; nothing was sent. "

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import yaml
 
+from pulumi_hosting.account_check import Account, Claims, Control
 from pulumi_hosting.api.client import Client
-from pulumi_hosting.rehearsal import Control
 
 ROOT = Path(__file__).parents[2]
 COLLECTION = ROOT / "ansible_collections" / "hosting" / "cloud"
@@ -54,10 +54,24 @@ class Ansible:
     environ: dict[str, str]
     program: tuple[str, ...] = (str(BIN / "ansible-playbook"),)
     plays: int = 0
+    checks: bool = False
+    reported: list[dict[str, Any]] = field(default_factory=list)
+    """Results of the real runs so far, with a live key, for the account check."""
 
-    @property
-    def control(self) -> Control:
-        return Control(self.emulator.control_url)
+    def __post_init__(self) -> None:
+        self.control = Control(self.emulator.control_url)
+        self.account = Account(self.control)
+
+    def expect_account(self, output: str) -> None:
+        """The account must be what the results of the plays say."""
+        problems = self.account.check(Claims.of_results(self.reported), printed=output)
+        assert problems == [], "\n".join([*problems, output])
+
+    def allow_what_is_there(self) -> None:
+        """What the test itself has put on the account, or a run that failed: no play reports it."""
+        objects = self.control("GET", "/objects")
+        rows = [row for kind in OBJECTS for row in objects.get(kind, ())]
+        self.account.allowed |= {str(row["id"]) for row in rows} | {f"{row['server_id']}/{row['id']}" for row in objects["addresses"]}
 
     def play(self, *tasks: Mapping[str, Any], arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None) -> Played:
         """Run these tasks. They must end well unless they say ``ignore_errors``."""
@@ -86,6 +100,10 @@ class Ansible:
         self, playbook: Path, arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None
     ) -> "subprocess.Popen[str]":
         self.record.unlink(missing_ok=True)
+        self.checks = (environ or {}).get("HOSTING_API_KEY", self.emulator.live_key) == self.emulator.live_key
+        self.checks = self.checks and not {"--check", "-C", "--syntax-check"} & set(arguments)
+        if not any(self.reported):
+            self.allow_what_is_there()
         return subprocess.Popen(
             [*self.program, str(playbook), *arguments],
             env={**self.environ, **(environ or {})},
@@ -101,6 +119,15 @@ class Ansible:
         output, _ = process.communicate(timeout=300)
         lines = [json.loads(line) for line in self.record.read_text().splitlines()] if self.record.exists() else []
         assert not well or process.returncode == 0, output
+        if self.checks:
+            self.reported += [
+                {**line["result"], "action": line["action"], "failed": line["outcome"] == "failed"}
+                for line in lines
+                if not line["check_mode"] and line["action"].startswith("hosting.cloud.")
+            ]
+            if any(may_have_charged(line["result"]) for line in lines):
+                self.allow_what_is_there()
+            self.expect_account(output)
         return Played(process.returncode, output, lines)
 
     @property
@@ -123,6 +150,17 @@ class Ansible:
     def writes(self) -> list[str]:
         requests = self.control("GET", "/requests?since=0")
         return [f"{request['method']} {request['path']}" for request in requests if request["method"] != "GET"]
+
+
+OBJECTS = ("servers", "orders", "invoices", "domains", "ssh_keys", "subscriptions", "addresses")
+
+
+def may_have_charged(result: Mapping[str, Any]) -> bool:
+    """Whether a task failed, or began to go on by itself, so that what it made is in no result."""
+    failure = result.get("failure") or {}
+    items = [item for item in result.get("results") or () if isinstance(item, Mapping)]
+    left = bool(failure.get("charge") or failure.get("outcome_unknown") or failure.get("code") in ("not_ready", "server_error"))
+    return left or "ansible_job_id" in result or any(map(may_have_charged, items))
 
 
 def ansible_environ(emulator: Any, home: Path) -> dict[str, str]:

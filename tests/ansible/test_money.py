@@ -65,13 +65,39 @@ def test_modules_count_too(ansible: Ansible) -> None:
     assert len(ansible.charges()) == 2
 
 
-def test_async_tasks_keep_their_own_limit(ansible: Ansible) -> None:
+def test_the_limit_holds_however_tasks_are_run(ansible: Ansible) -> None:
+    """Jobs of their own, loops, another user, another host, a rescue, retries: the ledger never goes beyond the limit."""
     jobs = {"ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}  # else Ansible looks for them in the HOME that the system knows
-    played = ansible.play(limited("a", "4.99", **AWAY), limited("b", "5.00", **AWAY), environ=jobs)
-    assert outcome(played, "a") == "failed"
-    assert outcome(played, "b") == "ok"
-    assert "more than max_charge 4.99" in played["a"]["msg"]
-    assert [row["name"] for row in ansible.servers()] == ["b"]
+    loop = {"name": "loop", "hosting.cloud.server": {"name": "as-{{ item }}", "max_charge": "12.00", **ORDER}, "loop": [1, 2, 3, 4], **AWAY}
+    other_user = {"become": True, "vars": {"ansible_become_exe": "env", "ansible_become_flags": ""}}
+    played = ansible.play(
+        {**loop, "ignore_errors": True},
+        limited("fast", "12.00"),
+        limited("user", "12.00", **other_user),
+        limited("host", "12.00", vars={"ansible_connection": "elsewhere"}),
+        limited("retries", "12.00", retries=2, delay=0, until="false"),
+        {"name": "block", "block": [{**limited("rescued", "12.00"), "ignore_errors": False}], "rescue": [limited("rescue", "12.00")]},
+        limited("there", "12.00") | {"hosting.cloud.server": {"name": "as-1", "max_charge": "12.00"}},
+        environ={**jobs, "ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS)},
+    )
+    assert [bool(item.get("failed")) for item in played["loop"]["results"]] == [False, False, True, True]
+    for item in (*played["loop"]["results"][2:], *(played[name] for name in ("fast", "user", "host", "rescued", "rescue"))):
+        assert "this run would charge 15.00 EUR, more than max_charge 12.00" in item["msg"]
+        assert item["failure"]["code"] == "max_charge"
+    assert outcome(played, "retries") == "failed"
+    assert outcome(played, "there") == "ok"
+    assert [row["name"] for row in ansible.servers()] == ["as-1", "as-2"]
+    assert len(ansible.charges()) == 2
+
+
+def test_an_empty_limit_is_an_error(ansible: Ansible) -> None:
+    """A variable that was meant to hold the limit, and is not set, must not lift it."""
+    tasks = [{**server("fast", name="a", **ORDER), "ignore_errors": True}]
+    tasks += [{**tasks[0], "name": "host", "vars": {"ansible_connection": "elsewhere"}}, {**tasks[0], "name": "job", **AWAY}]
+    environ = {"HOSTING_MAX_CHARGE": "", "ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS)}
+    played = ansible.play(*tasks, environ=environ)
+    assert [line["result"]["failure"]["fields"].keys() for line in played.lines] == [{"max_charge"}] * 3
+    assert ansible.charges() == []
 
 
 def test_what_is_no_limit_is_refused_before_anything(ansible: Ansible) -> None:
@@ -152,8 +178,9 @@ def test_an_order_that_is_not_waited_for(ansible: Ansible) -> None:
     assert len(ansible.servers()) == 1
 
 
-def test_what_cannot_be_priced_or_was_not_limited(ansible: Ansible) -> None:
-    """A limit holds for what has no known price; a task without one is not counted, in check mode as for real; each order counts."""
+def test_what_cannot_be_priced_and_what_was_not_limited_count(ansible: Ansible) -> None:
+    """A limit holds for what has no known price; a task without one counts towards that of a later one, in check mode too; each order
+    counts."""
     ansible.control("POST", "/faults", {"path": "^/catalog/quote$", "times": 9, "action": {"status": 404, "code": "not_found"}})
     unknown = ansible.play(limited("a", "99.00"))
     assert "its price is not known" in unknown["a"]["msg"]
@@ -162,7 +189,8 @@ def test_what_cannot_be_priced_or_was_not_limited(ansible: Ansible) -> None:
     tasks = [server("free", name="free", **ORDER), limited("b", "7.00")]
     for arguments in (("--check",), ()):
         played = ansible.play(*tasks, arguments=arguments)
-        assert outcomes(played) == ["ok", "ok"], played.output
+        assert outcomes(played) == ["ok", "failed"], played.output
+        assert "this run would charge 10.00 EUR, more than max_charge 7.00" in played["b"]["msg"]
     gone = {"name": "gone", "hosting.cloud.server": {"name": "c", "state": "absent"}}
     twice = ansible.play(limited("c", "7.00"), gone, limited("c", "7.00"))
     assert outcomes(twice) == ["ok", "ok", "failed"]
@@ -181,7 +209,7 @@ def test_a_limit_of_the_environment_holds_for_modules_and_for_what_failed_after_
     )
     assert outcomes(played) == ["failed", "failed"]
     assert played["a"]["failure"]["charge"] == {"amount": "5.00", "currency": "EUR"}
-    assert played["b"]["failure"]["code"] == "refused"
+    assert played["b"]["failure"]["code"] == "max_charge"
     assert len(ansible.charges()) == 1
 
 

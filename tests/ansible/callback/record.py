@@ -23,7 +23,9 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core ships 
     CALLBACK_NEEDS_ENABLED = True
 
     def _write(self, outcome: str, result: Any) -> None:
-        line = {"task": result._task.get_name(), "action": result._task.action, "outcome": outcome, "result": dict(result._result)}
+        task = result._task
+        line = {"task": task.get_name(), "action": task.action, "outcome": outcome, "result": dict(result._result)}
+        line |= {"host": result._host.get_name(), "check_mode": bool(task.check_mode)}
         with open(os.environ["ANSIBLE_RECORD"], "a", encoding="utf-8") as file:
             file.write(json.dumps(line, default=str) + "\n")
 

@@ -9,14 +9,11 @@ every fork inherits it. Whatever needs the module itself gets it: another host, 
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import importlib
-import json
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from decimal import Decimal, InvalidOperation
+from collections.abc import Iterable
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,19 +23,25 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 
+from ansible_collections.hosting.cloud.plugins.module_utils.planned import Planned
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     Call,
     Module,
+    booleans,
     connected,
+    limit_of,
     private_lines,
     refusal_of_arguments,
+    tried,
     unusable,
+    watched,
     without_unknown_items,
 )
+from ansible_collections.hosting.cloud.plugins.module_utils.task import CONTROLLER
+from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
 
 if TYPE_CHECKING:
     from pulumi_hosting.api.client import Client
-    from pulumi_hosting.resources.budget import Budget
 
 try:
     import httpx
@@ -57,7 +60,7 @@ else:
         for model in (*row.responses.values(), row.query, row.request):
             if hasattr(model, "model_rebuild"):
                 model.model_rebuild()
-    for part in ("deeds", "nouns", "reads"):
+    for part in ("deeds", "effects", "nouns", "reads"):
         importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{part}")
     unusable()
 
@@ -78,41 +81,68 @@ class ActionModule(ActionBase):
         if not self._is_for_the_controller() or unusable() is not None:
             return self._by_module(task_vars)
         module: Module = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
-        call = FastCall(self, module, name)
-        if call.refusal is not None:
-            return call.printed({"failed": True, **refusal_of_arguments(call.refusal), "msg": call.refusal})
+        call = FastCall(self, module, task_vars)
         result = module.answer(call)
         if "failure" in result:
             result["failed"] = True
+        elif result.get("changed") and not call.check_mode:
+            run_file.forget_planned(_folder())
         return call.printed(result)
 
     def _is_for_the_controller(self) -> bool:
         return self._connection.transport == "local" and not self._task.async_val and not self._play_context.become
 
     def _by_module(self, task_vars: Any) -> dict[str, Any]:
-        """Have the module do it. What the run may still charge travels with it, and what it charged, or may have charged, comes back.
+        """Have the module do it. What the run knows travels with it, and what is new comes back.
 
-        Tasks that are limited are done one after the other; those with ``async`` go on by themselves and are not counted.
+        Tasks that are limited are done one after the other. A task with ``async`` goes on alone, so its price is asked for, and booked,
+        before it begins.
         """
-        arguments = dict(self._task.args)
-        limit = arguments.get("max_charge") or self.environment().get("HOSTING_MAX_CHARGE")
-        charges = charges_file(bool(self._task.check_mode))
-        left = _left(limit, charges)
-        if left is None:
-            return self._module(arguments, task_vars)
-        arguments["max_charge"] = str(left)
+        name = self._task.action.rpartition(".")[2]
+        if unusable() is not None:  # nothing of the run can be known here: the module says what is missing, or limits itself alone
+            return self._module({}, task_vars)
+        module: Module = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
+        call = FastCall(self, module, task_vars)
+        if call.refusal is not None:
+            return self._module({}, task_vars)
+        limit = call.params.get("max_charge")
+        known: dict[str, Any] = {} if call.planned is None else {"planned": call.planned.effects}
+        if limit is None and self._task.async_val:
+            return self._module({}, task_vars)
+        if limit is None:
+            result = self._module({"known": known}, task_vars)
+            call.settle(result.pop(CONTROLLER, None) or {}, result)
+            return result
+        refused = tried(lambda: {"limit": limit_of(limit)})
+        if "failure" in refused:
+            return call.printed({**refused, "failed": True})
+        ledger = call.ledger()
         if self._task.async_val:
-            return self._module(arguments, task_vars)
-        with _locked(charges.with_suffix(".modules.json")):
-            arguments["max_charge"] = str(_left(limit, charges))
-            result = self._module(arguments, task_vars)
-            charged = result.get("charge") or (result.get("failure") or {}).get("charge")
-            if isinstance(charged, dict):
-                with _locked(charges) as planned:
-                    planned[os.urandom(8).hex()] = (charged["amount"], charged["currency"], "by a module")
+            return self._on_its_own(call, module, limit, task_vars)
+        with run_file.locked(_folder() / "hosting.cloud.modules.json"):
+            handed = {**known, "spent": ledger.spent(), "stopped": ledger.stopped}
+            result = self._module({"max_charge": limit, "known": handed}, task_vars)
+            call.settle(result.pop(CONTROLLER, None) or {}, result)
         return result
 
-    def _module(self, arguments: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+    def _on_its_own(self, call: FastCall, module: Module, limit: str, task_vars: Any) -> dict[str, Any]:
+        """Price the task here, book it, and let it begin: it may charge what was booked and no more."""
+        rehearsal = call.rehearsal()
+        predicted = module.answer(rehearsal)
+        if "failure" in predicted:
+            return call.printed({**predicted, "failed": True})
+        if (predicted.get("charge") or {"amount": "0"})["amount"] is None:
+            text = "its price is not known before it begins, and async with max_charge needs it. Next: leave async or max_charge out"
+            return call.printed({"failed": True, **refusal_of_arguments(text)})
+        amount = str(rehearsal.booking[1].amount) if rehearsal.booking else "0"
+        return self._module({"max_charge": limit, "known": {"booked": {"amount": amount}}}, task_vars)
+
+    def _module(self, handed: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+        arguments = dict(self._task.args)
+        if "known" in handed:
+            arguments[CONTROLLER] = handed["known"]
+        if "max_charge" in handed:
+            arguments["max_charge"] = handed["max_charge"]
         result: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=self._task.async_val)
         return result
 
@@ -125,16 +155,18 @@ class ActionModule(ActionBase):
 
 
 class FastCall(Call):
-    """A task that is worked on in the controller. ``refusal``: why its options cannot be used, if so."""
+    """A task that is worked on in the controller."""
 
-    def __init__(self, action: ActionModule, module: Module, name: str) -> None:
+    def __init__(self, action: ActionModule, module: Module, task_vars: Any) -> None:
         arguments = dict(action._task.args)
         self.written = frozenset(arguments)
         self.check_mode = bool(action._task.check_mode)
         self.wants_diff = bool(action._task.diff)
         self._warnings: list[str] = []
-        self._task = str(action._task._uuid)
+        host = (task_vars or {}).get("inventory_hostname", "")
+        self._holder = f"{host} {action._task._uuid}"
         spec = module.argument_spec
+        self.refusal = booleans(spec, arguments)
         environment = action.environment()
         for option, described in spec.items():
             for variable in described["fallback"][1] if arguments.get(option) is None and "fallback" in described else ():
@@ -145,11 +177,26 @@ class FastCall(Call):
         self.params = validated.validated_parameters
         if self.check_mode:
             self.params = without_unknown_items(self.params)
-        self.refusal: str | None = None
-        if validated.error_messages:
+            self.planned = run_file.planned(_folder(), self._key)
+        if validated.error_messages and self.refusal is None:
             wrong = validated.errors.msg
             is_unknown = isinstance(validated.errors[0], UnsupportedError)
             self.refusal = f"Unsupported parameters for ({action._task.action}) module: {wrong}" if is_unknown else wrong
+
+    @property
+    def _key(self) -> str:
+        """What stands for the key and the service that the task uses."""
+        return hashlib.sha256(f"{self.params['base_url']} {self.params['api_key']}".encode()).hexdigest()
+
+    def rehearsal(self) -> FastCall:
+        """The same task in check mode, but for the booking, which is real: to know its price. Files are the job's affair."""
+        twin: FastCall = object.__new__(FastCall)
+        twin.__dict__.update(self.__dict__)
+        twin.check_mode = True
+        twin.params = {name: None if name.endswith("_file") else value for name, value in self.params.items()}
+        twin.planned = Planned.in_memory([])
+        twin.ledger = self.ledger  # type: ignore[method-assign]  # what is booked is real
+        return twin
 
     def warn(self, warning: str) -> None:
         self._warnings.append(warning)
@@ -162,26 +209,55 @@ class FastCall(Call):
         key = (os.getpid(), read_only, self.params["api_key"], self.params["base_url"], self.params["timeout"])
         if key not in _CLIENTS:
             _CLIENTS[key] = connected(self.params, read_only)
-        return _CLIENTS[key]
+        return watched(_CLIENTS[key], self)
 
-    def budget(self) -> Budget:
-        # A task that is tried again means the same charge; another task, or another account, another one.
-        account = hashlib.sha256(f"{self.params['base_url']} {self.params['api_key']}".encode()).hexdigest()
-        return run_budget(f"{self._task}/{account}", charges_file(self.check_mode))
+    def ledger(self) -> run_file.RunLedger:
+        file = _folder() / (run_file.PREDICTED if self.check_mode else run_file.CHARGED)
+        if not self.check_mode and not file.exists():
+            for line in run_file.of_killed_runs(_folder()):
+                self.warn(line)
+        return run_file.RunLedger(file, self._account(), self._holder)
 
-    def release(self) -> None:
-        super().release()
-        with _locked(charges_file(self.check_mode)) as planned:
-            for identity in [name for name in planned if name.startswith(f"{self._task}/")]:
-                del planned[identity]
+    def _account(self) -> str:
+        """Whose money it is: two keys of one account have one limit. ``UNKNOWN`` where the key is known elsewhere only."""
+        from pulumi_hosting.api.errors import HostingError
+        from pulumi_hosting.resources.base import account
 
-    def foretell(self, kind: str, name: str) -> None:
-        with _locked(_foretold_file()) as foretold:
-            foretold[f"{kind}/{name}"] = True
+        if not self.params.get("api_key"):
+            return run_file.UNKNOWN
+        try:
+            me = account(self.connect(self.check_mode))
+        except HostingError:
+            return run_file.UNKNOWN
+        where = hashlib.sha256(str(self.params["base_url"]).encode()).hexdigest()[:16]
+        return f"{me.account_id} {'live' if me.livemode else 'test'} {where}"
 
-    def is_foretold(self, kind: str, name: str) -> bool:
-        with _locked(_foretold_file()) as foretold:
-            return f"{kind}/{name}" in foretold
+    def settle(self, news: dict[str, Any], result: dict[str, Any]) -> None:
+        """Note what a module's process reports."""
+        from pulumi_hosting.resources.base import Cost
+
+        if self.planned is not None:
+            for effect in news.get("planned") or ():
+                self.planned.note(effect)
+        booking = news.get("booking")
+        if news.get("stopped"):
+            self.ledger().stop(news["stopped"])
+        if booking is not None:
+            cost = Cost(Decimal(booking["amount"]), booking["currency"], "")
+            self.ledger().book(booking["identity"], cost, None)
+            self.booking = (booking["identity"], cost)
+        failure = result.get("failure")
+        if failure is not None and "charge" not in failure and booking is not None:
+            self.ledger().settle(booking["identity"], None)
+        made = result.get("charge")
+        if failure is None and made is not None and made["amount"] is not None:
+            movement = news.get("movement")
+            if movement is not None and not self.ledger().claim(movement):
+                result.update(changed=False, charge=None)
+                made = None
+            self.ledger().settle(booking["identity"] if booking else movement or "", made)
+        elif failure is None and booking is not None:
+            self.ledger().settle(booking["identity"], None)
 
     def printed(self, result: dict[str, Any]) -> dict[str, Any]:
         """As a module prints it: with the arguments, and no secret in it."""
@@ -192,58 +268,6 @@ class FastCall(Call):
         return shown
 
 
-# --- what a run of ansible-playbook has charged so far -----------------------------------------------------------------------
-
-
-def _left(limit: Any, charges: Path) -> Decimal | None:
-    """What the run may still charge; None where there is no limit, or none that can be used, which the module then says."""
-    try:
-        whole = Decimal(str(limit))
-    except InvalidOperation:
-        return None
-    if not whole.is_finite() or whole < 0:
-        return None
-    with _locked(charges) as planned:
-        spent = sum((Decimal(charge[0]) for charge in planned.values()), Decimal(0))
-    return max(whole - spent, Decimal(0))
-
-
-def run_budget(who: str, charges: Path) -> Budget:
-    """The budget of this run of Ansible. Its tasks run in forks, so what they plan to charge is kept in a file of the run's own."""
-    from pulumi_hosting.resources.base import Cost
-    from pulumi_hosting.resources.budget import Budget
-
-    class RunBudget(Budget):
-        def refusal(self, identity: str, cost: Cost) -> str | None:
-            with _locked(charges) as planned:
-                for other, (amount, currency, what) in planned.items():
-                    self._planned[other] = Cost(Decimal(amount), currency, what)
-                refused = super().refusal(f"{who}/{identity}", cost)
-                if refused is None:
-                    planned[f"{who}/{identity}"] = (str(cost.amount), cost.currency, cost.what)
-                return refused
-
-    return RunBudget("max_charge")
-
-
-def charges_file(check_mode: bool) -> Path:
-    """Where they are kept: in the directory that Ansible makes for this run, and removes with it. What is only predicted is kept apart."""
-    return Path(constants.DEFAULT_LOCAL_TMP) / f"hosting.cloud.{'predicted' if check_mode else 'charged'}.json"
-
-
-def _foretold_file() -> Path:
-    """Where a check run keeps what its tasks would make, for those that come later."""
-    return Path(constants.DEFAULT_LOCAL_TMP) / "hosting.cloud.foretold.json"
-
-
-@contextmanager
-def _locked(file: Path) -> Iterator[dict[str, Any]]:
-    """The content of a JSON file, for one process at a time; changes are kept."""
-    with open(os.open(file, os.O_RDWR | os.O_CREAT, 0o600), "r+", encoding="utf-8") as opened:
-        fcntl.flock(opened, fcntl.LOCK_EX)
-        text = opened.read()
-        content: dict[str, Any] = json.loads(text) if text else {}
-        yield content
-        opened.seek(0)
-        opened.truncate()
-        json.dump(content, opened)
+def _folder() -> Path:
+    """The directory that Ansible makes for this run, and removes with it."""
+    return Path(constants.DEFAULT_LOCAL_TMP)

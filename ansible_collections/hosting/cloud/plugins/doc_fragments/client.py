@@ -33,11 +33,15 @@ options:
     choices: [live, test]
   max_charge:
     description:
-      - What all tasks of a run may charge to the balance together, a decimal number. What would go beyond, or has no known price, is
-        refused before it is ordered.
+      - What all tasks of a run may charge to the balance of one account together, a plain decimal number such as V(25.00). What would go
+        beyond, or has no known price, is refused before it is ordered. An empty text is an error.
       - If not set, the environment variable E(HOSTING_MAX_CHARGE) of the machine that does the work is used.
-      - Each task compares what the run has charged so far, and its own price, with its own O(max_charge). Tasks that do not set it are not
-        counted, nor those with C(async). In check mode the predicted charges are counted.
+      - Each task compares what the run has charged so far, with or without a limit, and its own price with its own O(max_charge). In check
+        mode the predicted charges are counted. The next run begins at nothing; if it finds that an earlier one was killed, it reports what
+        that one had charged.
+      - A task with C(async) is priced and booked before it begins, and may charge what was booked. Without O(max_charge) such a task is not
+        counted.
+      - Where a charge turns out higher than announced, the task warns of it, and the run orders nothing more.
       - Modules that charge nothing take it so that it can be set for the whole group.
     type: str
 requirements:
@@ -50,8 +54,10 @@ notes:
     examples names the one Ansible itself runs with."
   - "120 requests a minute are allowed for each API key, 20 for expensive ones such as orders, whatever the number of forks. Requests that
     the API turns away for that reason wait and are sent again; O(ignore:throttle) helps where many hosts do the same at once."
-  - "Every failure has the return value C(failure): RV(ignore:failure.code) as the API names it (or what stopped the module before or
-    after it), RV(ignore:failure.status) (HTTP), RV(ignore:failure.request_id) and RV(ignore:failure.fields) (option to reason)."
+  - "Every failure has the return value C(failure): RV(ignore:failure.code) as the API names it, or what stopped the module (such as
+    V(invalid_input), V(max_charge), V(not_found), V(wrong_mode), V(unchangeable), V(ambiguous), V(not_ready), else V(refused)),
+    RV(ignore:failure.status) (HTTP), RV(ignore:failure.request_id), RV(ignore:failure.idempotency_key),
+    RV(ignore:failure.outcome_unknown) (whether the request may have been carried out) and RV(ignore:failure.fields) (option to reason)."
 attributes:
   action_group:
     description: Use C(group/hosting.cloud.all) in C(module_defaults) to set defaults for this module.
@@ -69,7 +75,8 @@ notes:
 attributes:
   check_mode:
     description: Can run in C(check_mode) and return the changed status and the predicted object without changing anything. Nothing is sent
-      but reads, and nothing is waited for. What cannot be known yet, such as the id of a new object, is V(null).
+      but reads, and nothing is waited for. What earlier tasks of the run would make, change or delete is taken into account. What cannot be
+      known yet, such as the id of a new object, is V(null).
     support: full
   diff_mode:
     description: Returns what changes, before and after, when in C(diff) mode. Secrets are never part of it.

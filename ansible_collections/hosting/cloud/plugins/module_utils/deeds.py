@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ansible_collections.hosting.cloud.plugins.module_utils.files import SecretFile
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import foreseen_where_missing
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     WAIT_OPTIONS,
     Call,
@@ -39,20 +38,10 @@ class ActionModule(Module):
         return self.act(call, context)
 
     def act(self, call: Call, context: Context) -> dict[str, Any]:
-        deed = foreseen_where_missing(
-            call,
-            self.name.partition("_")[0].replace("webhook", "webhook_subscription"),
-            lambda: self.deed(call, context, dry_run=call.check_mode),
-        )
-        return self.result(call, deed or self.foreseen())
-
-    def foreseen(self) -> Deed:
-        """What can be said of acting on an object that is not there yet."""
-        from pulumi_hosting.resources.actions import ACTIONS, Deed
-
-        return Deed(not ACTIONS[self.name].probes, None, None, None, None, None)
+        return self.result(call, self.deed(call, context, dry_run=call.check_mode))
 
     def deed(self, call: Call, context: Context, *, dry_run: bool) -> Deed:
+        from ansible_collections.hosting.cloud.plugins.module_utils import effects
         from pulumi_hosting.resources.actions import ACTIONS, act, check
 
         action = ACTIONS[self.name]
@@ -60,6 +49,8 @@ class ActionModule(Module):
         inputs = check(action, given)
         named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
         deed = act(context, action, inputs, dry_run=dry_run, approve=limited(call, f"{self.name}/{named}"))
+        if call.planned is not None and dry_run:
+            effects.of_deed(call.planned, self.name, deed)
         if deed.result is not None and not isinstance(deed.result, list):
             values, secret = deed.result.values(), deed.result.secret_fields()
             call.hide(str(value) for name, value in values.items() if name in secret and value)
@@ -77,6 +68,7 @@ class ActionModule(Module):
             result["note"] = deed.note
         if self.charges:
             result["charge"] = _charged(deed)
+            call.movement = f"{self.name}/{_movement(deed)}" if result["charge"] else None
         if call.wants_diff and deed.changed:
             before, after = _changed(deed)
             result["diff"] = {"before": before, "after": after}
@@ -93,14 +85,7 @@ class PasswordModule(ActionModule):
             known.pop("diff", None)
             return {**known, "changed": False, "note": f"{file.path} is there already"}
         file.must_be_writable()
-        deed = (
-            foreseen_where_missing(
-                call,
-                self.name.partition("_")[0].replace("webhook", "webhook_subscription"),
-                lambda: self.deed(call, context, dry_run=call.check_mode),
-            )
-            or self.foreseen()
-        )
+        deed = self.deed(call, context, dry_run=call.check_mode)
         if not call.check_mode:
             file.keep(deed.result.values()["password"], context.mode, call.warn)
         result = self.result(call, deed)
@@ -110,15 +95,25 @@ class PasswordModule(ActionModule):
 
 
 def _charged(deed: Deed) -> dict[str, Any] | None:
-    """What it charged, where the service said so, else what it was to charge."""
-    if not deed.changed or deed.cost is None:
+    """What it charged, where the service said so, else what it was to charge. A price that is not known is not shown as free."""
+    if not deed.changed:
         return None
     known = deed.after if isinstance(deed.after, Mapping) else {}
+    if deed.cost is None:
+        return {"amount": known.get("charged"), "currency": known.get("currency")}
     return charge(known.get("charged") or str(deed.cost.amount), known.get("currency") or deed.cost.currency)
 
 
+def _movement(deed: Deed) -> str:
+    """What names the charge: its invoice, else the object and what was paid until before."""
+    known = deed.after if isinstance(deed.after, Mapping) else {}
+    return str(known.get("invoice_id") or f"{known.get('id')} {deed.change[0] if deed.change else ''}")
+
+
 def _changed(deed: Deed) -> tuple[Any, Any]:
-    """Only what differs and could be foreseen: a real run shows the same difference as check mode, though its answer brings more."""
+    """Only what differs and was planned: a real run shows the same difference as check mode, though its answer brings more."""
+    if deed.change is not None:
+        return deed.change
     before, after, foreseen = deed.before, deed.after, deed.foreseen
     if not isinstance(before, Mapping) or not isinstance(after, Mapping) or not isinstance(foreseen, Mapping):
         return before or {}, after or {}

@@ -9,10 +9,14 @@ here from one run to the next, so each object needs something in the play that t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ansible_collections.hosting.cloud.plugins.module_utils.files import SecretFile
+from ansible_collections.hosting.cloud.plugins.module_utils.planned import is_planned
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     WAIT_OPTIONS,
     Call,
@@ -26,7 +30,6 @@ if TYPE_CHECKING:
     from pulumi_hosting.resources.base import Context, Noun
     from pulumi_hosting.resources.engine import Outcome, Terms
 
-T = TypeVar("T")
 STATE = {"type": "str", "choices": ["present", "absent"], "default": "present"}
 
 
@@ -68,22 +71,18 @@ class NounModule(Module):
     def ensure(
         self, call: Call, context: Context, noun: Noun[Any, Any], wish: Mapping[str, Any], id: str | None, absent: bool | None = None
     ) -> Outcome:
-        from pulumi_hosting.api.errors import InvalidInput
+        from ansible_collections.hosting.cloud.plugins.module_utils import effects
         from pulumi_hosting.resources import engine
 
         checked(noun, wish)
         declared = engine.declared(noun, wish)
         leaves = call.params["state"] == "absent" if absent is None else absent
         way = engine.ensure_absent if leaves else engine.ensure
-        named = str(declared.values.get(noun.natural_key[0]) or "")
-        try:
-            outcome = way(context, noun, declared.inputs, id=id, terms=self.terms(call, context))
-        except InvalidInput as error:
-            if set(error.fields.values()) != {"is required"} or not call.is_foretold(self.kind, named):
-                raise
-            outcome = engine.Outcome("updated", None, dict(declared.values), None)
-        if call.check_mode and outcome.action == "created":
-            call.foretell(self.kind, named)
+        outcome = way(context, noun, declared.inputs, id=id, terms=self.terms(call, context, wish))
+        if call.planned is not None:
+            effects.of_outcome(call.planned, context, noun, declared.inputs, outcome)
+        if outcome.takeover is not None:
+            call.warn(outcome.takeover.announcement(context.client.service_now()))
         if outcome.state is not None:
             values, secret = outcome.state.values(), outcome.state.secret_fields()
             call.hide(str(value) for name, value in values.items() if name in secret and value)
@@ -91,10 +90,10 @@ class NounModule(Module):
             call.warn(remark)
         return outcome
 
-    def terms(self, call: Call, context: Context) -> Terms:
+    def terms(self, call: Call, context: Context, wish: Mapping[str, Any]) -> Terms:
         from pulumi_hosting.resources.engine import Terms
 
-        priced = call.check_mode or call.params.get("max_charge") not in (None, "")
+        priced = call.check_mode or call.params.get("max_charge") is not None
         return Terms(call.check_mode, bool(call.params["wait"]), priced, limited(call, context.identity), context.save)
 
     # --- what is printed
@@ -106,10 +105,48 @@ class NounModule(Module):
             self.kind: None if outcome.after is None else shape(noun, outcome.after),
         }
         if self.charges:
-            result["charge"] = _charge(outcome)
+            result["charge"] = self.charged(call, noun, outcome)
+            if outcome.state is not None and outcome.action == "created" and result["charge"] is None:
+                # Nothing was bought by this task: an earlier run had, or another host at the same moment.
+                return {**result, "changed": False}
         if call.wants_diff and outcome.changed:
             result["diff"] = diff(noun, wish, outcome)
         return result
+
+    def charged(self, call: Call, noun: Noun[Any, Any], outcome: Outcome) -> dict[str, Any] | None:
+        """What this task's own request charged, or would charge. ``call.movement`` then names it."""
+        if outcome.action != "created" or outcome.takeover is not None:
+            return None
+        after = outcome.after or {}
+        if outcome.state is None:
+            cost = outcome.cost
+            # Several hosts would make it once; after a deletion it would be made again.
+            deletions = [effect for effect in (call.planned.effects if call.planned else ()) if effect[0] == "delete"]
+            call.movement = f"{self.kind}/{self.identity(call, after)}/{len(deletions)}"
+            return charge(str(cost.amount), cost.currency) if cost else None
+        call.movement = f"{self.kind}/{after.get('invoice_id') or after['id']}"
+        if after.get("charged") is None and after.get("mode") != "test" and call.lost:
+            return self.charged_unseen(call, outcome)
+        return charge(after.get("charged"), after.get("currency") or (outcome.cost.currency if outcome.cost else None))
+
+    def charged_unseen(self, call: Call, outcome: Outcome) -> dict[str, Any]:
+        """What a purchase charged whose answer was lost: as the newest invoice of the object says."""
+        from pulumi_hosting.api.errors import ApiError
+
+        after = outcome.after or {}
+        field = "domain_id" if self.kind == "domain" else "server_id"
+        id = after.get("server_id") or after["id"]
+        try:
+            for invoice in islice(call.connect(False).invoices.list(), 20):
+                if invoice.paid_at is not None and any(str(getattr(item, field)) == str(id) for item in invoice.items):
+                    call.movement = f"{self.kind}/{invoice.id}"
+                    return {"amount": str(invoice.amount), "currency": invoice.currency}
+        except ApiError:
+            pass  # without the scope invoices:read
+        call.warn(
+            f"the answer of the order was lost, and its invoice cannot be seen: what {self.kind} {after['id']} cost is not known here"
+        )
+        return {"amount": None, "currency": None}
 
 
 class ServerModule(NounModule):
@@ -152,6 +189,7 @@ class ServerModule(NounModule):
                 file.keep(str(password), context.mode, call.warn)
 
     def _act(self, call: Call, context: Context, noun: Noun[Any, Any], kind: str, file: SecretFile | None) -> dict[str, Any]:
+        from ansible_collections.hosting.cloud.plugins.module_utils import effects
         from pulumi_hosting.api.errors import InvalidInput
         from pulumi_hosting.resources.actions import ACTIONS, act, check, resolve
         from pulumi_hosting.resources.base import NounError
@@ -167,12 +205,14 @@ class ServerModule(NounModule):
         generates = kind == "server_reinstall" and not given.keys() & {"password", "ssh_key_ids"}
         if generates and file is None:
             call.warn("its new root password is generated and will not be kept. Next: give password, ssh_key_ids or root_password_file")
-        deed = foreseen_where_missing(call, self.kind, lambda: act(context, action, check(action, given), dry_run=call.check_mode))
-        if deed is not None and deed.note:
+        deed = act(context, action, check(action, given), dry_run=call.check_mode)
+        if call.planned is not None:
+            effects.of_deed(call.planned, kind, deed)
+        if deed.note:
             call.warn(deed.note)
         result: dict[str, Any] = {
-            "changed": deed is None or deed.changed,
-            "server": shape(noun, cast("Mapping[str, Any]", deed.after or {}) if deed else {}),
+            "changed": deed.changed,
+            "server": shape(noun, cast("Mapping[str, Any]", deed.after or {})),
             "charge": None,
         }
         if call.wants_diff and result["changed"]:
@@ -183,7 +223,8 @@ class ServerModule(NounModule):
 class OfServerModule(NounModule):
     """An object of a server, which is named by ``server_id`` or ``server_name``.
 
-    In check mode a server that an earlier task of the play would order is not there yet: what it would get is foretold.
+    In check mode the id of a server that an earlier task would order is not known. An empty ``server_id`` then means that server, if there
+    is one alone; of several it cannot be told which, so that neither price nor limit is known.
     """
 
     def work(self, call: Call) -> dict[str, Any]:
@@ -195,35 +236,43 @@ class OfServerModule(NounModule):
         if server_id is None and not call.params.get("id"):
             if call.params["state"] == "absent":
                 return self.result(call, noun, wish, engine.Outcome("unchanged", None, None, None))
-            return self.result(call, noun, wish, engine.foretell(noun, wish, ("server_id",)))
+            outcome = engine.foretell(noun, wish, ("server_id",))
+            result = self.result(call, noun, wish, outcome)
+            return self.of_unknown_price(call, result) if self.charges else result
         if server_id is not None:
             wish["server_id"] = server_id
         context = context_of(call, f"{self.kind}/{self.identity(call, wish)}", read_only=call.check_mode)
         return self.bring(call, context, noun, wish)
 
+    def of_unknown_price(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
+        """A predicted purchase whose price is not known before the server is there. It is not shown as free."""
+        limit = "" if call.params.get("max_charge") is None else "; max_charge was not checked for it"
+        call.warn(f"price not known yet: the {self.kind.replace('_', ' ')} is paid for what is left of its server's period{limit}")
+        return {**result, "charge": {"amount": None, "currency": None}}
+
     def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
         return str(wish.get("server_id") or "")
 
     def _server(self, call: Call, wish: Mapping[str, Any]) -> str | None:
-        """The server's id; None where there is none yet, in check mode or where nothing is to be left anyway."""
+        """The server's id; None where there is none, in check mode or where nothing is to be left anyway."""
         from pulumi_hosting.api.errors import InvalidInput
-        from pulumi_hosting.resources.base import NounError
+        from pulumi_hosting.resources.base import NoSuchObject
 
         if wish.get("server_id") not in (None, ""):
             return str(wish["server_id"])
-        name = call.params.get("server_name")
-        if name:
+        if name := call.params.get("server_name"):
             try:
                 return server_named(call, name)
-            except NounError as error:
-                if call.check_mode or call.params["state"] == "absent":
-                    if getattr(error, "ids", None):
-                        raise
+            except NoSuchObject:
+                if call.params["state"] == "absent":
                     return None
                 raise
-        if not call.check_mode and not call.params.get("id"):
+        if call.params.get("id"):
+            return None
+        if call.planned is None:
             raise InvalidInput({"server_id": "is empty; name the server by server_id or server_name"}, self.kind)
-        return None
+        ordered = list(call.planned.objects("server")[0])
+        return ordered[0] if len(ordered) == 1 else None
 
 
 class ServerIpModule(OfServerModule):
@@ -259,13 +308,21 @@ class ServerIpModule(OfServerModule):
                     )
             elif len(bought) >= position:
                 id = bought[position - 1].id
-            elif len(bought) < position - 1 and not call.check_mode:
+            elif len(bought) < position - 1:
                 raise InvalidInput(
                     {"position": f"the server has {len(bought)} bought addresses; number {len(bought) + 1} comes first"}, noun.title
                 )
             for index, state in enumerate(bought, start=1):
                 context.claims.add(f"{context.identity}#{index}", state.id)  # they are explained: each has its place
-        return self.result(call, noun, wish, self.ensure(call, context, noun, wish, id))
+        outcome = self.ensure(call, context, noun, wish, id)
+        result = self.result(call, noun, wish, outcome)
+        is_new = outcome.action == "created" and is_planned(wish.get("server_id") or "")
+        return self.of_unknown_price(call, result) if is_new else result
+
+    def terms(self, call: Call, context: Context, wish: Mapping[str, Any]) -> Terms:
+        terms = super().terms(call, context, wish)
+        # A server that is not there yet has no quote, so the purchase can neither be booked nor compared with the limit.
+        return replace(terms, priced=False) if is_planned(wish.get("server_id") or "") else terms
 
 
 class WebhookSubscriptionModule(NounModule):
@@ -333,12 +390,15 @@ class NounInfoModule(Module):
         self.kind, self.result = kind, result
 
     def work(self, call: Call) -> dict[str, Any]:
+        from pulumi_hosting.api.errors import InvalidInput
         from pulumi_hosting.resources import NOUNS, engine
 
         noun = NOUNS[self.kind]
         context = context_of(call, self.kind, read_only=True)
         filters = {name: value for name in self.options if (value := call.params.get(name)) is not None and name in self.filters}
         if (id := call.params.get("id")) is not None:
+            if not re.fullmatch(r"[1-9][0-9]{0,18}", str(id), re.ASCII):
+                raise InvalidInput({"id": "must be an id: a positive integer"}, noun.title)
             found = noun.read(context, str(id))
             states = [] if found is None else [found]
         else:
@@ -395,7 +455,8 @@ def diff(noun: Noun[Any, Any], given: Mapping[str, Any], outcome: Outcome) -> di
     elif outcome.action == "deleted":
         before, after = shape(noun, known), {}
     else:
-        before = {**observed, **{name: change.before for name, change in changes.items()}}
+        gone = {"id": known.get("id")} if outcome.action == "replaced" else {}
+        before = {**gone, **observed, **{name: change.before for name, change in changes.items()}}
         after = {**observed, **{name: change.after for name, change in changes.items()}}
     return {"before": dict(sorted(before.items())), "after": dict(sorted(after.items()))}
 
@@ -411,19 +472,6 @@ def checked(noun: Noun[Any, Any], wish: Mapping[str, Any]) -> Mapping[str, Any]:
     return declared.values
 
 
-def foreseen_where_missing(call: Call, kind: str, work: Callable[[], T]) -> T | None:
-    """The work's result; None in check mode where its object is one that an earlier task of the play would make."""
-    from pulumi_hosting.resources.base import NounError
-
-    try:
-        return work()
-    except NounError:
-        named = call.params.get("name") or call.params.get("url")
-        if not call.check_mode or not call.is_foretold(kind, str(named or "")):
-            raise
-        return None
-
-
 def server_named(call: Call, name: str) -> str:
     """The id of the living server of that name. Raises ``NounError`` where there is none, or are several."""
     from pulumi_hosting.resources import NOUNS
@@ -436,13 +484,3 @@ def _same_address(one: str | None, other: str) -> bool:
     from pulumi_hosting.resources.addresses import plain_address
 
     return one is not None and plain_address(one) == plain_address(other)
-
-
-def _charge(outcome: Outcome) -> dict[str, Any] | None:
-    if outcome.action != "created":
-        return None
-    after = outcome.after or {}
-    currency = after.get("currency") or (outcome.cost.currency if outcome.cost else None)
-    if outcome.state is not None:
-        return charge(after.get("charged"), currency)
-    return charge(str(outcome.cost.amount), outcome.cost.currency) if outcome.cost else None

@@ -15,14 +15,17 @@ import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from ansible.module_utils.common.parameters import env_fallback
 
+from ansible_collections.hosting.cloud.plugins.module_utils.ledger import Ledger
+from ansible_collections.hosting.cloud.plugins.module_utils.planned import Planned, PlannedWire, without_planned_ids
+
 if TYPE_CHECKING:
     from pulumi_hosting.api.client import Client
-    from pulumi_hosting.resources.base import Context
-    from pulumi_hosting.resources.budget import Budget
+    from pulumi_hosting.resources.base import Context, Cost
 
 VERSION = "0.1.0"
 CORE = "0.1.0"
@@ -70,23 +73,19 @@ class Call(ABC):
         """A client for the task's key and address."""
 
     @abstractmethod
-    def budget(self) -> Budget:
-        """What has been charged so far in this run."""
+    def ledger(self) -> Ledger:
+        """What the run has charged so far on the task's account. Asks the service whose account it is."""
 
-    approved: dict[str, Any] | None = None
-    """The charge that was approved last: should the task fail afterwards, it may have been made."""
-
-    def release(self) -> None:
-        """What was approved was refused by the service and not charged."""
-        self.approved = None
-
-    @abstractmethod
-    def foretell(self, kind: str, name: str) -> None:
-        """Remember for later tasks of this check run that this one would make the object."""
-
-    @abstractmethod
-    def is_foretold(self, kind: str, name: str) -> bool:
-        """Whether an earlier task of this check run would make it."""
+    planned: Planned | None = None
+    """In check mode: what the earlier tasks of the run would have done to the account."""
+    refusal: str | None = None
+    """Why its options cannot be used, if so."""
+    movement: str | None = None
+    """What names its charge among those of the run."""
+    booking: tuple[str, Cost] | None = None
+    """The purchase that was booked last, and its announced price."""
+    lost: list[str] | None = None
+    """The ids of operations whose answer was lost, so that they may have been carried out. Kept by :class:`WatchedWire`."""
 
 
 def private_lines(params: Mapping[str, Any]) -> Iterable[str]:
@@ -95,6 +94,16 @@ def private_lines(params: Mapping[str, Any]) -> Iterable[str]:
         if isinstance(value, str) and "PRIVATE KEY" in value:
             yield value
             yield from filter(None, value.splitlines())
+
+
+def booleans(spec: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
+    """Which options were given a boolean where text or a number is meant, if any: YAML reads an unquoted ``no`` or ``on`` as one."""
+    for name, value in given.items():
+        wanted = spec.get(name, {}).get("elements" if isinstance(value, list) else "type")
+        if wanted in ("str", "int", "float") and any(isinstance(item, bool) for item in (value if isinstance(value, list) else [value])):
+            kind = "text" if wanted == "str" else "a number"
+            return f"{name}: must be {kind}, not a boolean. Next: put it in quotes, or correct it"
+    return None
 
 
 def without_unknown_items(params: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,37 +140,66 @@ class Module(ABC):
 
     def answer(self, call: Call) -> dict[str, Any]:
         """The task's result; with a ``failure`` where it failed. Nothing is raised."""
+        if call.refusal is not None:
+            return refusal_of_arguments(call.refusal)
         result = unusable() or tried(lambda: self.work(call))
-        if "failure" in result and call.approved is not None:
-            if 400 <= (result["failure"]["status"] or 0) < 500:
-                call.release()
-            else:
-                result["failure"]["charge"] = call.approved
-        return result
+        if call.planned is not None:
+            result = without_planned_ids(result)
+        return tried(lambda: settled(call, result)) if call.booking or result.get("charge") else result
 
     @abstractmethod
     def work(self, call: Call) -> dict[str, Any]:
         """Do it. Whatever is raised becomes a failure."""
 
 
-def connected(params: Mapping[str, Any], read_only: bool) -> Client:
-    """A client for a task's options."""
+def connected(params: Mapping[str, Any], read_only: bool, call: Call | None = None) -> Client:
+    """A client for a task's options, which tells the ``call`` what becomes of its requests."""
     from pulumi_hosting.api.client import Client
 
-    return Client(
+    client = Client(
         params["api_key"],
         params["base_url"],
         timeout=params["timeout"],
         read_only=read_only,
         user_agent=f"ansible hosting.cloud/{VERSION}",
     )
+    return client if call is None else watched(client, call)
 
 
-def new_budget() -> Budget:
-    """A budget in which nothing is charged yet."""
-    from pulumi_hosting.resources.budget import Budget
+def watched(client: Client, call: Call) -> Client:
+    """The client, serving this ``call`` from now on."""
+    wire: Any = client._wire
+    while isinstance(wire, WatchedWire | PlannedWire):
+        wire = wire.inner
+    if call.lost is None:
+        call.lost = []
+    watching: Any = WatchedWire(wire, call.lost) if call.planned is None else PlannedWire(wire, call.planned)
+    client._wire = watching
+    return client
 
-    return Budget("max_charge")
+
+class WatchedWire:
+    """Notes which writes of a task had no answer, or one that does not tell whether they were carried out."""
+
+    def __init__(self, inner: Any, lost: list[str]) -> None:
+        self.inner, self._lost = inner, lost
+
+    def exchange(self, request: Any, *rest: Any, **options: Any) -> Any:
+        try:
+            answer = self.inner.exchange(request, *rest, **options)
+        except Exception:
+            self._note(request)
+            raise
+        if answer.status >= 500:
+            self._note(request)
+        return answer
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def _note(self, request: Any) -> None:
+        if request.operation.is_write:
+            self._lost.append(request.operation.id)
 
 
 def context_of(call: Call, what: str, *, read_only: bool) -> Context:
@@ -184,33 +222,72 @@ def context_of(call: Call, what: str, *, read_only: bool) -> Context:
 
 
 def limited(call: Call, identity: str) -> Callable[[Any], None]:
-    """Approves a charge, or raises ``NounError`` where it goes beyond ``max_charge``. Raises ``InvalidInput`` for a limit that is none."""
-    from pulumi_hosting.api.errors import InvalidInput
-    from pulumi_hosting.resources.base import NounError
-    from pulumi_hosting.resources.budget import NOT_A_LIMIT, money_limit
+    """Books a charge before it is made. Raises ``LimitExceeded`` for one beyond ``max_charge``, ``InvalidInput`` for a limit that is
+    none."""
+    from pulumi_hosting.resources.base import LimitExceeded
 
-    given = call.params.get("max_charge")
-    limit = None if given is None else money_limit(given)
-    if given is not None and limit is None:
-        raise InvalidInput({"max_charge": NOT_A_LIMIT})
+    limit = limit_of(call.params.get("max_charge"))
 
     def approve(cost: Any) -> None:
-        if limit is None:
-            return
         if cost is None:
-            if not call.connect(True).is_test_key:
-                raise NounError(
+            if limit is not None and not call.connect(True).is_test_key:
+                raise LimitExceeded(
                     "its price is not known, and max_charge limits it; it is not ordered. Next: run again, or leave max_charge out"
                 )
             return
-        budget = call.budget()
-        budget.limit = limit
-        if refusal := budget.refusal(identity, cost):
-            raise NounError(refusal)
-        if not call.check_mode:
-            call.approved = charge(str(cost.amount), cost.currency)
+        if refusal := call.ledger().book(identity, cost, limit):
+            raise LimitExceeded(refusal)
+        call.booking = (identity, cost)
 
     return approve
+
+
+def limit_of(given: object) -> Decimal | None:
+    """The amount that ``max_charge`` names; None where the task has none. Raises ``InvalidInput``, also for an empty text: a variable that
+    was meant to hold the limit and is not set must not lift it."""
+    from pulumi_hosting.api.errors import InvalidInput
+    from pulumi_hosting.resources.budget import NOT_A_LIMIT, money_limit
+
+    if given is None:
+        return None
+    limit = money_limit(given)
+    if limit is None:
+        raise InvalidInput({"max_charge": NOT_A_LIMIT})
+    return limit
+
+
+IN_PROGRESS = "idempotency_in_progress"
+
+
+def settled(call: Call, result: dict[str, Any]) -> dict[str, Any]:
+    """The result, once its charge is counted. It is reported by the one task whose request made it."""
+    failure = result.get("failure")
+    movement = call.movement
+    identity, cost = call.booking or (movement or "", None)
+    if failure is not None:
+        refused = 400 <= (failure["status"] or 0) < 500 and failure["code"] != IN_PROGRESS and not failure.get("outcome_unknown")
+        if refused and call.booking:
+            call.ledger().settle(identity, None)
+        elif cost is not None and not call.check_mode:
+            failure["charge"] = charge(str(cost.amount), cost.currency)
+        return result
+    made = result.get("charge")
+    if made is not None and made["amount"] is None:
+        made = None
+    if made is not None and movement is not None and not call.ledger().claim(movement):
+        # Another host did the same at the same moment: it was bought once, and that host says so.
+        result.update(changed=False, charge=None)
+        result.pop("diff", None)
+        made = None
+    call.ledger().settle(identity, made)
+    if made is not None and cost is not None and Decimal(made["amount"]) > cost.amount:
+        reason = (
+            f"{made['amount']} {made['currency']} were charged for {cost.what}, more than the announced {cost.amount}; this run orders "
+            "nothing more. Next: look at the price, then run again"
+        )
+        call.ledger().stop(reason)
+        call.warn(reason)
+    return result
 
 
 def charge(amount: str | None, currency: str | None) -> dict[str, Any] | None:
@@ -280,16 +357,28 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
 
 
+CODES = {
+    "failed": "refused",
+    "key_lacks_scope": "insufficient_scope",
+    "limit_exceeded": "max_charge",
+    "no_such_object": "not_found",
+    "noun_error": "refused",
+}
+"""Codes of stops that the service had no part in, where they are not the error's name in snake case."""
+
+
 def failure_of(error: Any) -> dict[str, Any]:
     """An error of the core as facts. Where the service did not speak, the code is the kind of stop, in snake case."""
     kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
-    code = getattr(error, "code", None) or {"noun_error": "refused"}.get(kind, kind)
+    code = getattr(error, "code", None) or CODES.get(kind, kind)
     return _refusal(
         str(error),
         code,
         status=getattr(error, "status", None),
         request_id=getattr(error, "request_id", None),
         fields=dict(getattr(error, "fields", None) or {}),
+        outcome_unknown=bool(getattr(error, "outcome_unknown", False)),
+        idempotency_key=getattr(error, "idempotency_key", None),
     )
 
 
@@ -307,8 +396,6 @@ def refusal_of_arguments(text: str) -> dict[str, Any]:
     return _refusal(text, "invalid_input")
 
 
-def _refusal(
-    text: str, code: str, *, status: int | None = None, request_id: str | None = None, fields: Mapping[str, str] | None = None
-) -> dict[str, Any]:
-    failure = {"code": code, "status": status, "request_id": request_id, "fields": dict(fields or {})}
-    return {"msg": " ".join(text.split()), "failure": failure}
+def _refusal(text: str, code: str, **facts: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = {"status": None, "request_id": None, "fields": {}, "outcome_unknown": False, "idempotency_key": None}
+    return {"msg": " ".join(text.split()), "failure": {"code": code, **empty, **facts}}

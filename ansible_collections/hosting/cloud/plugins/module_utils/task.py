@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.hosting.cloud.plugins.module_utils.ledger import JobLedger, Ledger
+from ansible_collections.hosting.cloud.plugins.module_utils.planned import Planned
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     Call,
+    booleans,
     connected,
-    new_budget,
     private_lines,
     refusal_of_arguments,
     without_unknown_items,
@@ -20,7 +22,13 @@ from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
 
 if TYPE_CHECKING:
     from pulumi_hosting.api.client import Client
-    from pulumi_hosting.resources.budget import Budget
+
+CONTROLLER = "_hosting"
+"""The argument in which the controller hands over what the run knows, and the part of the result in which it gets back what is new:
+
+- to the module: ``spent`` (currency → amount), ``stopped``, ``booked`` (for a task that goes on alone), ``planned`` (effects).
+- to the controller: ``movement``, ``booking`` (identity, amount, currency), ``stopped``, ``planned`` (new effects).
+"""
 
 
 class Task(AnsibleModule, Call):
@@ -28,7 +36,17 @@ class Task(AnsibleModule, Call):
 
     def _load_params(self) -> None:
         super()._load_params()
-        self.written = frozenset(self.params)
+        given: dict[str, Any] = dict(self.params)
+        self.handed: dict[str, Any] | None = given.pop(CONTROLLER, None)
+        self.params = given
+        self.written = frozenset(given)
+        self.refusal = booleans(self.argument_spec, self.params)
+        known = self.handed or {}
+        self._ledger = JobLedger(known.get("spent") or {}, known.get("booked"), known.get("stopped"))
+        self._effects: list[Any] = list(known.get("planned") or [])
+        self._known_effects = len(self._effects)
+        if self.params.get("_ansible_check_mode"):
+            self.planned = Planned.in_memory(self._effects)
         self.no_log_values.update(private_lines(self.params))
         if self.params.get("_ansible_check_mode"):
             self.params = without_unknown_items(self.params)
@@ -44,23 +62,26 @@ class Task(AnsibleModule, Call):
         self.no_log_values.update(secrets)
 
     def connect(self, read_only: bool) -> Client:
-        return connected(self.params, read_only)
+        return connected(self.params, read_only, self)
 
-    def budget(self) -> Budget:
-        return new_budget()
-
-    def foretell(self, kind: str, name: str) -> None:
-        """A module's process knows of no other task."""
-
-    def is_foretold(self, kind: str, name: str) -> bool:
-        return False
+    def ledger(self) -> Ledger:
+        return self._ledger
 
     def fail_json(self, msg: str, **facts: Any) -> NoReturn:
         super().fail_json(**{**refusal_of_arguments(msg), **facts, "msg": msg})
         raise SystemExit
 
     def end(self, result: dict[str, Any]) -> NoReturn:
-        """Print the result and end the process."""
+        """Print the result and end the process. What the controller is to settle goes with it."""
+        if self.handed is not None and not self.handed.get("booked"):
+            identity, cost = self.booking or (None, None)
+            booked = None if cost is None else {"identity": identity, "amount": str(cost.amount), "currency": cost.currency}
+            result[CONTROLLER] = {
+                "movement": self.movement,
+                "booking": booked,
+                "stopped": self._ledger.stopped,
+                "planned": self._effects[self._known_effects :],
+            }
         if "failure" in result:
             self.fail_json(**result)
         self.exit_json(**result)

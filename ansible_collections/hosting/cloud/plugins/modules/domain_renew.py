@@ -131,6 +131,10 @@ domain:
         empty when nothing was done.
       type: str
       sample: renewed
+    years:
+      description: Years that the renewal buys; empty when nothing is done.
+      type: int
+      sample: 1
     balance_after:
       description: The balance after the renewal (decimal, in currency).
       type: str

@@ -197,16 +197,19 @@ server:
       elements: str
       sample:
         - "31"
-    ssh_key_fingerprints:
-      description: Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known.
-      type: list
-      elements: str
-      sample: []
     ownership_tag:
       description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
         over.'
       type: str
       sample: text
+    months:
+      description: Months that the renewal buys; empty for an hourly server, or when nothing is done.
+      type: int
+      sample: 1
+    hours:
+      description: Hours that the renewal buys; empty for a monthly server, or when nothing is done.
+      type: int
+      sample: 1
     balance_after:
       description: The balance after the renewal (decimal, in currency).
       type: str

@@ -14,7 +14,17 @@ import pytest
 from ansible_collections.hosting.cloud.plugins.module_utils import nouns, runner
 from pulumi_hosting.api.errors import InvalidInput, TransportError, ValidationFailed
 from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.base import Ambiguous, NounError
+from pulumi_hosting.resources.base import (
+    Ambiguous,
+    Foreign,
+    KeyLacksScope,
+    LimitExceeded,
+    NoSuchObject,
+    NotReady,
+    NounError,
+    Unchangeable,
+    WrongMode,
+)
 from pulumi_hosting.resources.engine import Change, Diff, Outcome
 
 SERVER = NOUNS["server"]
@@ -78,7 +88,14 @@ def test_an_error_of_the_service_is_facts() -> None:
         status=400, code="validation_error", message="two\nlines", request_id="req-1", details={"fields": {"name": "too long"}}
     )
     refusal = runner.failure_of(error)
-    assert refusal["failure"] == {"code": "validation_error", "status": 400, "request_id": "req-1", "fields": {"name": "too long"}}
+    assert refusal["failure"] == {
+        "code": "validation_error",
+        "status": 400,
+        "request_id": "req-1",
+        "fields": {"name": "too long"},
+        "outcome_unknown": False,
+        "idempotency_key": None,
+    }
     assert "\n" not in refusal["msg"]
     assert "req-1" in refusal["msg"]
 
@@ -89,6 +106,13 @@ def test_an_error_of_the_service_is_facts() -> None:
         (InvalidInput({"name": "is required"}), "invalid_input"),
         (Ambiguous("the name", ["1", "2"]), "ambiguous"),
         (NounError("no"), "refused"),
+        (LimitExceeded("too much"), "max_charge"),
+        (NoSuchObject("nothing there"), "not_found"),
+        (WrongMode("a test key"), "wrong_mode"),
+        (Unchangeable("another tariff"), "unchangeable"),
+        (KeyLacksScope("servers:order"), "insufficient_scope"),
+        (Foreign("somebody else's", "7"), "foreign"),
+        (NotReady("still provisioning", "order:7"), "not_ready"),
         (TransportError("no answer", outcome_unknown=True), "transport_error"),
     ],
 )

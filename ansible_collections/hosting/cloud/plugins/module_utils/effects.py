@@ -1,0 +1,201 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Check mode: what a task would have done to the account, for the later tasks of the run (:mod:`planned`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from ansible_collections.hosting.cloud.plugins.module_utils.planned import NO_ADDRESS, Planned, is_planned
+
+if TYPE_CHECKING:
+    from pulumi_hosting.resources.actions import Deed
+    from pulumi_hosting.resources.base import Context, Noun
+    from pulumi_hosting.resources.engine import Outcome
+
+_SERVER_FIELDS = {"name": "name", "notes": "notes", "auto_renew": "billing.auto_renew", "os": "os"}
+_STATUS = {"running": "active", "stopped": "stopped"}
+
+
+def of_outcome(planned: Planned, context: Context, noun: Noun[Any, Any], inputs: Any, outcome: Outcome) -> None:
+    """Note what bringing an object to its state would change."""
+    if outcome.action == "unchanged" or (context.mode == "test" and not noun.listed_in_sandbox):
+        return  # what a test key makes is not to be found afterwards, for real either
+    if outcome.cost is not None:
+        planned.charge(outcome.cost.amount)
+    before, given = outcome.before or {}, inputs.given()
+    if outcome.action == "deleted":
+        _deleted(planned, noun.kind, before)
+        return
+    if noun.kind == "ptr":
+        _ptr(planned, context, noun, before, given)
+        return
+    if outcome.action == "replaced":
+        planned.delete(noun.kind, before["id"])
+        given = {**{name: before.get(name) for name in noun.Inputs.model_fields if before.get(name) is not None}, **given}
+    if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
+        name = str(given.get(noun.natural_key[0]) or given.get("name"))
+        if noun.kind == "server_ip":
+            name = f"{name}/{len(planned.addresses(name)[0])}"
+        planned.add(noun.kind, name, _ITEMS[noun.kind](context, given))
+    elif outcome.action in ("created", "updated"):
+        fields = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
+        planned.change(noun.kind, before["id"], _fields(noun.kind, {name: given[name] for name in fields if name in given}))
+
+
+def of_deed(planned: Planned, kind: str, deed: Deed) -> None:
+    """Note what an action would change. ``kind`` is the action's."""
+    if not deed.changed or not isinstance(deed.foreseen, Mapping):
+        return
+    foreseen = deed.foreseen
+    if deed.cost is not None:
+        planned.charge(deed.cost.amount)
+    if kind == "server_renew":
+        planned.change("server", foreseen["id"], {"billing.next_due_at": deed.reaches, "status": foreseen["status"]})
+    elif kind == "domain_renew":
+        planned.change("domain", foreseen["id"], {"expires_at": deed.reaches})
+    elif kind in ("server_restart", "server_reinstall"):
+        planned.change("server", foreseen["id"], {"status": "active", "os": foreseen["os"]})
+    elif kind == "invoice_pay":
+        planned.change("invoice", foreseen["id"], {"status": "paid"})
+    elif kind == "balance_topup":
+        shown = {name: foreseen[name] for name in ("amount", "currency", "gateway")}
+        planned.add("invoice", f"topup/{foreseen['amount']}", {**shown, "type": "topup", "status": "pending", "items": []})
+    elif kind == "api_key_revoke":
+        planned.revoke()
+
+
+def _deleted(planned: Planned, kind: str, before: Mapping[str, Any]) -> None:
+    id = str(before["id"])
+    if kind == "domain":  # the API deletes none
+        planned.change("domain", id, {"auto_renew": False})
+    elif kind == "ptr":
+        planned.change("ptr", id, {"ptr": None})
+    elif id.startswith("order:"):
+        planned.delete("order", id.removeprefix("order:"))
+    else:
+        planned.delete(kind, id)
+        refund = before.get("refund_quote") if kind == "server" else None
+        if isinstance(refund, Mapping) and refund.get("refundable"):
+            planned.charge(-Decimal(str(refund["amount"])))
+
+
+def _fields(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Changed inputs in the API's spelling."""
+    if kind != "server":
+        return {name: value for name, value in given.items() if name not in ("rotation", "years", "auth_code")}
+    fields = {_SERVER_FIELDS[name]: value for name, value in given.items() if name in _SERVER_FIELDS}
+    return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
+
+
+def _ptr(planned: Planned, context: Context, noun: Any, before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    from pulumi_hosting.resources import addresses
+
+    if before.get("id") and not given.get("server_id"):
+        planned.change("ptr", before["id"], {"ptr": given["domain"]})
+        return
+    found = addresses.of_server(context, str(given["server_id"])) or []
+    ip = noun._ip(found, given.get("address"))
+    if ip is not None:  # else its address is not assigned yet
+        planned.change("ptr", f"{given['server_id']}/{ip.id}", {"ptr": given["domain"]})
+
+
+# --- new objects, as the API would show them ---------------------------------------------------------------------------------
+
+
+def _server(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    from pulumi_hosting.resources import catalog
+    from pulumi_hosting.resources.actions.periods import after_hours, after_months
+
+    tariff = catalog.tariffs(context)[given["tariff_id"]]
+    hourly = given.get("hours") is not None or given.get("billing_cycle") == "hourly"
+    months, now = given.get("months") or 1, _now(context)
+    due = after_hours(now, given.get("hours") or 1) if hourly else after_months(now, months)
+    # What it renews by; the first period may be longer, or cheaper by a promo code.
+    quote = catalog.quote(context, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months})
+    recurring = quote.total if quote else tariff.price_hourly if hourly else tariff.price_monthly * months
+    return {
+        "name": given["name"],
+        "status": _STATUS[given.get("power") or "running"],
+        "tariff": {"id": tariff.id, "name": tariff.name},
+        "location": tariff.location.name if tariff.location else None,
+        "os": given["os"],
+        "ips": [],
+        "flags": {"is_test": context.mode == "test"},
+        "notes": given.get("notes"),
+        "created_at": _text(now),
+        "billing": {
+            "cycle": "hourly" if hourly else "monthly",
+            "months": None if hourly else months,
+            "price_monthly": str(tariff.price_monthly),
+            "recurring_amount": str(recurring or tariff.price_monthly),
+            "currency": (quote.currency if quote else None) or tariff.currency,
+            "next_due_at": _text(due),
+            "auto_renew": given.get("auto_renew") is not False,
+        },
+        "_extra_ip_price": None if tariff.extra_ip_price_monthly is None else str(tariff.extra_ip_price_monthly),
+        "_max_extra_ips": 1_000 if tariff.max_extra_ips is None else tariff.max_extra_ips,
+    }
+
+
+def _server_ip(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    quote = context.client.servers.ips.quote(int(given["server_id"]))
+    return {
+        "server_id": int(given["server_id"]),
+        "ip": f"{NO_ADDRESS}1",
+        "version": 4,
+        "primary": False,
+        "ptr": None,
+        "price_monthly": str(quote.price_monthly),
+        "added_at": _text(_now(context)),
+    }
+
+
+def _ssh_key(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": given["name"], "public_key": given["public_key"], "created_at": _text(_now(context))}
+
+
+def _domain(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    from pulumi_hosting.resources.actions.periods import after_years
+    from pulumi_hosting.resources.domain import zone_of
+
+    now, zone = _now(context), zone_of(context, given["name"])
+    moves = given.get("auth_code") is not None
+    privacy = given["privacy"] if given.get("privacy") is not None else bool(zone and zone.privacy_supported)
+    return {
+        "name": given["name"],
+        "tld": zone.tld if zone else None,
+        "status": "transfer_pending" if moves else "active",
+        "registered_at": None if moves else _text(now),
+        "expires_at": None if moves else _text(after_years(now, given.get("years") or 1)),
+        "auto_renew": bool(given.get("auto_renew")) and not moves,
+        "privacy": privacy,
+        "nameservers": given.get("nameservers") or [],
+        "price_renew": str(zone.price_renew) if zone else None,
+        "currency": zone.currency if zone else None,
+        "created_at": _text(now),
+    }
+
+
+def _webhook(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    known = {name: given.get(name) for name in ("url", "events", "description")}
+    return {**known, "active": given.get("active") is not False, "created_at": _text(_now(context))}
+
+
+_ITEMS = {"server": _server, "server_ip": _server_ip, "ssh_key": _ssh_key, "domain": _domain, "webhook_subscription": _webhook}
+
+
+def _now(context: Context) -> datetime:
+    return context.client.service_now()
+
+
+def _text(moment: datetime) -> str:
+    return moment.replace(microsecond=0).isoformat().replace("+00:00", "Z")
+
+
+def has_unknown_price(kind: str, inputs: Any) -> bool:
+    """Whether the price of an object depends on one that does not exist yet: an address costs what is left of its server's period."""
+    return kind == "server_ip" and is_planned(inputs.given().get("server_id") or "")

@@ -1,0 +1,115 @@
+"""Runs modules in this process against an emulator in this process: what a play does, without the price of ansible-playbook."""
+
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ansible_collections.hosting.cloud.plugins.module_utils import runner
+from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
+from pulumi_hosting.account_check import Account, Claims
+from pulumi_hosting.api.client import Client
+from pulumi_hosting.emulator.transport import Transport
+from tests.ansible.test_specs import module
+from tests.emulator.support import Lab
+
+Task = tuple[str, dict[str, Any]]
+BASE_URL = "http://127.0.0.1:1/v1"
+
+
+class LocalCall(runner.Call):
+    """A task. ``play``: the run that it is part of."""
+
+    def __init__(self, play: "Play", name: str, options: Mapping[str, Any]) -> None:
+        made = module(name).MODULE
+        defaults = {option: value for option, value in play.defaults.items() if option in made.argument_spec}
+        given = {"api_key": play.key, "base_url": BASE_URL, **defaults, **options}
+        self.written = frozenset(given)
+        self.check_mode, self.wants_diff = play.check_mode, True
+        self.play, self.warnings = play, list[str]()
+        validated = ArgumentSpecValidator(made.argument_spec, **made.rules).validate(given)
+        self.params = validated.validated_parameters
+        self.refusal = runner.booleans(made.argument_spec, given)
+        if validated.error_messages and self.refusal is None:
+            self.refusal = validated.errors.msg
+        if self.check_mode:
+            self.params = runner.without_unknown_items(self.params)
+            self.planned = run_file.planned(play.folder, play.key)
+
+    def warn(self, warning: str) -> None:
+        self.warnings.append(warning)
+
+    def hide(self, secrets: Iterable[str]) -> None:
+        pass
+
+    def connect(self, read_only: bool) -> Client:
+        return runner.watched(self.play.client(self.params["api_key"], read_only), self)
+
+    def ledger(self) -> run_file.RunLedger:
+        return run_file.RunLedger(self.play.folder / "ledger.json", self.params["api_key"].split("_")[1], self.play.host)
+
+
+class _Hooked(Transport):
+    """Calls the play's ``before_write`` before its next write arrives, once."""
+
+    def __init__(self, play: "Play") -> None:
+        super().__init__(play.lab.core, sleep=play.lab.slept.append)
+        self._play = play
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method != "GET":
+            happens, self._play.before_write = self._play.before_write, lambda: None
+            happens()
+        return super().handle_request(request)
+
+
+class Play:
+    """One run of a playbook: ``play("server", name="web-1", …)`` runs a task and returns its result with its warnings.
+
+    ``defaults``: module defaults for all tasks. ``account``: what the account check knows of earlier runs.
+    """
+
+    def __init__(self, lab: Lab, *, check_mode: bool = False, key: str | None = None, **defaults: Any) -> None:
+        self.lab, self.check_mode, self.defaults = lab, check_mode, defaults
+        self.key = key or lab.live_key
+        self.host = "localhost"
+        self.folder = Path(tempfile.mkdtemp(prefix="play-"))
+        self.before_write: Callable[[], object] = lambda: None
+        self.results: list[dict[str, Any]] = []
+
+    def client(self, key: str, read_only: bool) -> Client:
+        transport = _Hooked(self)
+        return Client(key, BASE_URL, transport=transport, sleep=lambda seconds: self.lab.advance(seconds), read_only=read_only)
+
+    def __call__(self, name: str, /, **options: Any) -> dict[str, Any]:
+        call = LocalCall(self, name, options)
+        result = module(name).MODULE.answer(call)
+        result = {
+            **result,
+            "action": name,
+            "failed": "failure" in result,
+            "warnings": call.warnings,
+            "invocation": {"module_args": dict(call.params)},
+        }
+        self.results.append(result)
+        return result
+
+    def run(self, *tasks: Task) -> list[dict[str, Any]]:
+        """The results of these tasks; a failure does not end the run."""
+        return [self(name, **options) for name, options in tasks]
+
+
+def account_problems(lab: Lab, *plays: Play) -> list[str]:
+    """What does not fit between the account and the results of the plays, which followed one another."""
+    results = [result for play in plays for result in play.results if not play.check_mode]
+    return Account(lab.control).check(Claims.of_results(results), printed=" ".join(str(result["warnings"]) for result in results))
+
+
+def charged(lab: Lab) -> list[str]:
+    """The amounts of the account's debits, oldest first."""
+    movements = lab.control("GET", "/ledger")
+    rows = movements["ledger"] if isinstance(movements, dict) else movements
+    return [row["amount"] for row in rows if row["direction"] == "debit"]

@@ -1,0 +1,236 @@
+"""Check mode knows what earlier tasks of the run would do: it says what the real run then does."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ansible.in_process import Play, Task, account_problems, charged
+from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
+from tests.emulator.support import Lab
+
+ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+URL = "https://hooks.example.com/planned"
+
+
+def soon(lab: Lab, days: int) -> str:
+    return (datetime.fromtimestamp(lab.clock.now(), UTC) + timedelta(days=days)).date().isoformat()
+
+
+def outcome(result: dict[str, Any]) -> tuple[Any, ...]:
+    """What must be the same in check mode and for real."""
+    return (
+        result.get("changed", False),
+        result["failed"],
+        (result.get("failure") or {}).get("code"),
+        (result.get("charge") or {}).get("amount"),
+    )
+
+
+def both(*tasks: Task, before: tuple[Task, ...] = (), **defaults: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Lab]:
+    """The results in check mode, then for real, on an account where the tasks ``before`` were done."""
+    lab = Lab()
+    prepared = Play(lab)
+    prepared.run(*before)
+    paid = charged(lab)
+    checked = Play(lab, check_mode=True, **defaults).run(*tasks)
+    assert charged(lab) == paid
+    real = Play(lab, **defaults)
+    results = real.run(*tasks)
+    assert account_problems(lab, prepared, real) == []
+    return checked, results, lab
+
+
+SEQUENCES: dict[str, tuple[tuple[Task, ...], tuple[Task, ...]]] = {
+    "made once": ((), (("server", {"name": "a", **ORDER}), ("server", {"name": "a", **ORDER}), ("server", {"name": "a", "notes": "x"}))),
+    "absent, then present": (
+        (("server", {"name": "a", **ORDER}),),
+        (("server", {"name": "a", "state": "absent"}), ("server", {"name": "a", **ORDER}), ("server", {"name": "a", "state": "absent"})),
+    ),
+    "rename by id, then the new name and the old one": (
+        (("server", {"name": "a", **ORDER}),),
+        (
+            ("server", {"id": "20001", "name": "b"}),
+            ("server", {"name": "b", **ORDER}),
+            ("server", {"name": "a", "notes": "gone"}),
+            ("server", {"name": "a", "state": "absent"}),
+        ),
+    ),
+    "absent, then everything on it": (
+        (("server", {"name": "a", **ORDER}),),
+        (
+            ("server", {"name": "a", "state": "absent"}),
+            ("server_renew", {"name": "a", "until": "2027-06-01"}),
+            ("server", {"name": "a", "state": "restarted"}),
+            ("server_ip", {"server_name": "a"}),
+            ("ptr", {"server_name": "a", "domain": "a.example.com"}),
+            ("server_ip", {"server_name": "a", "state": "absent"}),
+        ),
+    ),
+    "addresses of a server that is there": (
+        (("server", {"name": "a", **ORDER}),),
+        (
+            ("server_ip", {"server_name": "a"}),
+            ("server_ip", {"server_name": "a", "position": 2}),
+            ("server_ip", {"server_name": "a", "position": 4}),
+            ("server_ip", {"server_name": "a", "position": 1}),
+            ("server_ip", {"server_name": "a", "position": 2, "state": "absent"}),
+            ("server_ip", {"server_name": "a", "position": 2, "state": "absent"}),
+        ),
+    ),
+    "power and notes": (
+        (("server", {"name": "a", **ORDER}),),
+        (
+            ("server", {"name": "a", "state": "stopped", "notes": "x"}),
+            ("server", {"name": "a", "state": "stopped"}),
+            ("server", {"name": "a", "state": "restarted"}),
+            ("server", {"name": "a", "state": "started"}),
+            ("server", {"name": "a", "notes": "x", "auto_renew": False}),
+            ("server", {"name": "a", "auto_renew": False}),
+        ),
+    ),
+    "keys": (
+        (("ssh_key", {"name": "k", "public_key": KEY_LINE}),),
+        (
+            ("ssh_key", {"name": "other", "public_key": OTHER_LINE}),
+            ("ssh_key", {"name": "other", "public_key": OTHER_LINE}),
+            ("ssh_key", {"name": "k", "state": "absent"}),
+            ("ssh_key", {"name": "k", "state": "absent"}),
+            ("ssh_key", {"name": "k", "public_key": KEY_LINE}),
+            ("ssh_key", {"name": "again"}),
+        ),
+    ),
+    "domains": (
+        (),
+        (
+            ("domain", {"name": "example-1.com"}),
+            ("domain", {"name": "example-1.com", "auto_renew": True}),
+            ("domain", {"name": "example-1.com", "auto_renew": True}),
+            ("domain_renew", {"name": "example-1.com", "until": "2028-06-01"}),
+            ("domain_renew", {"name": "example-1.com", "until": "2028-06-01"}),
+            ("domain", {"name": "example-1.com", "state": "absent"}),
+            ("domain", {"name": "example-1.com", "state": "absent"}),
+        ),
+    ),
+    "webhooks": (
+        (),
+        (
+            ("webhook_subscription", {"url": URL, "events": ["*"]}),
+            ("webhook_subscription", {"url": URL, "events": ["server.created"]}),
+            ("webhook_redeliver", {"url": URL}),
+            ("webhook_subscription", {"url": URL, "state": "absent"}),
+            ("webhook_test", {"url": URL}),
+        ),
+    ),
+    "a key that is revoked": ((), (("api_key_revoke", {"key_id": "1"}), ("server", {"name": "a", **ORDER}))),
+}
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_check_mode_says_what_the_real_run_does(name: str) -> None:
+    before, tasks = SEQUENCES[name]
+    checked, real, _ = both(*tasks, before=before)
+    for task, one, other in zip(tasks, checked, real, strict=True):
+        assert outcome(one) == outcome(other), (task, one.get("msg"), other.get("msg"))
+
+
+CHAIN: tuple[Task, ...] = (
+    ("server", {"name": "a", **ORDER}),
+    ("server_ip", {"server_name": "a"}),
+    ("server_ip", {"server_name": "a", "position": 2}),
+    ("server_ip", {"server_name": "a", "position": 3}),
+)
+
+
+@pytest.mark.parametrize(("limit", "days", "code"), [("20.00", 300, "max_charge"), ("200.00", 300, None), ("200.00", 50, None)])
+def test_a_chain_is_priced_or_said_not_to_be(limit: str, days: int, code: str | None) -> None:
+    """A server, its addresses and its renewal: what cannot be priced before the server is there is not shown as free."""
+    checked, real, _ = both(*CHAIN, ("server_renew", {"name": "a", "until": soon(Lab(), days)}), max_charge=limit)
+    assert [outcome(result)[:3] for result in checked] == [outcome(result)[:3] for result in real]
+    assert (real[-1].get("failure") or {}).get("code") == code
+    assert outcome(checked[0]) == outcome(real[0])
+    assert outcome(checked[-1]) == outcome(real[-1])
+    for result in checked[1:4]:
+        assert result["charge"] == {"amount": None, "currency": None}
+        (warning,) = result["warnings"]
+        assert "price not known yet" in warning
+        assert "max_charge was not checked" in warning
+    assert all(Decimal(result["charge"]["amount"]) > 0 for result in real[1:4])
+
+
+def test_a_server_by_an_empty_id_is_the_one_that_would_be_ordered_or_is_not_known() -> None:
+    """A template for the id of a new server gives nothing in check mode."""
+    lab = Lab()
+    play = Play(lab, check_mode=True)
+    play("server", name="a", **ORDER)
+    assert play("server_ip", server_id="")["charge"] == {"amount": None, "currency": None}
+    play("server", name="b", **ORDER)
+    unknown = play("server_ip", server_id="")
+    assert (unknown["changed"], unknown["charge"]["amount"]) == (True, None)
+    assert "price not known yet" in " ".join(unknown["warnings"])
+    assert play("ptr", server_id="", domain="a.example.com")["changed"]
+    assert Play(lab)("server_ip", server_id="")["failure"]["code"] == "invalid_input"
+
+
+def test_ids_that_stand_for_what_is_not_there_are_not_shown() -> None:
+    play = Play(Lab(), check_mode=True)
+    made = play("server", name="a", **ORDER)
+    again = play("server", name="a", notes="x")
+    play("server_ip", server_name="a")
+    shown = [made["server"], again["server"], play("server_ip", server_name="a")["server_ip"], play("server_info")["servers"][0]]
+    assert [row["id"] for row in shown] == [None] * 4
+    assert "19" not in str([row.get("server_id") for row in shown])
+    assert "0.0.0." not in str(play.results)
+
+
+def test_what_one_key_would_do_is_not_seen_with_a_test_key() -> None:
+    play = Play(Lab(), check_mode=True)
+    assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
+    play.key = play.lab.test_key
+    assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
+
+
+def test_the_predicted_balance_falls() -> None:
+    lab = Lab()
+    lab.control("PATCH", "/account", {"balance": "8.00"})
+    checked = Play(lab, check_mode=True).run(*(("server", {"name": name, **ORDER}) for name in "ab"))
+    assert ["more than the balance" in " ".join(result["warnings"]) for result in checked] == [False, True]
+    assert Play(lab, check_mode=True)("balance_info")["balance"]["balance"] == "8.00"
+
+
+STEPS: tuple[Task, ...] = (
+    ("server", {"name": "a", **ORDER}),
+    ("server", {"name": "b", "months": 3, **ORDER}),
+    ("server", {"name": "a", "state": "absent"}),
+    ("server", {"name": "b", "state": "absent"}),
+    ("server", {"name": "b", "notes": "x"}),
+    ("server", {"id": "20001", "name": "b"}),
+    ("server", {"name": "a", "state": "stopped"}),
+    ("server_renew", {"name": "a", "until": "2027-03-01"}),
+    ("server_renew", {"name": "b", "until": "2027-03-01"}),
+    ("ptr", {"server_name": "a", "domain": "a.example.com"}),
+    ("ptr", {"server_name": "a", "state": "absent"}),
+    ("ssh_key", {"name": "k", "public_key": KEY_LINE}),
+    ("ssh_key", {"name": "renamed", "public_key": KEY_LINE}),
+    ("ssh_key", {"name": "k", "state": "absent"}),
+    ("webhook_subscription", {"url": URL, "events": ["*"]}),
+    ("webhook_subscription", {"url": URL, "active": False, "events": ["*"]}),
+    ("webhook_subscription", {"url": URL, "state": "absent"}),
+    ("domain", {"name": "example-1.com"}),
+    ("domain", {"name": "example-1.com", "auto_renew": True}),
+    ("domain", {"name": "example-1.com", "state": "absent"}),
+    ("domain_renew", {"name": "example-1.com", "until": "2028-03-01"}),
+)
+
+
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(st.lists(st.sampled_from(STEPS), min_size=2, max_size=7), st.sampled_from([None, "6.00", "30.00"]))
+def test_any_play_is_predicted(tasks: list[Task], limit: str | None) -> None:
+    """Changes, charges and refusals are those of the real run, for any order of tasks."""
+    defaults = {} if limit is None else {"max_charge": limit}
+    checked, real, _ = both(*tasks, before=(("server", {"name": "a", **ORDER}),), **defaults)
+    for task, one, other in zip(tasks, checked, real, strict=True):
+        assert outcome(one) == outcome(other), (task, one.get("msg"), other.get("msg"), tasks)

@@ -1,0 +1,180 @@
+"""What a task's result says: changes before and after, codes of failures, charges, and what is reported once."""
+
+from typing import Any
+
+import pytest
+
+from tests.ansible.in_process import Play, account_problems, charged
+from tests.ansible.test_playbooks import KEY_LINE
+from tests.emulator.support import Lab
+
+ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+URL = "https://hooks.example.com/results"
+
+
+def play_on(lab: Lab, **options: Any) -> Play:
+    """A play on an account with one of everything."""
+    made = Play(lab)
+    made("server", name="a", **ORDER)
+    made("domain", name="example-1.com")
+    made("webhook_subscription", url=URL, events=["*"])
+    return Play(lab, **options)
+
+
+# --- what changes, before and after (M28)
+
+CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
+    "server_renew": (
+        {"name": "a", "until": "2027-05-01"},
+        {"paid_until": "2027-02-14T08:00:00Z"},
+        {"paid_until": ">= 2027-05-01T00:00:00Z", "months": 3},
+    ),
+    "domain_renew": (
+        {"name": "example-1.com", "until": "2028-03-01"},
+        {"paid_until": "2028-01-15T08:00:00Z"},
+        {"paid_until": ">= 2028-03-01T00:00:00Z", "years": 1},
+    ),
+    "invoice_pay": ({}, {"status": "not_paid"}, {"status": "paid"}),
+    "balance_topup": (
+        {"amount": "50.00", "gateway": "card", "balance_below": "100000"},
+        {"amount": None, "gateway": None},
+        {"amount": "50.00", "gateway": "card"},
+    ),
+    "api_key_revoke": ({}, {"status": "active"}, {"status": "revoked"}),
+    "server_password": ({"name": "a"}, {}, {}),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_action_shows_its_change_before_and_after(name: str) -> None:
+    options, before, after = CHANGES[name]
+    shown = []
+    for check_mode in (True, False):
+        lab = Lab()
+        play = play_on(lab, check_mode=check_mode)
+        invoice = lab.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
+        if name == "invoice_pay":
+            options = {"id": invoice["id"]}
+        if name == "api_key_revoke":
+            options = {"key_id": str(play.client(lab.live_key, True).me().key.id)}
+        if name == "server_password":
+            options = {**options, "password_file": str(play.folder / "password")}
+            after = {"password_file": str(play.folder / "password")}
+        result = play(name, **options)
+        assert result["changed"], result.get("msg")
+        shown.append(result["diff"])
+        for expected, part in ((before, "before"), (after, "after")):
+            assert expected.items() <= result["diff"][part].items(), (name, check_mode, result["diff"])
+    assert name == "server_password" or shown[0] == shown[1]
+
+
+def test_the_period_of_a_renewal_is_in_its_result() -> None:
+    for check_mode in (True, False):
+        play = play_on(Lab(), check_mode=check_mode)
+        assert play("server_renew", name="a", until="2027-05-01")["server"]["months"] == 3
+        assert play("domain_renew", name="example-1.com", until="2028-03-01")["domain"]["years"] == 1
+        assert play("server_renew", name="a", until="2027-01-01")["server"]["months"] is None
+
+
+# --- codes of failures (M43)
+
+CAUSES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
+    ("max_charge", "server", {"name": "b", "max_charge": "1.00", **ORDER}, {}),
+    ("not_found", "server", {"id": "4000000", "notes": "x"}, {}),
+    ("not_found", "server_renew", {"name": "nobody", "until": "2027-03-01"}, {}),
+    ("not_found", "ptr", {"server_name": "nobody", "domain": "a.example.com"}, {}),
+    ("not_found", "invoice_pay", {"id": "999999"}, {}),
+    ("wrong_mode", "server", {"name": "a", "notes": "x"}, {"key": "test"}),
+    ("wrong_mode", "server", {"name": "b", "mode": "test", **ORDER}, {}),
+    ("unchangeable", "server", {"name": "a", "tariff_id": 2}, {}),
+    ("insufficient_funds", "server", {"name": "b", **ORDER}, {"balance": "1.00"}),
+    ("invalid_input", "server", {"name": "b", "months": 2}, {}),
+    ("invalid_input", "server", {"name": True, **ORDER}, {}),
+    ("invalid_input", "server", {"name": "b", "months": True, **ORDER}, {}),
+    ("invalid_input", "server", {"name": "b", "ssh_key_ids": [True], **ORDER}, {}),
+    ("invalid_input", "server", {"name": "b", "max_charge": "", **ORDER}, {}),
+]
+
+
+@pytest.mark.parametrize(("code", "name", "options", "account"), CAUSES)
+def test_each_cause_has_its_code(code: str, name: str, options: dict[str, Any], account: dict[str, str]) -> None:
+    lab = Lab()
+    play = play_on(lab)
+    if "balance" in account:
+        lab.control("PATCH", "/account", {"balance": account["balance"]})
+    if "key" in account:
+        play.key = lab.test_key
+    paid = charged(lab)
+    result = play(name, **options)
+    assert result["failed"], result
+    assert result["failure"]["code"] == code, result["msg"]
+    assert charged(lab) == paid
+
+
+INFO_WITH_ID = ("server", "domain", "ssh_key", "webhook_subscription", "tariff", "order", "invoice", "api_key")
+
+
+@pytest.mark.parametrize("kind", INFO_WITH_ID)
+@pytest.mark.parametrize("id", ["x", "-1", "1.5", "0x10"])
+def test_a_malformed_id_fails_in_every_info_module_alike(kind: str, id: str) -> None:
+    result = Play(Lab())(f"{kind}_info", id=id)
+    assert result["failed"], result
+    assert result["failure"]["code"] == "invalid_input"
+    assert "id" in result["failure"]["fields"] or kind == "tariff"  # whose id is a number to Ansible itself
+
+
+def test_digits_are_numbers_however_they_are_written() -> None:
+    lab = Lab()
+    play = Play(lab)
+    assert play("server", name="a", tariff_id="1", os="debian-12", months="3")["changed"]
+    assert play("ssh_key", name="k", public_key=KEY_LINE)["changed"]
+    assert not play("server", id=20001, name="a")["changed"]
+    assert account_problems(lab, play) == []
+
+
+# --- charges (M29, M31)
+
+
+def test_a_charge_above_its_announcement_is_reported_and_ends_the_purchases_of_the_run() -> None:
+    lab = Lab()
+    play = Play(lab, max_charge="100.00")
+    play.before_write = lambda: lab.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
+    first = play("server", name="a", **ORDER)
+    assert first["charge"] == {"amount": "50.00", "currency": "EUR"}
+    assert "50.00 EUR were charged for VDS-1, 1 month, more than the announced 5.00" in " ".join(first["warnings"])
+    second = play("ssh_key", name="k", public_key=KEY_LINE)
+    assert second["changed"]
+    third = play("domain", name="example-1.com")
+    assert third["failure"]["code"] == "max_charge"
+    assert "this run orders nothing more" in third["msg"]
+    assert Play(lab, max_charge="100.00")("domain", name="example-1.com")["changed"]
+    assert charged(lab) == ["50.00", "12.00"]
+
+
+@pytest.mark.parametrize("name", ["server", "domain", "server_ip"])
+def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str) -> None:
+    lab = Lab()
+    play = play_on(lab)
+    options = {"server": {"name": "b", **ORDER}, "domain": {"name": "example-2.com"}, "server_ip": {"server_name": "a"}}[name]
+    paths = {"server": "^/servers$", "domain": "^/domains$", "server_ip": "^/servers/[0-9]+/ips$"}
+    lab.fault({"drop": "after"}, method="POST", path=paths[name], times=1)
+    before = charged(lab)
+    result = play(name, **options)
+    assert not result["failed"], result
+    (amount,) = charged(lab)[len(before) :]
+    assert (result["changed"], result["charge"]) == (True, {"amount": amount, "currency": "EUR"})
+    again = play(name, **options)
+    assert (again["changed"], again["charge"]) == (False, None)
+
+
+def test_what_an_earlier_run_had_bought_is_not_charged_again() -> None:
+    """Adopted, found by its key, or bought by another host at the same moment: no charge, and nothing of the limit."""
+    lab = Lab()
+    lost = Play(lab)
+    lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=9)
+    assert lost("server", name="a", **ORDER)["failed"]
+    lab.control("DELETE", "/faults")
+    play = Play(lab, max_charge="0.00")
+    result = play("server", name="a", **ORDER)
+    assert (result["failed"], result["changed"], result["charge"]) == (False, False, None)
+    assert charged(lab) == ["5.00"]

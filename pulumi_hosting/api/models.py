@@ -1026,9 +1026,19 @@ class Availability(Response):
     min_years: int | None = None
 
 
+def _known_domain(value: object) -> object:
+    # While there is no record the object has no id: its name is all there is to know.
+    return value.get("name") if isinstance(value, dict) and "id" in value and value["id"] is None else value
+
+
+def _also_without_a_record(schema: dict[str, Any]) -> None:
+    properties = {"id": {"type": "null"}, "name": {"type": "string"}}
+    schema["anyOf"].append({"type": "object", "required": list(properties), "properties": properties})
+
+
 class _DomainOutcome(Response):
     # The document shows the domain as an object, a live deployment its name.
-    domain: Domain | str | None = None
+    domain: Annotated[Domain | str | None, BeforeValidator(_known_domain), Field(json_schema_extra=_also_without_a_record)] = None
     id_given: int | None = Field(default=None, validation_alias=AliasChoices("domain_id", "id_given"), serialization_alias="domain_id")
 
     @property

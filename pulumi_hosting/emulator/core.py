@@ -171,7 +171,7 @@ class Core:
         if answer.drop:
             self.save()
             return answer
-        if call.idempotency_key is not None and idempotency.is_kept(self.world, answer.status):
+        if call.idempotency_key is not None and idempotency.is_kept(self.world, answer):
             stored = idempotency.remember(
                 self.world,
                 call.key,

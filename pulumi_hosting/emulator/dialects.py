@@ -57,6 +57,7 @@ INVOICE_TYPES = Difference(
     {},
     {"ip_purchase": "vds_addon", "domain_registration": "domain_purchase", "domain_transfer": "domain_purchase"},
 )
+HOURLY_BREAKDOWN = Difference(49, "`breakdown` of an hourly server's refund: per paid invoice, or empty", True, False)
 DELIVERY_PAYLOAD = Difference(38, "`payload` of a delivery wherever one is shown, or only in the read of one", True, False)
 PREVIOUS = Difference(42, "`data.previous` of an event without a previous state: null, or absent", "null", "absent")
 

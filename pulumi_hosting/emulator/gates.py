@@ -1,8 +1,8 @@
 """The life of a request: :data:`LIFE`, read from top to bottom. A gate lets the call pass, answers it, or raises a refusal.
 
 The order matters: what is refused before :func:`recall_key` never uses up an Idempotency-Key (an armed answer, the staff switch, 401,
-429, sandbox, account, scopes, content type, size, JSON, a missing key); what comes after it (validation and the handler's own answers)
-is the outcome that the key remembers. Every request with a valid key counts in its bucket, whatever becomes of it.
+429, sandbox, account, scopes, content type, size, JSON, a missing key, the query); what comes after it (validation and the handler's own
+answers) is the outcome that the key remembers. Every request with a valid key counts in its bucket, whatever becomes of it.
 """
 
 import ipaddress
@@ -196,6 +196,19 @@ def read_body(call: Call) -> None:
     call.data = validation.read_body(call.operation, call.request.headers, call.request.body)
 
 
+def need_key(call: Call) -> None:
+    """Keyed operations need an Idempotency-Key."""
+    if call.operation.is_keyed:
+        idempotency.read(call.request.headers.get("idempotency-key"))
+
+
+def check_query(call: Call) -> None:
+    """The query is no part of "same endpoint and body", so it is checked whether the key is known or not."""
+    call.raw_query = validation.read_query(call.operation, call.request.query) if call.request.query else {}
+    if call.operation.auth:
+        call.query = validation.check_query(call.operation, call.raw_query)
+
+
 def recall_key(call: Call) -> Answer | None:
     """Keyed operations: the stored outcome of the same request, if there is one."""
     if not call.operation.is_keyed:
@@ -212,11 +225,8 @@ def recall_key(call: Call) -> Answer | None:
 
 
 def validate(call: Call) -> None:
-    """Path, query and body against the models of the operation."""
+    """Path and body against the models of the operation."""
     call.ids = validation.path_ids(call.raw_ids)
-    call.raw_query = validation.read_query(call.operation, call.request.query) if call.request.query else {}
-    if call.operation.auth:
-        call.query = validation.check_query(call.operation, call.raw_query)
     call.body = validation.check_body(call.operation, call.data) if call.operation.is_write else None
 
 
@@ -241,6 +251,8 @@ LIFE: tuple[Gate, ...] = (
     account,
     scopes,
     read_body,
+    need_key,
+    check_query,
     recall_key,
     validate,
     upstream,

@@ -8,6 +8,9 @@ from pulumi_hosting.api.operations import KEY_LENGTH, KEY_MEMORY_SECONDS, Operat
 from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, seconds
 from pulumi_hosting.emulator.world import Key, Stored, World
 
+# Refusals that pass by themselves: something else is running on the object.
+TRANSIENT = frozenset(("operation_in_progress",))
+
 
 def read(text: str | None) -> str:
     """The key of a keyed operation: 16 to 128 printable ASCII characters without spaces."""
@@ -45,9 +48,13 @@ def recall(world: World, key: Key, text: str, operation: Operation, path: str, p
     return stored
 
 
-def is_kept(world: World, status: int) -> bool:
+def is_kept(world: World, answer: Answer) -> bool:
     """Whether an outcome is remembered. 401 and 429 never get here: they are decided before a key is looked at."""
-    return not 400 <= status < 500 or bool(world.service.readings["refusals_stored"])
+    if not 400 <= answer.status < 500:
+        return True
+    readings = world.service.readings
+    passing = isinstance(answer.body, dict) and answer.body.get("error", {}).get("code") in TRANSIENT
+    return bool(readings["refusals_stored"] and (readings["transient_refusals_stored"] or not passing))
 
 
 def remember(

@@ -1,4 +1,4 @@
-"""Fixed windows of calls."""
+"""How many calls are let through: fixed windows for the buckets, any stretch of time for what the document limits per stretch."""
 
 from pulumi_hosting.emulator.wire import Refusal
 from pulumi_hosting.emulator.world import World
@@ -15,5 +15,15 @@ def hit(world: World, name: str, limit: int, seconds: int, now: float) -> tuple[
     return limit - window[1], window[0] + seconds, over
 
 
-def too_many(bucket: str, limit: int, reset: int, now: float, message: str = "") -> Refusal:
+def hit_within(world: World, name: str, limit: int, seconds: int, now: float) -> tuple[float, bool]:
+    """Count one call where at most ``limit`` may fall into any ``seconds``: when the next one may, whether this one is too many."""
+    recent = [moment for moment in world.recent.get(name, ()) if moment > now - seconds]
+    over = len(recent) >= limit
+    if not over:
+        recent.append(now)
+    world.recent[name] = recent
+    return recent[-limit] + seconds if len(recent) >= limit else now, over
+
+
+def too_many(bucket: str, limit: int, reset: float, now: float, message: str = "") -> Refusal:
     return Refusal("rate_limited", message, details={"bucket": bucket, "limit": limit}, retry_after=max(1, -int((now - reset) // 1)))

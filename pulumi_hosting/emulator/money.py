@@ -186,7 +186,7 @@ def refund_view(world: World, server: Server, now: float, dialect: str, quote: R
         "gross_amount": money(quote.amount),
         "referral_adjustment": "0.00",
         "note": NOTES[quote.reason],
-        "breakdown": [] if server.cycle == "hourly" else breakdown,
+        "breakdown": breakdown if server.cycle != "hourly" or dialects.HOURLY_BREAKDOWN(dialect) else [],
         "computed_at": stamp(now),
     }
 

@@ -64,6 +64,7 @@ class File:
                 "seed": world.seed,
                 "counters": world.counters,
                 "windows": world.windows,
+                "recent": world.recent,
                 "service": asdict(world.service),
                 "manual": clock.manual,
                 "frozen": clock.frozen,
@@ -107,7 +108,10 @@ class File:
         if meta["format"] != FORMAT:
             raise Unreadable(f"its format is {meta['format']}, this version reads {FORMAT}")
         world = World(meta["seed"])
-        world.counters, world.windows, world.service = meta["counters"], meta["windows"], Service(**meta["service"])
+        world.counters, world.windows, world.recent = meta["counters"], meta["windows"], meta.get("recent", {})
+        world.service = Service(**meta["service"])
+        # A file of an earlier version does not know the readings that came since.
+        world.service.readings = {**Service().readings, **world.service.readings}
         for kind in ROWS:
             for id, text in by_kind.get(kind.kind, []):
                 row = kind.load(json.loads(text))

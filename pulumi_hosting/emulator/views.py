@@ -141,6 +141,7 @@ def invoice(row: Invoice, world: World) -> dict[str, Any]:
         "status": row.status,
         "type": dialects.invoice_type(row.type, world.service.dialect),
         "amount": text(row.amount),
+        "refunded_amount": text(row.refunded),
         "currency": world.accounts[row.account_id].currency,
         "description": row.description,
         "gateway": row.gateway,

@@ -410,6 +410,7 @@ ROWS: tuple[type[Row], ...] = (
 
 READINGS: dict[str, tuple[Any, ...]] = {
     "refusals_stored": (True, False),
+    "transient_refusals_stored": (True, False),
     "replay_request_id": ("fresh", "stored"),
     "key_memory": ("account", "key"),
     "body_comparison": ("parsed", "bytes"),
@@ -458,6 +459,8 @@ class World:
         self.counters: dict[str, int] = {}
         # Rate windows: name → [start of the window, calls in it].
         self.windows: dict[str, list[int]] = {}
+        # Limits of calls within any stretch of time: name → the moments of the latest calls.
+        self.recent: dict[str, list[float]] = {}
         # Rows taken away since the world was written to a file; nobody counts them when it never was.
         self.removed: list[tuple[str, int]] | None = None
         # Servers with a change that is processed and not answered yet. Nothing is after a restart, so no file needs it.

@@ -63,6 +63,7 @@ def test_reset(lab: Lab) -> None:
         "sandbox_enabled": True,
         "dialect": "spec",
         "readings": {
+            "transient_refusals_stored": True,
             "refusals_stored": True,
             "replay_request_id": "fresh",
             "key_memory": "account",

@@ -91,7 +91,7 @@ def test_pending_until_the_next_sync(both: Lab) -> None:
     both.fault({"registrar": "pending"})
     response = both.api("POST", "/domains", {"name": "slow.com"})
     answer = response.json()
-    assert (response.status_code, answer["status"], answer["domain_id"], answer["domain"]) == (202, "pending", None, "slow.com")
+    assert (response.status_code, answer["status"], answer["domain_id"]) == (202, "pending", None)
     (shown,) = both.api("GET", "/domains?status=pending").json()["data"]
     assert code(both.api("PATCH", f"/domains/{shown['id']}", {"auto_renew": True})) == "conflict"
     both.advance(DAY)

@@ -14,8 +14,8 @@ SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 def test_the_life_of_a_request_can_be_read_aloud() -> None:
     assert " ".join(gate.__name__ for gate in LIFE) == (
-        "identify_request arm_faults find_operation service_switch authenticate count_rate sandbox account scopes read_body recall_key "
-        "validate upstream run_handler"
+        "identify_request arm_faults find_operation service_switch authenticate count_rate sandbox account scopes read_body need_key "
+        "check_query recall_key validate upstream run_handler"
     )
 
 

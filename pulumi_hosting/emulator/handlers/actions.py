@@ -2,7 +2,7 @@
 
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.handlers.servers import _check_image, _check_ssh_keys
-from pulumi_hosting.emulator.limits import hit, too_many
+from pulumi_hosting.emulator.limits import hit_within, too_many
 from pulumi_hosting.emulator.wire import Answer, Refusal
 
 
@@ -44,7 +44,7 @@ def reset_server_password(call: Call) -> Answer:
         raise Refusal("service_state", "there is no panel record", details={"status": server.status})
     for limit in call.operation.limits:
         name = f"{call.operation.id}:{call.key.mode}:{call.ids[limit.per]}"
-        _, reset, over = hit(call.world, name, limit.calls, limit.seconds, call.now)
+        reset, over = hit_within(call.world, name, limit.calls, limit.seconds, call.now)
         if over:
             raise too_many("normal", limit.calls, reset, call.now)
     return Answer(200, {"server_id": server.id, "password": call.world.password()})

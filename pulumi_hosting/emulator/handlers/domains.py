@@ -119,12 +119,11 @@ def register_domain(call: Call) -> Answer:
 
 
 def _shown(call: Call, domain: Domain, how: str) -> Any:
-    # A domain that was only simulated, or is not known to the registrar yet, is shown by its name: it has no record to show.
-    return (
-        domain.name
-        if how == "name" or domain.status == "pending" or domain.id not in call.world.domains
-        else views.domain(domain, call.world)
-    )
+    if how == "name":
+        return domain.name
+    # A domain that was only simulated, or is not known to the registrar yet, has no record to read.
+    known = domain.status != "pending" and domain.id in call.world.domains
+    return views.domain(domain, call.world) if known else {**views.domain(domain, call.world), "id": None}
 
 
 def set_domain_nameservers(call: Call) -> Answer:

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pulumi_hosting.account_check import Account, Claims
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.emulator.transport import Transport
 from tests.ansible.test_specs import module
-from tests.emulator.support import Lab
+from tests.emulator.support import START, Lab
 
 Task = tuple[str, dict[str, Any]]
 BASE_URL = "http://127.0.0.1:1/v1"
@@ -100,6 +101,11 @@ class Play:
     def run(self, *tasks: Task) -> list[dict[str, Any]]:
         """The results of these tasks; a failure does not end the run."""
         return [self(name, **options) for name, options in tasks]
+
+
+def ahead(days: int) -> str:
+    """The date so many days after the emulator's clock begins."""
+    return (datetime.fromtimestamp(START, UTC) + timedelta(days=days)).date().isoformat()
 
 
 def account_problems(lab: Lab, *plays: Play) -> list[str]:

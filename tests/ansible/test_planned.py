@@ -1,6 +1,5 @@
 """Check mode knows what earlier tasks of the run would do: it says what the real run then does."""
 
-from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -8,16 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ansible.in_process import Play, Task, account_problems, charged
+from tests.ansible.in_process import Play, Task, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
 from tests.emulator.support import Lab
 
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 URL = "https://hooks.example.com/planned"
-
-
-def soon(lab: Lab, days: int) -> str:
-    return (datetime.fromtimestamp(lab.clock.now(), UTC) + timedelta(days=days)).date().isoformat()
 
 
 def outcome(result: dict[str, Any]) -> tuple[Any, ...]:
@@ -63,7 +58,7 @@ SEQUENCES: dict[str, tuple[tuple[Task, ...], tuple[Task, ...]]] = {
         (("server", {"name": "a", **ORDER}),),
         (
             ("server", {"name": "a", "state": "absent"}),
-            ("server_renew", {"name": "a", "until": "2027-06-01"}),
+            ("server_renew", {"name": "a", "until": ahead(150)}),
             ("server", {"name": "a", "state": "restarted"}),
             ("server_ip", {"server_name": "a"}),
             ("ptr", {"server_name": "a", "domain": "a.example.com"}),
@@ -109,8 +104,8 @@ SEQUENCES: dict[str, tuple[tuple[Task, ...], tuple[Task, ...]]] = {
             ("domain", {"name": "example-1.com"}),
             ("domain", {"name": "example-1.com", "auto_renew": True}),
             ("domain", {"name": "example-1.com", "auto_renew": True}),
-            ("domain_renew", {"name": "example-1.com", "until": "2028-06-01"}),
-            ("domain_renew", {"name": "example-1.com", "until": "2028-06-01"}),
+            ("domain_renew", {"name": "example-1.com", "until": ahead(500)}),
+            ("domain_renew", {"name": "example-1.com", "until": ahead(500)}),
             ("domain", {"name": "example-1.com", "state": "absent"}),
             ("domain", {"name": "example-1.com", "state": "absent"}),
         ),
@@ -125,7 +120,7 @@ SEQUENCES: dict[str, tuple[tuple[Task, ...], tuple[Task, ...]]] = {
             ("webhook_test", {"url": URL}),
         ),
     ),
-    "a key that is revoked": ((), (("api_key_revoke", {"key_id": "1"}), ("server", {"name": "a", **ORDER}))),
+    "a key that is revoked": ((), (("api_key_revoke", {"key_id": "501"}), ("server", {"name": "a", **ORDER}))),
 }
 
 
@@ -148,7 +143,7 @@ CHAIN: tuple[Task, ...] = (
 @pytest.mark.parametrize(("limit", "days", "code"), [("20.00", 300, "max_charge"), ("200.00", 300, None), ("200.00", 50, None)])
 def test_a_chain_is_priced_or_said_not_to_be(limit: str, days: int, code: str | None) -> None:
     """A server, its addresses and its renewal: what cannot be priced before the server is there is not shown as free."""
-    checked, real, _ = both(*CHAIN, ("server_renew", {"name": "a", "until": soon(Lab(), days)}), max_charge=limit)
+    checked, real, _ = both(*CHAIN, ("server_renew", {"name": "a", "until": ahead(days)}), max_charge=limit)
     assert [outcome(result)[:3] for result in checked] == [outcome(result)[:3] for result in real]
     assert (real[-1].get("failure") or {}).get("code") == code
     assert outcome(checked[0]) == outcome(real[0])
@@ -209,8 +204,8 @@ STEPS: tuple[Task, ...] = (
     ("server", {"name": "b", "notes": "x"}),
     ("server", {"id": "20001", "name": "b"}),
     ("server", {"name": "a", "state": "stopped"}),
-    ("server_renew", {"name": "a", "until": "2027-03-01"}),
-    ("server_renew", {"name": "b", "until": "2027-03-01"}),
+    ("server_renew", {"name": "a", "until": ahead(60)}),
+    ("server_renew", {"name": "b", "until": ahead(60)}),
     ("ptr", {"server_name": "a", "domain": "a.example.com"}),
     ("ptr", {"server_name": "a", "state": "absent"}),
     ("ssh_key", {"name": "k", "public_key": KEY_LINE}),
@@ -222,7 +217,7 @@ STEPS: tuple[Task, ...] = (
     ("domain", {"name": "example-1.com"}),
     ("domain", {"name": "example-1.com", "auto_renew": True}),
     ("domain", {"name": "example-1.com", "state": "absent"}),
-    ("domain_renew", {"name": "example-1.com", "until": "2028-03-01"}),
+    ("domain_renew", {"name": "example-1.com", "until": ahead(400)}),
 )
 
 

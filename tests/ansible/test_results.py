@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.ansible.in_process import Play, account_problems, charged
+from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
 from tests.emulator.support import Lab
 
@@ -24,16 +24,8 @@ def play_on(lab: Lab, **options: Any) -> Play:
 # --- what changes, before and after (M28)
 
 CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    "server_renew": (
-        {"name": "a", "until": "2027-05-01"},
-        {"paid_until": "2027-02-14T08:00:00Z"},
-        {"paid_until": ">= 2027-05-01T00:00:00Z", "months": 3},
-    ),
-    "domain_renew": (
-        {"name": "example-1.com", "until": "2028-03-01"},
-        {"paid_until": "2028-01-15T08:00:00Z"},
-        {"paid_until": ">= 2028-03-01T00:00:00Z", "years": 1},
-    ),
+    "server_renew": ({"name": "a", "until": ahead(100)}, {}, {"paid_until": f">= {ahead(100)}T00:00:00Z", "months": 3}),
+    "domain_renew": ({"name": "example-1.com", "until": ahead(400)}, {}, {"paid_until": f">= {ahead(400)}T00:00:00Z", "years": 1}),
     "invoice_pay": ({}, {"status": "not_paid"}, {"status": "paid"}),
     "balance_topup": (
         {"amount": "50.00", "gateway": "card", "balance_below": "100000"},
@@ -66,14 +58,15 @@ def test_every_action_shows_its_change_before_and_after(name: str) -> None:
         for expected, part in ((before, "before"), (after, "after")):
             assert expected.items() <= result["diff"][part].items(), (name, check_mode, result["diff"])
     assert name == "server_password" or shown[0] == shown[1]
+    assert "paid_until" not in after or shown[0]["before"]["paid_until"] < after["paid_until"].removeprefix(">= ")
 
 
 def test_the_period_of_a_renewal_is_in_its_result() -> None:
     for check_mode in (True, False):
         play = play_on(Lab(), check_mode=check_mode)
-        assert play("server_renew", name="a", until="2027-05-01")["server"]["months"] == 3
-        assert play("domain_renew", name="example-1.com", until="2028-03-01")["domain"]["years"] == 1
-        assert play("server_renew", name="a", until="2027-01-01")["server"]["months"] is None
+        assert play("server_renew", name="a", until=ahead(100))["server"]["months"] == 3
+        assert play("domain_renew", name="example-1.com", until=ahead(400))["domain"]["years"] == 1
+        assert play("server_renew", name="a", until=ahead(1))["server"]["months"] is None
 
 
 # --- codes of failures (M43)
@@ -81,7 +74,7 @@ def test_the_period_of_a_renewal_is_in_its_result() -> None:
 CAUSES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("max_charge", "server", {"name": "b", "max_charge": "1.00", **ORDER}, {}),
     ("not_found", "server", {"id": "4000000", "notes": "x"}, {}),
-    ("not_found", "server_renew", {"name": "nobody", "until": "2027-03-01"}, {}),
+    ("not_found", "server_renew", {"name": "nobody", "until": ahead(100)}, {}),
     ("not_found", "ptr", {"server_name": "nobody", "domain": "a.example.com"}, {}),
     ("not_found", "invoice_pay", {"id": "999999"}, {}),
     ("wrong_mode", "server", {"name": "a", "notes": "x"}, {"key": "test"}),

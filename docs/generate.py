@@ -84,7 +84,7 @@ def resources_page() -> Iterator[str]:
 def _on_change(inputs: type[Inputs], name: str) -> str:
     trait = inputs.trait(name)
     if trait.rebuilds:
-        return "as `rebuild` says"
+        return "replaced, or as `rebuild` says" if name == "os" else "no effect, or as `rebuild` says"
     if trait.replaces:
         return "replaced"
     return "no effect" if trait.when_creating or trait.policy else "an action" if trait.trigger else "in place"

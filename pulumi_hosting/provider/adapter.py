@@ -103,7 +103,7 @@ class Adapter:
         """What only the account can tell of what is new in a declaration: scopes, catalog, the price."""
         wish = checked.values
         before, _ = from_pulumi(olds)
-        if before and (refused := engine.forbidden(self.noun, before, wish)):
+        if before and (refused := engine.forbidden(self.noun, before, wish, self._same(props))):
             return refused
         fields = frozenset(wish) | unknown
         if before:
@@ -172,7 +172,7 @@ class Adapter:
         if state.mode == "test" and self.noun.has_lapsed(state, self.session.clock.now()):
             self.tell(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
-        found = engine.diff(self.noun, self._values(id, olds), checked.values, unknown)
+        found = engine.diff(self.noun, self._values(id, olds), checked.values, unknown, self._same(news))
         identity = str(news.get(IDENTITY) or "")
         self.session.entries.compared((self.noun.kind, id), olds.get(ENTRY), identity, kept=not found.replaces)
         consequence = self.noun.consequence(found.fields - {*found.replaces})
@@ -198,9 +198,8 @@ class Adapter:
         """The outputs after an update, as far as they are known before it."""
         wish, unknown = from_pulumi(news)
         known = engine.check(self.noun, wish, unknown).values
-        engine.refuse_forbidden(
-            self.noun, self._state(id, self._values(id, olds)), engine.diff(self.noun, self._values(id, olds), known, unknown)
-        )
+        values = self._values(id, olds)
+        engine.refuse_forbidden(self.noun, self._state(id, values), engine.diff(self.noun, values, known, unknown, self._same(news)))
         outputs = {**self._recorded(self._state(id, self._values(id, olds)), known), **to_pulumi(known)}
         outputs |= {camel(name): UNKNOWN for name in unknown}
         return {**outputs, **_ours(news), MANAGED: sorted({*known, *unknown})}
@@ -265,7 +264,7 @@ class Adapter:
         state = self._state(id, values)
         if self.ids_may_change and self.noun.is_provisional(state):
             raise Partial(id, olds, [f"{self.noun.title} {id} is not there yet. Next: run again; it is waited for"], refresh=True)
-        found = engine.diff(self.noun, values, inputs.given())
+        found = engine.diff(self.noun, values, inputs.given(), same=self._same(news))
         engine.refuse_forbidden(self.noun, state, found)
         if found.fields:
             context = self._context(news)
@@ -368,6 +367,10 @@ class Adapter:
             lambda line: self.tell(f"{title}: {line}"),
             None if warn is None else lambda line: warn(f"{title}: {line}"),
         )
+
+    def _same(self, props: Wire) -> engine.Same:
+        """Asks the account about a field that reads differently, and only then needs a key."""
+        return lambda field, olds, after: self.noun.is_same(self._context(props), field, olds, after)
 
     def _claim(self, olds: Wire, news: Wire, id: str) -> None:
         if olds.get("takenOver"):

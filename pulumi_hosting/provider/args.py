@@ -17,7 +17,7 @@ class ServerArgs:
     tariff_id: pulumi.Input[int]
     """Id of the tariff, from the catalog. A change replaces the server."""
     os: pulumi.Input[str]
-    """Image slug, from the catalog. What a change does is said by rebuild."""
+    """Image slug, from the catalog. A change replaces it, or as rebuild says."""
     name: pulumi.Input[str | None] | None = None
     """Host name: A-Z a-z 0-9 . _ - (Default: the resource's name.)"""
     months: pulumi.Input[int | None] | None = None
@@ -27,14 +27,17 @@ class ServerArgs:
     billing_cycle: pulumi.Input[str | None] | None = None
     """monthly or hourly. A change replaces the server."""
     ssh_key_ids: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None
-    """Ids of SSH keys to install; order does not matter. What a change does is said by rebuild."""
+    """Ids of SSH keys to install; order does not matter, and another id of the same key is no change. A change has an effect only with
+    rebuild set to replace or reinstall.
+    """
     password: pulumi.Input[str | None] | None = field(default=None, repr=False)
     """Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. Generated and shown once when absent.
-    What a change does is said by rebuild.
+    A change has an effect only with rebuild set to replace or reinstall.
     """
     rebuild: pulumi.Input[str | None] | None = None
-    """What a change of os, ssh_key_ids or password does. replace (default): a new server is ordered and the old one deleted; reinstall:
-    the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused.
+    """What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one deleted; reinstall: the same
+    server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused. Without it a change of os replaces, and
+    changed keys and passwords are for the next server: the present one keeps what it has.
     """
     promo_code: pulumi.Input[str | None] | None = None
     """Promo code. Matters when ordering only."""

@@ -88,6 +88,8 @@ class ServerDeclaration(Declaration):
     """Root password, where it was shown or declared. Always a secret."""
     ssh_key_ids: pulumi.Output[list[str] | None]
     """Ids of the SSH keys installed, as declared."""
+    ssh_key_fingerprints: pulumi.Output[list[str] | None]
+    """Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known."""
     password: pulumi.Output[str | None]
     """Root password as declared. Always a secret."""
     ownership_tag: pulumi.Output[str | None]
@@ -97,8 +99,9 @@ class ServerDeclaration(Declaration):
     hours: pulumi.Output[int | None]
     """Hours paid when ordering an hourly server: 1 to 720. Matters when ordering only."""
     rebuild: pulumi.Output[str | None]
-    """What a change of os, ssh_key_ids or password does. replace (default): a new server is ordered and the old one deleted; reinstall:
-    the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused.
+    """What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one deleted; reinstall: the same
+    server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused. Without it a change of os replaces, and
+    changed keys and passwords are for the next server: the present one keeps what it has.
     """
     promo_code: pulumi.Output[str | None]
     """Promo code. Matters when ordering only."""

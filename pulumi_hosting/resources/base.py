@@ -72,7 +72,8 @@ class Trait:
 REPLACES = Trait(replaces=True)
 WHEN_CREATING = Trait(when_creating=True)
 POLICY = Trait(policy=True)
-OnChange = Literal["update", "replace", "refuse"]
+OnChange = Literal["update", "replace", "refuse", "keep"]
+"""What a changed input does: update in place, replace the object, fail, or nothing but a remark (what is installed stays)."""
 
 
 def _id_text(value: object) -> object:
@@ -484,6 +485,10 @@ class Noun(ABC, Generic[I, S]):
     def on_change(self, field: str, wish: Mapping[str, Any]) -> OnChange:
         """What a change of ``field`` means, among the declared values ``wish``."""
         return "replace" if self.Inputs.trait(field).replaces else "update"
+
+    def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
+        """Whether ``field``, whose declared value ``after`` reads differently from the state's (``olds``), means the same. Reads only."""
+        return False
 
     def consequence(self, fields: frozenset[str]) -> str | None:
         """What a person must know before ``fields`` are changed in place."""

@@ -163,10 +163,24 @@ def reasons(error: ValidationError) -> dict[str, str]:
 # --- diff --------------------------------------------------------------------------------------------------------------------
 
 
-def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], unknown: Collection[str] = ()) -> Diff:
-    """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal form)."""
+Same = Callable[[str, Mapping[str, Any], Any], bool]
+"""``Noun.is_same`` with a context: field, the state's values, the declared value."""
+
+
+def _differs(field: str, olds: Mapping[str, Any], after: Any) -> bool:
+    return False
+
+
+def diff(
+    noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], unknown: Collection[str] = (), same: Same = _differs
+) -> Diff:
+    """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal form).
+
+    ``same`` is asked about each field that reads differently.
+    """
     changes: list[Change] = []
     remarks: list[str] = []
+    installed: list[str] = []
     refusals: list[str] = []
     secret = noun.Inputs.secret_fields()
     for field in noun.Inputs.model_fields:
@@ -178,7 +192,7 @@ def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any],
         before = olds.get(field)
         how = noun.on_change(field, news)
         if field in unknown:
-            if not trait.when_creating:
+            if not trait.when_creating and how != "keep":
                 changes.append(Change(field, _shown(field, before, secret), "(known after apply)", how == "replace"))
             continue
         after = news[field]
@@ -192,9 +206,21 @@ def diff(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any],
             continue  # there is nothing yet that it could act on
         if before is None and (trait.write_only or ((trait.replaces or trait.rebuilds) and field in noun.State.model_fields)):
             continue  # not observable, and nothing was ever recorded: nothing to compare with
+        if same(field, olds, after):
+            continue
+        if how == "keep":
+            installed.append(field)
+            continue
         if how == "refuse":
             refusals.append(field)
         changes.append(Change(field, _shown(field, before, secret), _shown(field, after, secret), how == "replace"))
+    rebuilt = any(change.replaces or noun.Inputs.trait(change.field).rebuilds for change in changes)
+    if not rebuilt:  # else the new ones are installed with the rest
+        remarks += [
+            f"{field} has changed and is installed only when a {noun.title} is made: the change has no effect. Next: to have it installed, "
+            "set rebuild to 'replace' (a new one, the old one is deleted) or 'reinstall' (the same one, its disk is erased)"
+            for field in installed
+        ]
     return Diff(tuple(changes), tuple(remarks), tuple(refusals))
 
 
@@ -537,13 +563,13 @@ def _refuse_namesake(context: Context, noun: Noun[Any, Any], inputs: Any, curren
         )
 
 
-def forbidden(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any]) -> dict[str, str]:
+def forbidden(noun: Noun[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = _differs) -> dict[str, str]:
     """Field → reason, for changes from one declaration to the next that the new one forbids."""
     return {
         field: "differs from what was declared before, and rebuild is 'forbid': declare what it was, or set rebuild to another value"
         for field in noun.Inputs.model_fields
         if field in news and noun.on_change(field, news) == "refuse" and field in olds
-        if not _same(noun.Inputs.trait(field), olds[field], news[field])
+        if not _same(noun.Inputs.trait(field), olds[field], news[field]) and not same(field, olds, news[field])
     }
 
 

@@ -19,6 +19,7 @@ from pulumi_hosting.api.errors import (
     ApiError,
     CallError,
     Conflict,
+    HostingError,
     NotFound,
     OperationInProgress,
     ServerError,
@@ -48,6 +49,7 @@ from pulumi_hosting.resources.base import (
     age,
     as_text,
 )
+from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.keys import SCHEME
 from pulumi_hosting.resources.marks import is_tag, is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
 from pulumi_hosting.resources.ordering import (
@@ -77,7 +79,7 @@ def _trimmed(notes: str) -> str:
 
 class ServerInputs(base.Inputs):
     tariff_id: Annotated[WholeNumber, Field(description="Id of the tariff, from the catalog. A change replaces the server."), REPLACES]
-    os: Annotated[m.OsSlug, Field(description="Image slug, from the catalog. What a change does is said by rebuild."), REBUILDS]
+    os: Annotated[m.OsSlug, Field(description="Image slug, from the catalog. A change replaces it, or as rebuild says."), REBUILDS]
     name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -")]
     months: Annotated[
         Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
@@ -96,22 +98,26 @@ class ServerInputs(base.Inputs):
     ] = None
     ssh_key_ids: Annotated[
         Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
-        Field(description="Ids of SSH keys to install; order does not matter. What a change does is said by rebuild."),
+        Field(
+            description="Ids of SSH keys to install; order does not matter, and another id of the same key is no change. A change has an "
+            "effect only with rebuild set to replace or reinstall."
+        ),
         Trait(rebuilds=True, write_only=True, unordered=True),
     ] = None
     password: Annotated[
         m.RootPassword | None,
         Field(
             description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
-            "Generated and shown once when absent. What a change does is said by rebuild."
+            "Generated and shown once when absent. A change has an effect only with rebuild set to replace or reinstall."
         ),
         Trait(rebuilds=True, write_only=True),
     ] = None
     rebuild: Annotated[
         Literal["replace", "reinstall", "forbid"] | None,
         Field(
-            description="What a change of os, ssh_key_ids or password does. replace (default): a new server is ordered and the old one "
-            "deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused."
+            description="What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one deleted; "
+            "reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused. Without it a "
+            "change of os replaces, and changed keys and passwords are for the next server: the present one keeps what it has."
         ),
         POLICY,
     ] = None
@@ -228,6 +234,9 @@ class ServerState(base.State):
     root_password: Secret | None = Field(default=None, description="Root password, where it was shown or declared.")
     # Sent, and never shown by the API: kept as declared.
     ssh_key_ids: list[str] | None = Field(default=None, description="Ids of the SSH keys installed, as declared.")
+    ssh_key_fingerprints: list[str] | None = Field(
+        default=None, description="Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known."
+    )
     password: Secret | None = Field(default=None, description="Root password as declared.")
     ownership_tag: str | None = Field(
         default=None, description="Tag behind the notes on the account, as last written: tells whether a later run took the server over."
@@ -235,7 +244,7 @@ class ServerState(base.State):
 
 
 POWER = {"active": "running", "stopped": "stopped"}
-_KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "password", "ownership_tag")
+_KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "ssh_key_fingerprints", "password", "ownership_tag")
 
 
 def _from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
@@ -360,7 +369,17 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if not self.Inputs.trait(field).rebuilds:
             return super().on_change(field, wish)
         choices: Mapping[str, OnChange] = {"replace": "replace", "reinstall": "update", "forbid": "refuse"}
-        return choices[wish.get("rebuild") or "replace"]
+        return choices.get(wish.get("rebuild") or "", "replace" if field == "os" else "keep")
+
+    def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
+        """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are only the inputs of before and
+        their keys are gone, nothing can be told yet, and the comparison with the state decides."""
+        if field != "ssh_key_ids" or not after or not olds.get(field):
+            return False
+        installed = olds.get("ssh_key_fingerprints") or _fingerprints(context, olds[field])
+        if installed is None:
+            return "id" not in olds
+        return _fingerprints(context, after) == sorted(installed)
 
     # --- asking before
 
@@ -397,14 +416,8 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     @staticmethod
     def _missing_keys(context: Context, wanted: list[str]) -> list[str]:
-        """Those that are not on the account; a list from before a key was added is not believed."""
-        for fresh in (False, True):
-            if fresh:
-                context.reads.forget("ssh_keys")
-            known = {str(key.id) for key in context.shared(("ssh_keys",), context.client.ssh_keys.list)}
-            if not (missing := [id for id in wanted if id not in known]):
-                break
-        return missing
+        known = _known_keys(context, wanted)
+        return [id for id in wanted if id not in known]
 
     @staticmethod
     def _remark_on_namesakes(context: Context, name: str) -> None:
@@ -474,8 +487,9 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     def create(self, context: Context, inputs: ServerInputs) -> ServerState:
         if inputs.adopt_id is not None:
             server = self._adoptable(context, inputs, inputs.adopt_id)
-            return self._taken(context, server, _from_api(server), inputs)
+            return self._taken(context, server, _from_api(server), inputs, _fingerprints(context, inputs.ssh_key_ids))
         self._must_be_able_to_finish(context, inputs)
+        fingerprints = _fingerprints(context, inputs.ssh_key_ids)
         ordered = ServerOrder(context, self._body(context, inputs), attempt=inputs.order_attempt or 0).place()
         state = _from_api(ordered.server) if ordered.server else _provisional(_expect_order(ordered))
         extra = {
@@ -488,10 +502,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
             context.tell(Takeover(state, ordered.reason, since, title=self.title).announcement(context.service_now()))
             context.claims.add(context.identity, state.id)
-            return self._taken(context, ordered.server, state, inputs)
+            return self._taken(context, ordered.server, state, inputs, fingerprints)
         context.claims.add(context.identity, state.id)
         own = None if context.name_is_identity else ownership_tag(context.identity)
-        return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs)
+        return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints)
 
     @staticmethod
     def _body(context: Context, inputs: ServerInputs) -> dict[str, Any]:
@@ -504,11 +518,13 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 del body["ssh_key_ids"]
         return body
 
-    def _taken(self, context: Context, server: m.Server | None, state: ServerState, inputs: ServerInputs) -> ServerState:
+    def _taken(
+        self, context: Context, server: m.Server | None, state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None
+    ) -> ServerState:
         """The state of a server that is taken over: with the tag that is going to be written, so that no earlier state's deletion fits."""
         context.taken_over.add(state.id)
         tag = None if context.name_is_identity else next_tag(split_tag(server.notes)[1] if server else None, context.identity)
-        return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs)
+        return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs, fingerprints)
 
     def takeover(self, context: Context, inputs: ServerInputs) -> Takeover | None:
         """By ``adopt_id`` or by its tag. What only sending the order's key could prove is a remark of ``validate``."""
@@ -548,10 +564,11 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             )
 
     @staticmethod
-    def _kept(state: ServerState, inputs: ServerInputs) -> ServerState:
-        """With what was declared and the API never shows."""
+    def _kept(state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None = None) -> ServerState:
+        """With what was declared and the API never shows. ``fingerprints``: of the declared keys, where they are not recorded yet."""
         password = state.root_password or inputs.password
-        return state.model_copy(update={"ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password})
+        known = {"ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password}
+        return state.model_copy(update=known if fingerprints is None else {**known, "ssh_key_fingerprints": fingerprints})
 
     @staticmethod
     def _adoptable(context: Context, inputs: ServerInputs, id: str) -> m.Server:
@@ -654,6 +671,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         body = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
         if "ssh_key_ids" in body:
             body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
+        fingerprints = _fingerprints(context, inputs.ssh_key_ids)
         try:
             result = context.client.servers.reinstall(int(state.id), os=inputs.os, **body)
         except CallError as error:
@@ -668,7 +686,13 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         password = result.root_password if shown else inputs.password
         if password is None and not inputs.ssh_key_ids:
             context.warn(f"server {state.id}: its new root password was not shown. Next: declare a password, or reset it")
-        installed = {"os": inputs.os, "ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password}
+        installed = {
+            "os": inputs.os,
+            "ssh_key_ids": inputs.ssh_key_ids,
+            "ssh_key_fingerprints": fingerprints,
+            "password": inputs.password,
+            "root_password": password,
+        }
         # What follows may fail; that the disk was erased, and with which password it begins again, must not be forgotten.
         context.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
         state = self.until(context, state, lambda server: server.status in POWER and server.os == inputs.os, patience=120.0)
@@ -806,6 +830,29 @@ def _listed(context: Context, id: str) -> m.Server | None:
     listed = context.shared(("servers",), lambda: {str(server.id): server for server in context.client.servers.list()})
     server = listed.get(id)
     return None if server is None or server.is_gone else server
+
+
+def _known_keys(context: Context, wanted: Iterable[str]) -> dict[str, m.SshKey]:
+    """The keys of the account by id; a list from before one of the wanted keys was added is not believed."""
+    known: dict[str, m.SshKey] = {}
+    for fresh in (False, True):
+        if fresh:
+            context.reads.forget("ssh_keys")
+        known = {str(key.id): key for key in context.shared(("ssh_keys",), context.client.ssh_keys.list)}
+        if known.keys() >= set(wanted):
+            break
+    return known
+
+
+def _fingerprints(context: Context, ids: list[str] | None) -> list[str] | None:
+    """The fingerprints of these keys; None where there are no ids, or not all of them can be told."""
+    if not ids:
+        return None
+    try:
+        known = _known_keys(context, ids)
+        return sorted({known[id].fingerprint or fingerprint(known[id].public_key) for id in ids})
+    except (HostingError, KeyError, ValueError):
+        return None
 
 
 def _charged(context: Context, server: m.Server) -> Decimal | None:

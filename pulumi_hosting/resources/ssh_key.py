@@ -9,7 +9,6 @@ the run that got the answer to its creation counts as its creator. Any other dec
 
 import base64
 import binascii
-import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -19,6 +18,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, Takeover, Trait, as_text
+from pulumi_hosting.resources.fingerprints import fingerprint
 
 
 def _normal_form(text: str) -> str:
@@ -34,12 +34,6 @@ def _normal_form(text: str) -> str:
     except binascii.Error:
         raise ValueError("the key's second word is not base64: the line is damaged") from None
     return " ".join(words)
-
-
-def fingerprint(public_key: str) -> str:
-    """The ``SHA256:`` form, as ``ssh-keygen -l`` prints it. Comment and spacing do not count."""
-    digest = hashlib.sha256(base64.b64decode(public_key.split()[1])).digest()
-    return "SHA256:" + base64.b64encode(digest).decode().rstrip("=")
 
 
 def material(public_key: str) -> str:

@@ -81,7 +81,7 @@ def test_a_renamed_declaration_keeps_the_identity_of_its_object(provider: dynami
 
 def test_unknown_values_are_handed_on_and_may_replace(provider: dynamic.ServerProvider) -> None:
     later = unknown()
-    checked = provider.check({}, {**PROPS, "sshKeyIds": [later]})
+    checked = provider.check({}, {**PROPS, "rebuild": "replace", "sshKeyIds": [later]})
     assert checked.failures == []
     assert checked.inputs["sshKeyIds"] == [later]
     made = provider.create(provider.check({}, {**PROPS, "sshKeyIds": []}).inputs)

@@ -12,6 +12,7 @@ from pulumi_hosting.provider.values import IDENTITY, UNKNOWN
 from pulumi_hosting.rehearsal import Control
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.resources.fingerprints import fingerprint
 from tests.pulumi.conftest import PUBLIC_KEY
 
 WEB: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web"}
@@ -90,7 +91,7 @@ def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: A
 def test_what_is_to_be_replaced_is_not_adopted(processes: Any, control: Control) -> None:
     id, outputs, inputs = processes().made("server", "web", {**WEB, "password": "Abcdefg1"})
     process = processes()
-    wish = {**inputs, "password": "Zyxwvut9", "adoptId": id}
+    wish = {**inputs, "password": "Zyxwvut9", "rebuild": "replace", "adoptId": id}
     assert process.of("server").diff(id, outputs, wish).replaces == ("password",)
     with pytest.raises(NounError, match="the very one that is to be replaced; nothing was changed"):
         process.of("server").create(wish)
@@ -151,6 +152,38 @@ def test_values_that_come_later_are_no_mistakes(processes: Any, control: Control
         inputs, failures = process.of(kind).check({}, {**wish, IDENTITY: f"pulumi:t/dev/{kind}/it"})
         assert failures == {}, kind
         assert process.of(kind).preview_create(inputs)["mode"] == "live"
+
+
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
+
+
+@pytest.mark.parametrize("rebuild", ["replace", "reinstall", "forbid"])
+def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(processes: Any, control: Control, rebuild: str) -> None:
+    first = processes()
+    key, _, _ = first.made("ssh_key", "me", {"name": "me", "publicKey": PUBLIC_KEY})
+    id, outputs, inputs = first.made("server", "web", {**WEB, "sshKeyIds": [key], "rebuild": rebuild})
+    assert outputs["sshKeyFingerprints"] == [fingerprint(PUBLIC_KEY)]
+    first.session.client.ssh_keys.delete(int(key))
+    later = processes()
+    again = str(later.session.client.ssh_keys.create(name="me again", public_key=PUBLIC_KEY).id)
+    other = str(later.session.client.ssh_keys.create(name="other", public_key=OTHER_KEY).id)
+    assert again != key
+    wish, failures = later.of("server").check(inputs, {**inputs, "sshKeyIds": [again]})
+    assert failures == {}
+    assert not later.of("server").diff(id, outputs, wish).changes
+    kept = later.of("server").update(id, outputs, wish)
+    assert kept["sshKeyFingerprints"] == [fingerprint(PUBLIC_KEY)]
+    assert not [entry for entry in control("GET", "/requests") if entry["path"].endswith("/reinstall")]
+    changed = {**wish, "sshKeyIds": [again, other]}
+    assert later.of("server").diff(id, outputs, changed).changes
+    if rebuild == "reinstall":
+        done = later.of("server").update(id, outputs, changed)
+        assert sorted(done["sshKeyFingerprints"]) == sorted([fingerprint(PUBLIC_KEY), fingerprint(OTHER_KEY)])
+        assert not later.of("server").diff(id, done, changed).changes
+    without = {name: value for name, value in changed.items() if name != "rebuild"}
+    assert not later.of("server").diff(id, outputs, without).changes
+    assert any("ssh_key_ids has changed and is installed only when a server is made" in line for line in later.told)
+    assert len(living(control)) == 1
 
 
 def test_drift_of_what_must_not_be_rebuilt_is_a_difference_and_no_failure(processes: Any, control: Control) -> None:

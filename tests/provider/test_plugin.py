@@ -202,7 +202,7 @@ def test_a_change_that_replaces_says_so_for_its_property(plugin: Asked) -> None:
 
 def test_an_unknown_value_is_handed_on_and_may_replace(plugin: Asked) -> None:
     inputs, id, outputs = plugin.made(news={**WEB, "sshKeyIds": []})
-    later = plugin.inputs(SERVER, {**WEB, "sshKeyIds": [UNKNOWN]}, opened(inputs).values)
+    later = plugin.inputs(SERVER, {**WEB, "rebuild": "replace", "sshKeyIds": [UNKNOWN]}, opened(inputs).values)
     assert later.fields["sshKeyIds"].list_value.values[0].string_value == UNKNOWN
     assert list(plugin.diff(SERVER, id, outputs, later).replaces) == ["sshKeyIds"]
 
@@ -485,7 +485,7 @@ def test_what_is_declared_after_an_import_and_never_shown_is_compared_from_then_
     none = provider_pb2.DiffResponse.DIFF_NONE
     assert plugin.diff(SERVER, id, found.properties, declared).changes == none
     # The engine saw no difference: it has the password among the inputs alone.
-    again = plugin.inputs(SERVER, {**WEB, "password": "Zyxwvut9"}, opened(declared).values)
+    again = plugin.inputs(SERVER, {**WEB, "password": "Zyxwvut9", "rebuild": "replace"}, opened(declared).values)
     changed = plugin("Diff", provider_pb2.DiffRequest(id=id, urn=SERVER, olds=found.properties, news=again, old_inputs=declared))
     assert list(changed.replaces) == ["password"]
     live = plugin.read(SERVER, id, found.properties, declared)

@@ -54,7 +54,8 @@ def test_server_and_key_live_their_whole_lives(program: Program, dialect: str) -
     [
         ('os="debian-12"', 'os="ubuntu-24.04"', "os"),
         ("tariff_id=1", "tariff_id=2", "tariffId"),
-        ("ssh_key_ids=[key.id]", "ssh_key_ids=[]", "sshKeyIds"),
+        ("ssh_key_ids=[key.id]", 'ssh_key_ids=[], rebuild="replace"', "sshKeyIds"),
+        ("ssh_key_ids=[key.id]", "ssh_key_ids=[]", None),
         ('notes="one"', 'notes="one", password="Abcdefg1"', None),
     ],
 )
@@ -66,7 +67,7 @@ def test_what_cannot_change_in_place_is_shown_as_a_replacement_and_replaced_once
     (before,) = program.living
     program.write(BASE.replace(old, new))
     looked = program.stack.preview()
-    if field is None:  # a first password cannot be compared with anything: the server stays
+    if field is None:  # a first password cannot be compared with anything, and changed keys are for the next server
         assert not looked.changed, looked.output
         return
     assert looked.changed == {"replace": 1}, looked.output
@@ -77,10 +78,14 @@ def test_what_cannot_change_in_place_is_shown_as_a_replacement_and_replaced_once
     assert program.stack.up("--expect-no-changes").exit_code == 0
 
 
-def test_a_changed_password_replaces_the_server(program: Program) -> None:
+def test_a_changed_password_replaces_the_server_on_request_only(program: Program) -> None:
     program.write(BASE.replace('notes="one"', 'password="Abcdefg1"'))
     assert program.stack.up().exit_code == 0
     program.write(BASE.replace('notes="one"', 'password="Abcdefg2"'))
+    kept = program.stack.up()
+    assert not kept.changed, kept.output
+    assert "password has changed and is installed only when a server is made" in kept.output
+    program.write(BASE.replace('notes="one"', 'password="Abcdefg2", rebuild="replace"'))
     done = program.stack.up()
     assert done.changed == {"replace": 1}, done.output
     assert len(program.living) == 1

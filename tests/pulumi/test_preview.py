@@ -134,6 +134,8 @@ def test_rebuilding_is_for_the_user_to_say(formed: FormProgram) -> None:
         assert "rebuild is 'forbid': declare what it was" in refused.output
         assert "Zyxwvut9" not in refused.output
         formed.declare({"web": ("Server", wish)})
+        formed.run(formed.stack.preview(), {"replace": 1} if "os" in change else {})
+        formed.declare({"web": ("Server", {**wish, "rebuild": "replace"})})
         formed.run(formed.stack.preview(), {"replace": 1})
     wish = {**SERVER, "os": "ubuntu-24.04", "password": "Zyxwvut9", "rebuild": "reinstall"}
     formed.declare({"web": ("Server", wish)})

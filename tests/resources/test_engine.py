@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.marks import split_mark, with_mark
 from pulumi_hosting.resources.server import SERVER
-from pulumi_hosting.resources.ssh_key import SSH_KEY, fingerprint
+from pulumi_hosting.resources.ssh_key import SSH_KEY
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
 GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
@@ -92,17 +93,33 @@ def test_only_what_is_declared_is_compared() -> None:
     assert engine.diff(SERVER, olds, {**GOOD, "notes": "mine"}).fields == {"notes"}
 
 
-@pytest.mark.parametrize(("field", "value"), [("tariff_id", 2), ("os", "debian-11"), ("billing_cycle", "hourly"), ("ssh_key_ids", ["7"])])
+@pytest.mark.parametrize(("field", "value"), [("tariff_id", 2), ("os", "debian-11"), ("billing_cycle", "hourly")])
 def test_what_cannot_change_in_place_replaces(field: str, value: Any) -> None:
     olds = {**GOOD, "billing_cycle": "monthly", "ssh_key_ids": ["5"]}
     found = engine.diff(SERVER, olds, {**GOOD, field: value})
     assert found.replaces == (field,)
 
 
-def test_a_changed_password_replaces_and_is_not_shown() -> None:
-    found = engine.diff(SERVER, {**GOOD, "password": CANARY}, {**GOOD, "password": CANARY + "2"})
-    assert found.replaces == ("password",)
-    assert CANARY not in repr(found)
+KEYS_AND_PASSWORD = {"ssh_key_ids": (["5"], ["7"]), "password": (CANARY, CANARY + "2")}
+
+
+@pytest.mark.parametrize("field", KEYS_AND_PASSWORD)
+def test_changed_keys_and_passwords_rebuild_a_server_on_request_only(field: str) -> None:
+    before, after = KEYS_AND_PASSWORD[field]
+    olds, news = {**GOOD, field: before}, {**GOOD, field: after}
+    found = engine.diff(SERVER, olds, news)
+    assert not found
+    (remark,) = found.remarks
+    assert remark.startswith(f"{field} has changed and is installed only when a server is made: the change has no effect. Next: ")
+    assert engine.diff(SERVER, olds, {**news, "rebuild": "replace"}).replaces == (field,)
+    reinstalled = engine.diff(SERVER, olds, {**news, "rebuild": "reinstall"})
+    assert reinstalled.fields == {field}
+    assert not reinstalled.replaces
+    assert engine.diff(SERVER, olds, {**news, "rebuild": "forbid"}).refusals == (field,)
+    replaced = engine.diff(SERVER, olds, {**news, "os": "debian-11"})
+    assert replaced.replaces == ("os",)
+    assert not replaced.remarks  # the new server has the new ones
+    assert CANARY not in f"{found} {reinstalled} {replaced}"
 
 
 def test_what_cannot_be_observed_and_was_never_recorded_is_not_compared() -> None:
@@ -120,8 +137,10 @@ def test_what_matters_when_ordering_only_has_no_effect_later_and_says_so() -> No
 
 
 def test_an_unknown_value_may_be_a_change() -> None:
-    found = engine.diff(SERVER, {**GOOD, "ssh_key_ids": ["1"]}, GOOD, {"ssh_key_ids"})
-    assert found.replaces == ("ssh_key_ids",)
+    olds = {**GOOD, "ssh_key_ids": ["1"]}
+    assert engine.diff(SERVER, olds, {**GOOD, "rebuild": "replace"}, {"ssh_key_ids"}).replaces == ("ssh_key_ids",)
+    assert not engine.diff(SERVER, olds, GOOD, {"ssh_key_ids"})
+    assert engine.diff(SERVER, olds, GOOD, {"os"}).replaces == ("os",)
 
 
 def test_every_noun_says_what_it_needs() -> None:

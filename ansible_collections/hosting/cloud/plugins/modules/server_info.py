@@ -210,6 +210,11 @@ servers:
       elements: str
       sample:
         - "31"
+    ssh_key_fingerprints:
+      description: Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known.
+      type: list
+      elements: str
+      sample: []
     ownership_tag:
       description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
         over.'

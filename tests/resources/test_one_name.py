@@ -1,0 +1,101 @@
+"""Several orders of one server name at the same time: one server and one charge, or a stop before the second is paid."""
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+import pytest
+
+from pulumi_hosting.resources import engine, local_files
+from pulumi_hosting.resources.base import Foreign
+from pulumi_hosting.resources.server import SERVER
+from tests.resources.conftest import GOOD, Dying, House
+
+
+@dataclass
+class Together(Dying):
+    """The first orders of all transports of one barrier leave together."""
+
+    barrier: threading.Barrier = field(default_factory=lambda: threading.Barrier(1))
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        if request.method == "POST" and request.url.path == "/v1/servers" and "POST /v1/servers" not in self.sent:
+            self.barrier.wait(30)
+        return super().handle_request(request)
+
+
+@pytest.fixture
+def machines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each run is on a machine of its own: nothing is locked between them."""
+
+    @contextmanager
+    def lock(*_: Any, **__: Any) -> Iterator[None]:
+        yield
+
+    monkeypatch.setattr(local_files, "lock", lock)
+
+
+def at_once(house: House, wishes: list[dict[str, Any]], barrier: threading.Barrier | None = None) -> list[engine.Outcome]:
+    def run(wish: dict[str, Any]) -> engine.Outcome:
+        transport = Together(barrier=barrier) if barrier else Dying()
+        context = house.context(identity="ansible:/server/web-1", name_is_identity=True, transport=transport)
+        return engine.ensure(context, SERVER, engine.check(SERVER, wish).inputs)
+
+    with ThreadPoolExecutor(len(wishes)) as pool:
+        return list(pool.map(run, wishes))
+
+
+@pytest.mark.usefixtures("machines")
+@pytest.mark.parametrize("slow", [False, True])
+def test_two_different_orders_of_one_name_that_leave_together_are_one_server(house: House, slow: bool) -> None:
+    if slow:
+        house.arm({"panel_timeout": "active"})
+    outcomes = at_once(house, [{**GOOD, "months": 1}, {**GOOD, "months": 3, "notes": "mine"}], threading.Barrier(2))
+    assert house.charges == 1
+    (server,) = house.living
+    assert [outcome.state.id if outcome.state else "" for outcome in outcomes] == [str(server["id"])] * 2
+    assert server["notes"] == "mine"
+
+
+def test_orders_of_one_name_on_one_machine_take_turns(house: House) -> None:
+    outcomes = at_once(house, [{**GOOD, "months": months} for months in (1, 3, 6)])
+    assert house.charges == 1
+    assert len({outcome.state.id for outcome in outcomes if outcome.state}) == len(house.living) == 1
+
+
+def test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop(house: House) -> None:
+    def run(stack: str) -> Any:
+        try:
+            return house.order(identity=f"pulumi:t/{stack}/server/web-1")
+        except Foreign as stopped:
+            return stopped
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(run, ("dev", "prod")))
+    assert sorted(type(result).__name__ for result in results) == ["Foreign", "ServerState"]
+    assert house.charges == 1
+    assert len(house.living) == 1
+
+
+def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_look(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = house.context(identity="pulumi:t/prod/server/web-1")
+    SERVER.validate(late, GOOD, frozenset(GOOD))  # a preview that saw no such server
+    with monkeypatch.context() as patched:
+        patched.setattr("pulumi_hosting.resources.ordering._PROCESS", "another")
+        house.order()
+    with pytest.raises(Foreign):
+        engine.create(late, SERVER, engine.check(SERVER, GOOD).inputs)
+    assert house.charges == 1
+
+
+def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_placed(house: House) -> None:
+    house.control("PATCH", "/account", {"balance": "6.00"})
+    with pytest.raises(Exception, match=r"14\.25"):
+        at_once(house, [{**GOOD, "months": 3}])
+    (outcome,) = at_once(house, [GOOD])
+    assert outcome.action == "created"
+    assert house.charges == 1

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
 
-from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, TransportError
+from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, NotFound, TransportError
 from pulumi_hosting.provider.names import NAME, class_of
 from pulumi_hosting.provider.session import SESSION, Session
 from pulumi_hosting.provider.values import (
@@ -13,6 +13,7 @@ from pulumi_hosting.provider.values import (
     ENTRY,
     IDENTITY,
     MANAGED,
+    ORGANIZATION,
     UNKNOWN,
     WAIT_TIMEOUT,
     camel,
@@ -37,7 +38,7 @@ def _print(line: str) -> None:
 
 def _ours(props: Wire) -> dict[str, Any]:
     """What travels beside the noun's own fields, and stays with the resource."""
-    return {key: props[key] for key in (IDENTITY, WAIT_TIMEOUT) if props.get(key) is not None}
+    return {key: props[key] for key in (IDENTITY, ORGANIZATION, WAIT_TIMEOUT) if props.get(key) is not None}
 
 
 def _entry(olds: Wire) -> dict[str, Any]:
@@ -92,7 +93,9 @@ class Adapter:
         if timeout is not None and not is_unknown(timeout) and not (isinstance(timeout, int | float) and 0 < timeout <= 86400):
             failures["wait_timeout"] = "must be seconds: more than 0 and at most 86400"
         if olds.get(IDENTITY):
-            ours[IDENTITY] = olds[IDENTITY]  # a renamed declaration keeps the identity its object is marked with
+            ours[IDENTITY] = olds[IDENTITY]  # a renamed resource keeps the identity that its object's tag is made of
+        elif ours.get(IDENTITY):
+            ours[IDENTITY] = self.session.identity(str(ours[IDENTITY]), ours.get(ORGANIZATION))
         self.session.entries.checked(str(ours.get(IDENTITY) or ""))
         if not failures:
             failures.update(self._ask(olds, checked, unknown, {**news, **ours}))
@@ -110,6 +113,8 @@ class Adapter:
             fields = frozenset(name for name, value in wish.items() if not engine.is_same(self.noun, name, before.get(name), value))
         if not fields:
             return {}
+        if unreachable := self.session.unreachable():
+            return self._not_checked(props, unreachable)
         context = self._context(props)
         try:
             verb = "update" if before else "create"
@@ -130,8 +135,21 @@ class Adapter:
         except (TransportError, ApiError) as error:
             if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
                 raise
-            context.warn(f"not checked against the account: {error}")
-            return {}
+            return self._not_checked(props, error)
+
+    def _not_checked(self, props: Wire, error: HostingError) -> dict[str, str]:
+        """A failure where the account must have been asked, else one warning."""
+        line = f"prices and limits were not checked: {error}"
+        if demanding := self._demands_answers():
+            return {"": f"{line.rstrip('.')}. ({demanding}, so nothing is planned without the account.)"}
+        if error is not self.session.unreachable() or self.session.first_warning():
+            self._warn(props, line)
+        return {}
+
+    def _demands_answers(self) -> str | None:
+        if self.session.settings.max_charge is not None:
+            return f"maxCharge is {self.session.settings.max_charge}"
+        return "strict is set" if self.session.settings.strict else None
 
     def _takeover(self, context: Context, checked: engine.Checked, unknown: frozenset[str]) -> Takeover | None:
         if unknown & {*_DECIDING, *self.noun.natural_key}:
@@ -141,7 +159,7 @@ class Adapter:
     def _announce(self, context: Context, taken: Takeover) -> dict[str, str]:
         """Say what is taken over instead of being made: it costs nothing, and nothing is counted."""
         context.tell(taken.announcement(context.service_now()))
-        refusal = self.session.budget.refusal(context.identity, Cost(Decimal(0), taken.currency or "", taken.reason))
+        refusal = self.session.budget.found(context.identity, Cost(Decimal(0), taken.currency or "", taken.reason))
         return {"": refusal} if refusal else {}
 
     def _price(self, context: Context, wish: Mapping[str, Any]) -> dict[str, str]:
@@ -169,6 +187,7 @@ class Adapter:
         raw, unknown = from_pulumi(news)
         checked = engine.check(self.noun, raw, unknown)
         state = self._state(id, self._values(id, olds))
+        self._must_be_of_this_key(state, olds)
         if state.mode == "test" and self.noun.has_lapsed(state, self.session.clock.now()):
             self.tell(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
@@ -218,8 +237,19 @@ class Adapter:
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
             if not made:
                 raise
-            raise self._partial(made[-1], self._created(made[-1], props), error) from None
-        return state.id, self._created(state, props)
+            partial = self._partial(made[-1], self._created(made[-1], props), error)
+            partial.reasons += self._exceeded(context, made[-1])
+            raise partial from None
+        outputs = self._created(state, props)
+        if exceeded := self._exceeded(context, state):
+            raise Partial(state.id, outputs, exceeded, refresh=False)
+        return state.id, outputs
+
+    def _exceeded(self, context: Context, state: Any) -> list[str]:
+        """Book what the order cost, and say so where that is more than was announced."""
+        charged = getattr(state, "charged", None)
+        exceeded = self.session.budget.charged(context.identity, Decimal(charged)) if charged is not None else None
+        return [f"{exceeded}; nothing more is ordered in this run. Next: look at the invoice, then run again"] if exceeded else []
 
     def _created(self, state: Any, props: Wire) -> dict[str, Any]:
         """Outputs of a new entry of the stack's state."""
@@ -273,6 +303,10 @@ class Adapter:
             try:
                 state = engine.update(context, self.noun, state, inputs, found.fields)
             except HostingError as error:
+                if isinstance(error, NotFound | NounError) and engine.read(context, self.noun, state) is None:
+                    raise NounError(
+                        f"{self.noun.title} {id} is gone: it was deleted outside of this program. Next: pulumi up --refresh makes it again"
+                    ) from None
                 if not done:
                     raise
                 # What was declared beside the state is recorded once it was acted on, and that is not known here.
@@ -299,15 +333,43 @@ class Adapter:
     # --- parts
 
     def _must_be_affordable(self, context: Context, inputs: Any) -> None:
-        limit = self.session.budget.limit
-        if limit is None or getattr(inputs, "adopt_id", None) is not None or type(self.noun).cost is Noun.cost:
+        limit, budget = self.session.budget.limit, self.session.budget
+        if getattr(inputs, "adopt_id", None) is not None or type(self.noun).cost is Noun.cost:
             return
-        cost: Cost | None = self.session.budget.planned(context.identity) or self.noun.cost(context, inputs.given())
+        if stopped := budget.stopped:
+            raise NounError(f"nothing more is ordered in this run: {stopped}. Next: look at the invoice, then run again")
+        if limit is None:
+            return
+        cost = budget.planned(context.identity)
+        if cost is None and (taken := self.noun.takeover(context, inputs)) is not None:
+            budget.found(context.identity, Cost(Decimal(0), taken.currency or "", taken.reason))
+            return
+        cost = cost or self.noun.cost(context, inputs.given())
         refusal = (
             f"its price is not known, and maxCharge is {limit}; it is not ordered. Next: see why there is no price, or leave maxCharge out"
         )
         if cost is None or (refusal := self.session.budget.refusal(context.identity, cost) or ""):
             raise InvalidInput({"max_charge": refusal}, f"{self.noun.title} {self._title({IDENTITY: context.identity})}")
+
+    def _must_be_of_this_key(self, state: Any, olds: Wire) -> None:
+        """Raise ``NounError`` where the key cannot be the one that the object was made with: it is simulated, or on another account."""
+        made = state.mode or ("test" if self.noun.is_simulated(state.id) else None)
+        if made == "test" and not self.session.client.is_test_key:
+            raise NounError(
+                f"{self.noun.title} {state.id} was made with a test key: nothing of it is real, and this is a live key; nothing was done. "
+                "Next: pulumi destroy with the test key, then pulumi up with the live key"
+            )
+        if olds.get(ACCOUNT) is None:
+            return
+        if unreachable := self.session.unreachable():
+            if failures := self._not_checked(olds, unreachable):
+                raise NounError(failures[""])
+            return
+        try:
+            self._must_be_its_account(state.id, olds)
+        except (TransportError, ApiError) as error:
+            if failures := self._not_checked(olds, error):
+                raise NounError(failures[""]) from None
 
     def _partial(self, state: Any, outputs: Wire, error: Exception, inputs: Wire | None = None) -> Partial:
         reason = (

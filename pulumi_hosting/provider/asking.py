@@ -55,7 +55,7 @@ def _asked(name: str, answer: type[T], args: Mapping[str, Any]) -> T:
     # A program that looks nothing up need not load what it takes.
     from pulumi_hosting.api.errors import HostingError
     from pulumi_hosting.provider.lookups import call
-    from pulumi_hosting.provider.session import SETTINGS
+    from pulumi_hosting.provider.settings import SETTINGS
 
     config = pulumi.Config(NAME)
     session = _session()

@@ -11,7 +11,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from pulumi_hosting.provider.dynamic import PROVIDERS
-from pulumi_hosting.provider.names import IDENTITY, NAME, camel, class_of, token, token_of_form_one
+from pulumi_hosting.provider.names import IDENTITY, NAME, ORGANIZATION, camel, class_of, token, token_of_form_one
 from pulumi_hosting.provider.version import version
 
 
@@ -113,7 +113,7 @@ class Dynamic(Declaration, Resource):
     def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         ours = pulumi.ResourceOptions(additional_secret_outputs=[*self._secrets])
         if opts.id is None:
-            props[IDENTITY] = _identity(self._kind, resource_name, opts)
+            props |= {IDENTITY: _identity(self._kind, resource_name, opts), **_organization()}
         Resource.__init__(self, PROVIDERS[self._kind](), resource_name, props, _merged(ours, opts))
 
 
@@ -126,6 +126,8 @@ class Native(Declaration, pulumi.CustomResource):
             additional_secret_outputs=[*self._secrets],
             aliases=[pulumi.Alias(type_=token_of_form_one(self._kind))],
         )
+        if opts.id is None:
+            props |= _organization()
         pulumi.CustomResource.__init__(self, token(class_of(self._kind)), resource_name, props, _merged(ours, opts))
 
 
@@ -137,6 +139,8 @@ class Provider(pulumi.ProviderResource):
     :param base_url: Address of the API, https, ending in ``/v1``.
     :param mode: ``live`` or ``test``: change nothing with an API key of the other mode.
     :param max_charge: Order nothing that would make the charges of one run exceed this sum, in the account's currency.
+    :param scope: A part of the identity of every resource, for stacks of one name on one account.
+    :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers without a scope.
     """
 
     def __init__(
@@ -147,6 +151,8 @@ class Provider(pulumi.ProviderResource):
         base_url: pulumi.Input[str] | None = None,
         mode: pulumi.Input[str] | None = None,
         max_charge: pulumi.Input[str | int | float] | None = None,
+        scope: pulumi.Input[str] | None = None,
+        strict: pulumi.Input[bool] | None = None,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         props: dict[str, Any] = {
@@ -154,6 +160,8 @@ class Provider(pulumi.ProviderResource):
             "baseUrl": base_url,
             "mode": mode,
             "maxCharge": None if max_charge is None else pulumi.Output.from_input(max_charge).apply(str),
+            "scope": scope,
+            "strict": strict,
         }
         super().__init__(NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts))
 
@@ -182,6 +190,12 @@ def _path(path: str) -> str:
 
 def _named(names: Iterable[str]) -> str:
     return ", ".join(sorted(names))
+
+
+def _organization() -> dict[str, str]:
+    """The organization that the stack is in. A backend of one's own has none, which Pulumi calls ``organization``."""
+    name = pulumi.get_organization()
+    return {} if name in ("", "organization") else {ORGANIZATION: name}
 
 
 def _identity(kind: str, resource_name: str, opts: pulumi.ResourceOptions | None) -> str:

@@ -18,11 +18,14 @@ class Link:
         self._channel: grpc.Channel | None = None
         self._stub: engine_pb2_grpc.EngineStub | None = None
         self._told: dict[str, str] = {}
+        self.address: str | None = None
+        """The engine's ``host:port``: another one for each of its runs."""
 
     def connect(self, address: str) -> None:
         """Lines go to the engine at ``host:port`` from now on. The first address stays."""
         with self._lock:
             if self._channel is None and address:
+                self.address = address
                 # A proxy of the environment has no business between two processes of one machine.
                 self._channel = grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)])
                 self._stub = engine_pb2_grpc.EngineStub(self._channel)

@@ -8,6 +8,10 @@ IDENTITY = "__identity"
 """Input and output: what names the declaration for ever; keys and the ownership mark are derived from it."""
 
 
+ORGANIZATION = "__organization"
+"""Input: the organization that the stack is in, where the backend has any."""
+
+
 def class_of(kind: str) -> str:
     """``ssh_key`` → ``SshKey``."""
     return "".join(map(str.capitalize, kind.split("_")))

@@ -24,8 +24,9 @@ from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.failures import Failed, fail, plainly
 from pulumi_hosting.provider.link import Link
 from pulumi_hosting.provider.plugin_install import version
-from pulumi_hosting.provider.session import SETTINGS, Session
-from pulumi_hosting.provider.values import IDENTITY, MANAGED, WAIT_TIMEOUT, camel
+from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.settings import SETTINGS, failures_of
+from pulumi_hosting.provider.values import IDENTITY, MANAGED, ORGANIZATION, WAIT_TIMEOUT, camel
 from pulumi_hosting.provider.wire import Opened, closed, opened
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import Noun
@@ -172,7 +173,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         news = opened(request.news)
-        failures = self.session.check_config(news.values)
+        failures = failures_of(news.values)
         return provider_pb2.CheckResponse(inputs=closed(news.values, news.secrets | SECRET_SETTINGS), failures=_failures(failures))
 
     @_answering
@@ -191,6 +192,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         # Another command has begun: what the one before saw and kept (a plugin may be attached to several) is none of its.
         self.session = Session({variable: value for variable, value in os.environ.items() if variable in others})
         self.session.configure({name: given.get(name) for name in SETTINGS})
+        self.session.budget.run = self.link.address
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True)
 
     # --- resources
@@ -201,9 +203,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         props = _without_ours(news.values)
         if getattr(subject.noun, "default_name", False) and props.get("name") is None:
             props["name"] = subject.name
-        identity = _identity(subject, olds.values)
+        identity = self._identity(subject, news.values)
         inputs, failures = self._adapter(subject).check({**olds.values, IDENTITY: identity}, {**props, IDENTITY: identity})
-        answer = closed(_without_ours(inputs), news.secrets | subject.secrets)
+        answer = closed({**_without_ours(inputs), **_organization(news.values)}, news.secrets | subject.secrets)
         return provider_pb2.CheckResponse(inputs=answer, failures=_failures(failures))
 
     @_answering
@@ -211,8 +213,8 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         subject, olds, news = Subject.of(request.urn), opened(request.olds).values, opened(request.news).values
         # Both names of the declaration, old and new, are told whose the object is: a replacement is ordered under the new one.
         declared = opened(request.old_inputs).values
-        before = {**_unseen(subject, declared), **olds, IDENTITY: _identity(subject, olds, declared)}
-        found = self._adapter(subject).diff(request.id, before, {**news, IDENTITY: subject.identity})
+        before = {**_unseen(subject, declared), **olds, IDENTITY: self._identity(subject, news, olds)}
+        found = self._adapter(subject).diff(request.id, before, {**news, IDENTITY: self._identity(subject, news)})
         kinds = provider_pb2.DiffResponse
         answer = kinds(
             changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
@@ -229,7 +231,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, props = Subject.of(request.urn), opened(request.properties)
-        answering = _Answering(subject, subject.identity, props)
+        answering = _Answering(subject, self._identity(subject, props.values), props)
         asked = answering.asked(props.values, request.timeout)
         if request.preview:
             return provider_pb2.CreateResponse(properties=answering.outputs(self._adapter(subject).preview_create(asked)))
@@ -243,7 +245,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds, inputs = Subject.of(request.urn), opened(request.properties), opened(request.inputs)
         known = MANAGED in olds.values  # else it is an import or a lookup, by the id alone
-        answering = _Answering(subject, _identity(subject, olds.values, inputs.values), olds, inputs)
+        answering = _Answering(subject, self._identity(subject, inputs.values, olds.values), olds, inputs)
         try:
             found = self._adapter(subject).read(request.id, answering.asked(olds.values, request.timeout), inputs.values or None)
         except Partial as partial:
@@ -260,7 +262,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds, news = Subject.of(request.urn), opened(request.olds), opened(request.news)
         declared = opened(request.old_inputs).values
-        answering = _Answering(subject, _identity(subject, olds.values, declared), news)
+        answering = _Answering(subject, self._identity(subject, news.values, olds.values), news)
         before, asked = answering.asked({**_unseen(subject, declared), **olds.values}), answering.asked(news.values, request.timeout)
         if request.preview:
             foreseen = self._adapter(subject).preview_update(request.id, before, asked)
@@ -274,7 +276,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds = Subject.of(request.urn), opened(request.properties)
-        answering = _Answering(subject, _identity(subject, olds.values, opened(request.old_inputs).values), olds)
+        answering = _Answering(subject, self._identity(subject, opened(request.old_inputs).values, olds.values), olds)
         self._adapter(subject).delete(request.id, answering.asked(olds.values, request.timeout))
         return empty_pb2.Empty()
 
@@ -300,6 +302,13 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     # --- parts
 
+    def _identity(self, subject: Subject, declared: Mapping[str, Any], recorded: Mapping[str, Any] | None = None) -> str:
+        """As recorded when the object was made: a renamed resource keeps the identity that its object's tag is made of."""
+        if recorded and recorded.get(IDENTITY):
+            return str(recorded[IDENTITY])
+        organization = declared.get(ORGANIZATION)
+        return self.session.identity(subject.identity, organization if isinstance(organization, str) else None)
+
     def _adapter(self, subject: Subject) -> Adapter:
         urn, known = subject.urn, f"{subject.name}: "  # the engine shows the name beside the line
         return Adapter(
@@ -324,6 +333,7 @@ class _Answering:
     def __init__(self, subject: Subject, identity: str, *received: Opened) -> None:
         self.identity = identity
         self._secrets = subject.secrets.union(*(part.secrets for part in received))
+        self._organization = {name: value for part in received for name, value in _organization(part.values).items()}
         self._own_timeout = any(part.values.get(WAIT_TIMEOUT) is not None for part in received)
 
     def asked(self, values: Mapping[str, Any], timeout: float = 0.0) -> Props:
@@ -337,7 +347,7 @@ class _Answering:
 
     def inputs(self, values: Mapping[str, Any]) -> Any:
         kept = {key: value for key, value in values.items() if key != WAIT_TIMEOUT or self._own_timeout}
-        return closed(_without_ours(kept), self._secrets)
+        return closed({**_without_ours(kept), **self._organization}, self._secrets)
 
     def half_done(self, partial: Partial) -> _HalfDone:
         detail = provider_pb2.ErrorResourceInitFailed(
@@ -351,9 +361,8 @@ class _Answering:
         return _HalfDone(detail)
 
 
-def _identity(subject: Subject, *recorded: Mapping[str, Any]) -> str:
-    """As recorded when the object was made; a renamed declaration keeps the identity its object is marked with."""
-    return next((str(values[IDENTITY]) for values in recorded if values.get(IDENTITY)), subject.identity)
+def _organization(declared: Mapping[str, Any]) -> Props:
+    return {ORGANIZATION: declared[ORGANIZATION]} if declared.get(ORGANIZATION) else {}
 
 
 def _is_default(name: str) -> bool:

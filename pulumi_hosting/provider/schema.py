@@ -8,7 +8,7 @@ from pydantic import BaseModel
 from pulumi_hosting.provider.names import NAME as NAME
 from pulumi_hosting.provider.names import camel, token_of_form_one
 from pulumi_hosting.provider.names import token as token
-from pulumi_hosting.provider.session import SETTINGS
+from pulumi_hosting.provider.settings import SETTINGS
 from pulumi_hosting.provider.shapes import class_name, inputs_of, outputs_of, summary_of, title_of
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import Noun
@@ -50,6 +50,14 @@ _SETTINGS: Mapping[str, Spec] = {
     "maxCharge": {
         "type": "string",
         "description": "Order nothing that would make the charges of one run exceed this sum, a decimal in the account's currency.",
+    },
+    "scope": {
+        "type": "string",
+        "description": "A part of every identity: for stacks of one project and name that share an account.",
+    },
+    "strict": {
+        "type": "boolean",
+        "description": "Refuse what is otherwise only warned of: a preview that cannot reach the API, a takeover without a scope.",
     },
 }
 

@@ -8,7 +8,8 @@ from pulumi.dynamic import CheckFailure, CheckResult, ConfigureRequest, CreateRe
 from pulumi_hosting.api.redact import clean_text
 from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.failures import fail, plainly
-from pulumi_hosting.provider.session import SESSION, SETTINGS
+from pulumi_hosting.provider.session import SESSION
+from pulumi_hosting.provider.settings import SETTINGS
 from pulumi_hosting.provider.values import MANAGED, camel
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import NounError

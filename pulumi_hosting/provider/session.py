@@ -4,27 +4,25 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
 from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import ConfigurationError
-from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.errors import ConfigurationError, HostingError, TransportError
 from pulumi_hosting.provider.entries import Entries
-from pulumi_hosting.resources.base import Clock, Context, NounError
-from pulumi_hosting.resources.budget import NOT_A_LIMIT, Budget, money_limit
+from pulumi_hosting.provider.run_budget import RunBudget
+from pulumi_hosting.provider.settings import SETTINGS, Settings
+from pulumi_hosting.resources.base import Clock, Context, NounError, know_account
 from pulumi_hosting.resources.claims import Claims
 from pulumi_hosting.resources.engine import refuse_other_mode
+from pulumi_hosting.resources.local_files import account_scope
 from pulumi_hosting.resources.reads import Reads
 
-# Setting of the stack or the provider → the variable of the environment that comes first.
-SETTINGS: Mapping[str, str] = {
-    "apiKey": "HOSTING_API_KEY",
-    "baseUrl": "HOSTING_BASE_URL",
-    "mode": "HOSTING_MODE",
-    "maxCharge": "HOSTING_MAX_CHARGE",
-}
-MODES = ("live", "test")
+NO_ORGANIZATION = "organization"
+"""What Pulumi calls the organization where there is none: with a backend of one's own."""
+
+
+REACH_WITHIN = 5.0  # seconds for the first question of a process, repetitions included
 
 
 class Interrupted(NounError):
@@ -45,61 +43,81 @@ class InterruptibleClock(Clock):
 class Session:
     """Made once per process. Environment first, then configuration: what an engine stores may be stale, the environment is not."""
 
-    def __init__(self, environ: Mapping[str, str] = os.environ, connect: Callable[[Secret | None, str | None], Client] = Client) -> None:
+    def __init__(self, environ: Mapping[str, str] = os.environ, connect: Callable[..., Client] = Client) -> None:
         self._environ = environ
         self._connect = connect
         self._lock = threading.Lock()
         self._client: Client | None = None
-        self._settings: Mapping[str, str] = {}
-        self._api_key: Secret | None = None
+        self.settings = Settings()
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
+        self._reached = threading.Lock()
+        self._asked = False
+        self._unreachable: TransportError | None = None
+        self._warned = False
         self.entries = Entries()
         self.claims = Claims()
         self.reads = Reads()
-        self.budget = Budget()
+        self.budget = RunBudget(lambda: account_scope(self.client))
         self.clock = InterruptibleClock()
 
     # --- settings
 
     def configure(self, config: Mapping[str, Any]) -> None:
-        """Take ``apiKey``, ``baseUrl``, ``mode``, ``maxCharge``; nothing is sent. Raises ``ConfigurationError`` for a wrong value."""
-        given = {name: self._environ.get(SETTINGS[name]) or config.get(name) for name in SETTINGS}
-        settings = {name: str(value) for name, value in given.items() if value not in (None, "")}  # a maxCharge of 0 is one
-        failures = self.check_config(settings)
-        if failures:
-            raise ConfigurationError("; ".join(f"{name}: {reason}" for name, reason in failures.items()))
-        key = settings.pop("apiKey", None)
-        secret = Secret(key) if key else None
+        """Take the settings; nothing is sent. Raises ``ConfigurationError`` for a wrong value."""
+        settings = Settings.of(config, self._environ)
         with self._lock:
-            if (secret, settings) != (self._api_key, self._settings):
-                self._api_key, self._settings, self._client = secret, settings, None
-            limit = settings.get("maxCharge")
-            self.budget.limit = None if limit is None else Decimal(limit)
+            if (settings.api_key, settings.base_url) != (self.settings.api_key, self.settings.base_url):
+                self._client, self._asked, self._unreachable = None, False, None
+            self.settings = settings
+            self.budget.limit = settings.max_charge
 
-    @staticmethod
-    def check_config(config: Mapping[str, Any]) -> dict[str, str]:
-        """Setting → reason, for those that cannot be used. Values that are not known yet are not judged."""
-        failures: dict[str, str] = {}
-        mode, limit = config.get("mode"), config.get("maxCharge")
-        if isinstance(mode, str) and mode not in MODES:
-            failures["mode"] = "must be live or test"
-        if isinstance(limit, str | int | float) and money_limit(limit) is None:
-            failures["maxCharge"] = NOT_A_LIMIT
-        return failures
+    def identity(self, declared: str, organization: str | None = None) -> str:
+        """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization and the scope, where there
+        is one.
+
+        >>> session = Session({"HOSTING_SCOPE": "team"})
+        >>> session.configure({})
+        >>> session.identity("pulumi:shop/dev/server/web", "acme")
+        'pulumi[team]:acme@shop/dev/server/web'
+        """
+        prefix, _, path = declared.partition(":")
+        within = f"{quote(organization, safe='')}@" if organization and organization != NO_ORGANIZATION else ""
+        return f"{prefix}{f'[{self.settings.scope}]' if self.settings.scope else ''}:{within}{path}"
 
     @property
     def client(self) -> Client:
         with self._lock:
             if self._client is None:
-                base_url = self._settings.get("baseUrl")
-                for value, name, flag in ((self._api_key, "apiKey", "--secret "), (base_url, "baseUrl", "")):
+                api_key, base_url = self.settings.api_key, self.settings.base_url
+                for value, name, flag in ((api_key, "apiKey", "--secret "), (base_url, "baseUrl", "")):
                     if not value:
                         raise ConfigurationError(
                             f"{SETTINGS[name]} is not set. Next: set it, or run pulumi config set {flag}hosting:{name} …"
                         )
-                self._client = self._connect(self._api_key, base_url)
+                self._client = self._connect(api_key, base_url)
             return self._client
+
+    def unreachable(self) -> TransportError | None:
+        """Why the API cannot be reached, found out once per process and within seconds; None where it answers, whatever it answers."""
+        client = self.client
+        with self._reached:
+            if not self._asked:
+                self._asked = True
+                with self._connect(self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN) as probe:
+                    try:
+                        know_account(client, probe.me())
+                    except TransportError as error:
+                        self._unreachable = error
+                    except HostingError:
+                        pass  # it answers; whoever asks for something says what is wrong
+            return self._unreachable
+
+    def first_warning(self) -> bool:
+        """Whether nobody has warned yet in this process that the API cannot be reached."""
+        with self._lock:
+            first, self._warned = not self._warned, True
+            return first
 
     # --- who may change what
 
@@ -116,7 +134,7 @@ class Session:
         """Raise ``NounError`` where this process must not change anything."""
         if self._no_writes is not None:
             raise NounError(f"{self._no_writes}; nothing was sent. Next: run again")
-        refuse_other_mode(self.client, self._settings.get("mode"))
+        refuse_other_mode(self.client, self.settings.mode)
         if creating and self.client.is_test_key and "live" in self._seen_modes:
             raise NounError(
                 "this stack holds objects made with a live key, and a test key must not add simulated ones to them; nothing was sent. "
@@ -139,6 +157,8 @@ class Session:
         return Context(
             client=self.client,
             identity=identity,
+            scope=self.settings.scope,
+            strict=self.settings.strict,
             owned=claims.of(identity),
             claims=claims,
             reads=self.reads,

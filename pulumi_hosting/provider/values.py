@@ -11,6 +11,7 @@ from typing import Any
 from pulumi.output import Unknown
 
 from pulumi_hosting.provider.names import IDENTITY as IDENTITY
+from pulumi_hosting.provider.names import ORGANIZATION as ORGANIZATION
 from pulumi_hosting.provider.names import camel as camel
 
 MANAGED = "__managed"

@@ -334,6 +334,8 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
 
     def update(self, context: Context, state: DomainState, inputs: DomainInputs, fields: frozenset[str]) -> DomainState:
         found = self._resolved(context, state.id)
+        if found is None and state.status == "active":
+            raise NounError(f"domain {state.name} is gone. Next: run again with a refresh")
         if found is None or not _is_settled(found):
             status = found.status if found else state.status
             context.warn(f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is active. Next: run again then")

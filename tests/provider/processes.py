@@ -54,8 +54,8 @@ class Process:
     lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        def connect(key: Secret | None, base_url: str | None) -> Client:
-            return Client(key, base_url, transport=self.transport, sleep=lambda seconds: None)
+        def connect(key: Secret | None, base_url: str | None, **options: Any) -> Client:
+            return Client(key, base_url, transport=self.transport, sleep=lambda seconds: None, **options)
 
         self.session = Session({}, connect)
         self.session.clock = MovedClock(self.lab)

@@ -95,4 +95,4 @@ def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(session: Session
     control("POST", "/faults", {"action": {"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, "times": 100})
     _, failures = Adapter(NOUNS["server"], session, told.append).check({}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"}))
     assert failures == {}
-    assert any("not checked against the account" in line for line in told)
+    assert any("prices and limits were not checked" in line for line in told)

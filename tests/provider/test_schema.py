@@ -13,7 +13,7 @@ import jsonschema_rs
 import pytest
 
 from pulumi_hosting.provider.schema import package_spec, token
-from pulumi_hosting.provider.session import SETTINGS
+from pulumi_hosting.provider.settings import SETTINGS
 from pulumi_hosting.provider.shapes import class_name, secrets_of
 from pulumi_hosting.provider.values import camel
 from pulumi_hosting.resources import NOUNS

@@ -1,0 +1,88 @@
+"""What one run may charge, over all its provider processes.
+
+An engine starts one process for each provider that a program declares, and tells each of them its own address. What the processes of one
+address plan to charge on one account is kept in a small private file, and counted together. Entries of processes that have ended do not
+count, so a run that was killed leaves nothing behind, and a preview nothing for the update that follows it.
+"""
+
+import os
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+from pulumi_hosting.resources import local_files
+from pulumi_hosting.resources.base import Cost
+from pulumi_hosting.resources.budget import Budget
+
+_PURPOSE = "charges of the runs"
+_TIMEOUT = 30.0  # seconds to wait for another process, which holds the file for milliseconds
+
+Bookings = dict[str, dict[str, str]]
+"""Currency → identity → amount."""
+
+
+class RunBudget(Budget):
+    """``run``: the engine's address; None where it is not known, and then only this process is counted."""
+
+    def __init__(self, scope: Callable[[], str]) -> None:
+        super().__init__("maxCharge")
+        self.run: str | None = None
+        self._scope = scope
+        self._member = f"{os.getpid()}-{uuid4().hex[:8]}"
+        self._elsewhere: dict[str, Decimal] = {}
+
+    def refusal(self, identity: str, cost: Cost) -> str | None:
+        return self._shared(lambda: super(RunBudget, self).refusal(identity, cost))
+
+    def charged(self, identity: str, amount: Decimal) -> str | None:
+        return self._shared(lambda: super(RunBudget, self).charged(identity, amount))
+
+    def _total(self, currency: str) -> Decimal:
+        return super()._total(currency) + self._elsewhere.get(currency, Decimal(0))
+
+    def _shared(self, decide: Callable[[], str | None]) -> str | None:
+        """Decide while no other process of this user does, with what the others of this run have planned."""
+        if self.run is None:
+            return decide()
+        try:
+            scope = self._scope()
+            with local_files.lock(scope, _PURPOSE, _TIMEOUT):
+                runs = _of_the_living(local_files.read(scope, _PURPOSE))
+                members = runs.setdefault(self.run, {})
+                members.pop(self._member, None)
+                self._elsewhere = {}
+                for bookings in members.values():
+                    for currency, amounts in bookings.items():
+                        self._elsewhere[currency] = sum(map(Decimal, amounts.values()), self._elsewhere.get(currency, Decimal(0)))
+                decision = decide()
+                members[self._member] = self._bookings()
+                local_files.write(scope, _PURPOSE, runs)
+                return decision
+        except local_files.LocalFilesError:
+            if self.limit is not None:
+                raise
+            return decide()  # nothing is limited here, so nothing depends on the others
+
+    def _bookings(self) -> Bookings:
+        found: Bookings = {}
+        with self._lock:
+            for identity, cost in self._planned.items():
+                found.setdefault(cost.currency, {})[identity] = str(cost.amount)
+        return found
+
+
+def _of_the_living(runs: dict[str, Any]) -> dict[str, dict[str, Bookings]]:
+    """Without the members that have ended, and the runs that have no other."""
+    living = {run: {member: bookings for member, bookings in members.items() if _lives(member)} for run, members in runs.items()}
+    return {run: members for run, members in living.items() if members}
+
+
+def _lives(member: str) -> bool:
+    try:
+        os.kill(int(member.partition("-")[0]), 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,80 @@
+"""Who a resource is: organization, scope, project, stack, kind and name. And what was deleted behind its back."""
+
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.provider.plugin import Subject
+from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.values import IDENTITY, ORGANIZATION
+from pulumi_hosting.resources.base import NounError
+from tests.provider.processes import WEB, Account
+
+BASE = "pulumi:t/dev/server/web"
+
+
+@pytest.fixture
+def account() -> Account:
+    return Account()
+
+
+@pytest.mark.parametrize(
+    ("scope", "organization", "identity"),
+    [
+        (None, None, "pulumi:t/dev/server/web"),
+        (None, "organization", "pulumi:t/dev/server/web"),
+        (None, "acme", "pulumi:acme@t/dev/server/web"),
+        ("team", None, "pulumi[team]:t/dev/server/web"),
+        ("team", "a/b@c", "pulumi[team]:a%2Fb%40c@t/dev/server/web"),
+    ],
+)
+def test_an_identity_names_organization_and_scope(scope: str | None, organization: str | None, identity: str) -> None:
+    session = Session({})
+    session.configure({"scope": scope})
+    assert session.identity(BASE, organization) == identity
+    subject = Subject.of("urn:pulumi:dev::t::hosting:index:Server::web")
+    assert session.identity(subject.identity, organization) == identity  # both forms are one resource
+
+
+def test_a_recorded_identity_is_kept(account: Account) -> None:
+    web = account.process().create("server", "web", WEB)
+    scoped = account.process(scope="team")
+    inputs, _ = scoped.of("server").check(web.inputs, {**WEB, IDENTITY: BASE, ORGANIZATION: "acme"})
+    assert inputs[IDENTITY] == BASE
+    fresh, _ = scoped.of("server").check({}, {**WEB, "name": "new", IDENTITY: BASE, ORGANIZATION: "acme"})
+    assert fresh[IDENTITY] == "pulumi[team]:acme@t/dev/server/web"
+
+
+def test_two_scopes_are_two_servers(account: Account) -> None:
+    ours = account.process(scope="ours").create("server", "web", {**WEB, "name": "ours"})
+    theirs = account.process(scope="theirs").create("server", "web", {**WEB, "name": "theirs"})
+    assert ours.id != theirs.id
+    assert sorted(account.living) == sorted([ours.id, theirs.id])
+    assert account.moved() == 10
+
+
+GIVEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "server": (WEB, {"notes": "two"}),
+    "domain": ({"name": "example.com"}, {"nameservers": ["ns1.example.net", "ns2.example.net"]}),
+    "webhook_subscription": ({"url": "https://hooks.example.com/x", "events": ["*"]}, {"description": "ops"}),
+    "ptr": ({"domain": "a.example.com"}, {"domain": "b.example.com"}),
+}
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_what_was_deleted_outside_is_said_to_be_gone(account: Account, kind: str) -> None:
+    """SSH keys and addresses have nothing that changes in place."""
+    process = account.process()
+    given, change = GIVEN[kind]
+    if kind == "ptr":
+        given = {**given, "serverId": process.create("server", "base", WEB).id}
+    made = process.create(kind, "it", given)
+    place = {"server": "servers", "domain": "domains", "webhook_subscription": "webhooks", "ptr": "servers"}[kind]
+    account.control("DELETE", f"/{place}/{made.id.partition('/')[0]}")
+    before = account.control("GET", "/objects")
+    later = account.process()
+    with pytest.raises(NounError, match=rf"{made.id} is gone: it was deleted outside of this program\. Next: pulumi up --refresh"):
+        later.of(kind).update(made.id, made.outputs, {**made.inputs, **change})
+    assert account.control("GET", "/objects") == before
+    # The advice: the refresh finds it gone, and it is made again.
+    assert later.of(kind).read(made.id, made.outputs, made.inputs) is None

@@ -1,0 +1,191 @@
+"""What a run may charge, and that it can be relied on: settings, prices that rise, several providers, an API that does not answer."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from pulumi_hosting.api.errors import ConfigurationError, HostingError, InvalidInput
+from pulumi_hosting.provider.adapter import Partial
+from pulumi_hosting.provider.settings import Settings, failures_of
+from pulumi_hosting.provider.values import IDENTITY
+from pulumi_hosting.resources.base import NounError
+from tests.provider.processes import WEB, Account, Process
+
+
+@pytest.fixture
+def account() -> Account:
+    return Account()
+
+
+@pytest.fixture(autouse=True)
+def _private_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path / "run"))
+
+
+@pytest.mark.parametrize("limit", ["", "1e2", "\u0665", "+5", "-1", "0x10", "5,00", "NaN", " 5", "5 EUR", "Infinity", ".5", "1_000"])
+def test_a_limit_is_plain_decimals(limit: str) -> None:
+    assert failures_of({"maxCharge": limit}).keys() == {"maxCharge"}
+    for config, environ in (({"maxCharge": limit}, {}), ({}, {"HOSTING_MAX_CHARGE": limit})):
+        with pytest.raises(ConfigurationError, match=r"maxCharge \(HOSTING_MAX_CHARGE\): "):
+            Settings.of(config, environ)
+
+
+@pytest.mark.parametrize("limit", ["0", "5", "25.00", 0, 5, 25.5])
+def test_amounts_of_money_are_limits(limit: Any) -> None:
+    assert str(Settings.of({"maxCharge": limit}, {}).max_charge) == str(limit)
+
+
+@pytest.mark.parametrize(
+    ("strict", "meant"), [("true", True), ("1", True), (True, True), ("False", False), ("0", False), ("", False), (None, False)]
+)
+def test_strict_is_a_boolean(strict: Any, meant: bool) -> None:
+    assert Settings.of({"strict": strict}, {}).strict is meant
+    assert failures_of({"strict": "perhaps"}).keys() == failures_of({"strict": 2}).keys() == {"strict"}
+
+
+@pytest.mark.parametrize("scope", ["", "a b", "team/one", "[x]", "x" * 65, "-x"])
+def test_a_scope_is_a_plain_name(scope: str) -> None:
+    with pytest.raises(ConfigurationError, match="scope"):
+        Settings.of({}, {"HOSTING_SCOPE": scope})
+
+
+def priced_up(account: Account, process: Process, name: str) -> dict[str, Any]:
+    """Inputs that were checked at 5.00; the price is 50.00 by the time of the order."""
+    inputs = process.check("server", name, {**WEB, "name": name})
+    account.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
+    return inputs
+
+
+def test_a_charge_above_its_announced_price_stops_the_run(account: Account) -> None:
+    process = account.process(maxCharge="20.00")
+    other = process.check("server", "other", {**WEB, "name": "other"})
+    with pytest.raises(Partial) as stopped:
+        process.of("server").create(priced_up(account, process, "web"))
+    assert not stopped.value.refresh
+    assert stopped.value.outputs["charged"] == "50.00"
+    assert "50.00 EUR were charged for VDS-1, 1 month, announced were 5.00" in str(stopped.value)
+    assert "maxCharge is 20.00" in str(stopped.value)
+    with pytest.raises(NounError, match=r"nothing more is ordered in this run: 50\.00 EUR were charged"):
+        process.of("server").create(other)
+    assert account.living == [stopped.value.id]
+    assert account.moved() == 50
+
+
+def test_what_is_found_again_costs_and_books_nothing(account: Account) -> None:
+    web = account.process().create("server", "web", WEB)
+    later = account.process(maxCharge="5.00")
+    inputs = later.check("server", "web", {**WEB, "adoptId": web.id})
+    assert any(f"takes over server {web.id}" in line for line in later.lines)
+    assert not any("charges" in line for line in later.lines)
+    later.of("server").create(inputs)
+    later.create("server", "other", {**WEB, "name": "other"})
+    assert len(account.living) == 2
+    assert account.moved() == 10
+
+
+def test_one_limit_over_all_providers_of_a_run(account: Account) -> None:
+    first, second, unlimited = account.process(maxCharge="12.00"), account.process(maxCharge="12.00"), account.process()
+    for process in (first, second, unlimited):
+        process.session.budget.run = "127.0.0.1:4711"
+    unlimited.create("server", "a", {**WEB, "name": "a"})
+    first.create("server", "b", {**WEB, "name": "b"})
+    _, failures = second.of("server").check({}, {**WEB, "name": "c", IDENTITY: "pulumi:t/dev/server/c"})
+    assert "this run would charge 15.00 EUR, more than maxCharge 12.00" in failures[""]
+    another = account.process(maxCharge="12.00")  # another run of the engine counts from zero
+    another.session.budget.run = "127.0.0.1:4712"
+    another.create("server", "c", {**WEB, "name": "c"})
+    assert account.moved() == 15
+
+
+def test_processes_that_have_ended_do_not_count(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = account.process(maxCharge="5.00")
+    ended.session.budget.run = "127.0.0.1:4711"
+    ended.check("server", "a", {**WEB, "name": "a"})
+    monkeypatch.setattr("pulumi_hosting.provider.run_budget._lives", lambda member: member != ended.session.budget._member)
+    later = account.process(maxCharge="5.00")
+    later.session.budget.run = "127.0.0.1:4711"
+    later.create("server", "b", {**WEB, "name": "b"})
+    assert account.moved() == 5
+
+
+class Dead(httpx.BaseTransport):
+    """Nobody listens."""
+
+    def __init__(self) -> None:
+        self.tried = 0
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.tried += 1
+        raise httpx.ConnectError("Connection refused", request=request)
+
+
+SERVERS = [("one", {**WEB, "name": "one"}), ("two", {**WEB, "name": "two"})]
+
+
+@pytest.mark.parametrize("settings", [{"maxCharge": "5.00"}, {"strict": "true"}])
+def test_a_preview_without_answers_fails_where_they_matter(account: Account, settings: dict[str, str]) -> None:
+    process = account.process(Dead(), **settings)
+    for name, given in SERVERS:
+        _, failures = process.of("server").check({}, {**given, IDENTITY: f"pulumi:t/dev/server/{name}"})
+        assert failures[""].startswith("prices and limits were not checked: ")
+
+
+def test_a_preview_without_answers_warns_once(account: Account) -> None:
+    dead = Dead()
+    process = account.process(dead)
+    for name, given in SERVERS:
+        process.check("server", name, given)
+    assert [line for line in process.lines if "prices and limits were not checked" in line] == process.lines
+    assert len(process.lines) == 1
+    assert dead.tried <= 6  # one question, for all
+
+
+@pytest.mark.parametrize("settings", [{}, {"strict": "true"}])
+def test_what_exists_is_compared_without_answers(account: Account, settings: dict[str, str]) -> None:
+    web = account.process().create("server", "web", WEB)
+    process = account.process(Dead(), **settings)
+    if settings:
+        with pytest.raises(NounError, match="prices and limits were not checked"):
+            process.of("server").diff(web.id, web.outputs, web.inputs)
+    else:
+        assert not process.of("server").diff(web.id, web.outputs, web.inputs).changes
+
+
+def test_what_a_test_key_made_is_not_taken_for_real(account: Account) -> None:
+    simulated = account.process(apiKey=account.test_key)
+    web = simulated.create("server", "web", WEB)
+    live = account.process()
+    checked = live.check("server", "web", WEB, web.inputs)
+    with pytest.raises(NounError, match=r"was made with a test key: nothing of it is real.*Next: pulumi destroy with the test key"):
+        live.of("server").diff(web.id, web.outputs, checked)
+    # The advice.
+    account.process(apiKey=account.test_key).delete("server", web)
+    account.process().create("server", "web", WEB)
+    assert len(account.living) == 1
+    assert account.moved() == 5
+
+
+def test_a_test_key_previews_what_is_live(account: Account) -> None:
+    web = account.process().create("server", "web", WEB)
+    process = account.process(apiKey=account.test_key)
+    checked = process.check("server", "web", {**WEB, "notes": "x"}, web.inputs)
+    assert process.of("server").diff(web.id, web.outputs, checked).properties.keys() == {"notes"}
+
+
+def test_another_accounts_key_is_noticed_before_anything_is_done(account: Account) -> None:
+    web = account.process().create("server", "web", WEB)
+    other = account.process(apiKey=account.control("POST", "/accounts", {})["live_key"])
+    checked = other.check("server", "web", WEB, web.inputs)
+    with pytest.raises(NounError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
+        other.of("server").diff(web.id, web.outputs, checked)
+    assert account.living == [web.id]
+
+
+def test_no_price_is_no_order_where_the_charge_is_limited(account: Account) -> None:
+    account.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"status": 400, "code": "invalid_request"}, "times": 9})
+    process = account.process(maxCharge="100.00")
+    with pytest.raises((InvalidInput, HostingError), match=r"its price is not known, and maxCharge is 100\.00; it is not ordered"):
+        process.create("server", "web", WEB)
+    assert account.living == []

@@ -7,11 +7,9 @@ fields shown only once are :class:`~pulumi_hosting.api.redact.Secret`.
 """
 
 import re
-from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar
-from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
@@ -28,6 +26,18 @@ from pydantic import (
 
 from pulumi_hosting.api.meta import Meta
 from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.values import HOST_NAME_PATTERN as HOST_NAME_PATTERN
+from pulumi_hosting.api.values import KEY_TYPES as KEY_TYPES
+from pulumi_hosting.api.values import (
+    SERVER_NAME_PATTERN,
+    check_domain_name,
+    check_host_name,
+    check_line,
+    check_notes,
+    check_public_key,
+    check_server_name,
+    check_webhook_url,
+)
 
 INT64 = 2**63 - 1
 MONTHS = (1, 3, 6, 12)
@@ -35,13 +45,8 @@ SANDBOX_SERVER_IDS = 9_000_000_000
 SYNTHETIC_SERVER_IDS = range(2_000_000_000, SANDBOX_SERVER_IDS)
 
 MONEY_PATTERN = r"^-?[0-9]+\.[0-9]{2,4}$"
+_MONEY = re.compile(MONEY_PATTERN.strip("^$"))
 PASSWORD_PATTERN = r"^(?=.*[A-Za-z])(?=.*[0-9])[A-Za-z0-9!@#$%^&*-]{8,64}$"  # noqa: S105  # a rule, not a password
-SERVER_NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
-HOST_NAME_PATTERN = (
-    r"^(?=.{1,253}\.?$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+\.?$"
-)
-KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ssh-dss", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521")
-
 SERVER_STATUSES = ("active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated")
 INVOICE_STATUSES = ("not_paid", "paid", "cancelled", "refunded")
 INVOICE_TYPES = (
@@ -82,28 +87,43 @@ def _money_from_api(value: object) -> object:
     # A float has lost cents already; an answer that carries one is not what the document describes.
     if isinstance(value, Decimal):
         return value
-    if not isinstance(value, str) or len(value) > 40 or not re.match(MONEY_PATTERN, value):
+    if not isinstance(value, str) or len(value) > 40 or not _MONEY.fullmatch(value):
         raise ValueError("money must be a decimal string with 2 to 4 fraction digits")
     return Decimal(value)
 
 
 def _money_to_api(value: Decimal) -> str:
-    return f"{value:.2f}" if value == value.quantize(Decimal("0.01")) else f"{value.normalize():f}"
+    # By its digits: arithmetic would round what is longer than a decimal context, or refuse it.
+    whole, _, cents = f"{value:f}".partition(".")
+    return f"{whole}.{cents.rstrip('0'):0<2}"
 
 
 def _amount_to_send(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         raise ValueError("must be a money string with two fraction digits")
-    if isinstance(value, str) and not re.match(r"^[0-9]{1,15}\.[0-9]{2}$", value):
+    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,15}\.[0-9]{2}", value, re.ASCII):
         raise ValueError("must be a money string with two fraction digits")
+    # Compared before anything is made of it: a number of a thousand digits would not become a decimal, or not a short one.
+    if not 0 <= value < 10**15 if isinstance(value, int | float) else False:
+        raise ValueError("must be from 0 to less than 10^15")
     amount = Decimal(str(value))
-    if not amount.is_finite() or amount < 0 or amount != amount.quantize(Decimal("0.01")):
-        raise ValueError("must not have more than two fraction digits")
+    if not amount.is_finite() or not 0 <= amount < 10**15 or amount != amount.quantize(Decimal("0.01")):
+        raise ValueError("must be from 0 to less than 10^15, with at most two fraction digits")
     return amount
 
 
 def _to_utc(value: datetime) -> datetime:
-    return value.astimezone(UTC)
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a timestamp must be within the years 1 to 9999 in UTC") from None
+
+
+def _whole(value: object) -> object:
+    # A choice of numbers would take True for 1.
+    if type(value) is not int:
+        raise ValueError("must be a whole number")
+    return value
 
 
 Money = Annotated[
@@ -147,6 +167,12 @@ Timestamp = Annotated[
 ]
 Id = Annotated[int, Field(ge=1, le=INT64)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
+ServerName = Annotated[str, AfterValidator(check_server_name), Field(json_schema_extra={"pattern": SERVER_NAME_PATTERN, "maxLength": 253})]
+HostName = Annotated[str, AfterValidator(check_host_name)]
+Notes = Annotated[str, AfterValidator(check_notes)]
+Line = Annotated[str, AfterValidator(check_line)]
+ShortLine = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(check_line)]
+PublicKey = Annotated[str, Field(max_length=16384), AfterValidator(check_public_key)]
 
 
 def _known(*values: str) -> Any:
@@ -340,7 +366,7 @@ class TopupRequest(Request):
     """``amount``: money string with two fraction digits, within ``min``..``max`` of TopupInfo. No other field is accepted."""
 
     amount: Amount
-    gateway: Annotated[str, Field(min_length=1, max_length=64)]
+    gateway: ShortLine
 
 
 class TopupResult(Response):
@@ -395,7 +421,7 @@ class PayInvoiceResult(Response):
 class PaymentLinkRequest(Request):
     """``gateway``: default is the one the invoice has. No other field is accepted."""
 
-    gateway: Annotated[str, Field(min_length=1, max_length=64)] | None = None
+    gateway: ShortLine | None = None
 
 
 class PaymentLink(Response):
@@ -781,38 +807,20 @@ class ResetPasswordResult(Response):
     password: Secret
 
 
-def _rule(pattern: str, reason: str) -> Callable[[str], str]:
-    """A check with words of its own: pydantic's pattern engine has no look-ahead, and its message would be the pattern."""
-    compiled = re.compile(pattern)
-
-    def check(value: str) -> str:
-        # fullmatch: `$` alone would let a trailing newline through.
-        if not compiled.fullmatch(value):
-            raise ValueError(reason)
-        return value
-
-    return check
-
-
 def _check_password(value: Secret) -> Secret:
     if not re.fullmatch(PASSWORD_PATTERN, value.reveal()):
         raise ValueError("must be 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with at least one letter and one digit")
     return value
 
 
-ServerName = Annotated[
-    str,
-    AfterValidator(_rule(SERVER_NAME_PATTERN, "may contain only A-Z a-z 0-9 . _ - and must not be empty")),
-    Field(json_schema_extra={"pattern": SERVER_NAME_PATTERN}),
-]
 RootPassword = Annotated[
     Secret,
     AfterValidator(_check_password),
     WithJsonSchema({"type": "string", "format": "password", "pattern": PASSWORD_PATTERN, "minLength": 8, "maxLength": 64}),
 ]
-OsSlug = Annotated[str, Field(min_length=1, max_length=128)]
-PromoCode = Annotated[str, Field(min_length=1, max_length=64)]
-Months = Literal[1, 3, 6, 12]
+OsSlug = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(check_line)]
+PromoCode = ShortLine
+Months = Annotated[Literal[1, 3, 6, 12], BeforeValidator(_whole)]
 BillingCycle = Literal["monthly", "hourly"]
 
 
@@ -828,7 +836,7 @@ class ServerCreate(Request):
     billing_cycle: BillingCycle | None = None
     promo_code: PromoCode | None = None
     ssh_key_ids: list[Id] | None = None
-    custom_fields: Annotated[dict[str, str], Field(max_length=30)] | None = None
+    custom_fields: Annotated[dict[Line, Notes], Field(max_length=30)] | None = None
 
     @model_validator(mode="after")
     def _one_period(self) -> Self:
@@ -846,7 +854,7 @@ class ServerUpdate(Request):
 
     auto_renew: bool | None = None
     name: ServerName | None = None
-    notes: str | None = None
+    notes: Notes | None = None
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -929,7 +937,7 @@ class IpQuote(Response):
 class IpAddRequest(Request):
     """The body may be left out altogether; ``count`` can only be 1."""
 
-    count: Literal[1] | None = None
+    count: Annotated[Literal[1], BeforeValidator(_whole)] | None = None
 
 
 class IpAdded(Response):
@@ -948,10 +956,11 @@ class IpDeleted(Response):
     ip_id: int | None = None
 
 
-PtrName = Annotated[
-    str,
-    AfterValidator(_rule(rf"|{HOST_NAME_PATTERN}", "must be a host name of at least two labels of letters, digits and hyphens")),
-]
+def _check_ptr_name(value: str) -> str:
+    return check_host_name(value) if value else value
+
+
+PtrName = Annotated[str, AfterValidator(_check_ptr_name)]
 
 
 class PtrUpdate(Request):
@@ -968,13 +977,6 @@ class PtrRecord(Response):
 # --- SSH keys ----------------------------------------------------------------------------------------------------------------
 
 
-def _check_public_key(value: str) -> str:
-    words = value.split()
-    if "\n" in value.strip() or "\r" in value.strip() or len(words) < 2 or words[0] not in KEY_TYPES:
-        raise ValueError("must be one OpenSSH public key line, for example 'ssh-ed25519 AAAA… comment'")
-    return value
-
-
 class SshKey(Response):
     """A public key of the account. ``fingerprint`` has the ``SHA256:`` form."""
 
@@ -987,8 +989,8 @@ class SshKey(Response):
 
 
 class SshKeyCreate(Request):
-    name: Annotated[str, Field(min_length=1, max_length=255)]
-    public_key: Annotated[str, AfterValidator(_check_public_key), Field(max_length=16384)]
+    name: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)]
+    public_key: PublicKey
 
 
 # --- domains -----------------------------------------------------------------------------------------------------------------
@@ -1101,17 +1103,13 @@ class DomainTransferResult(_DomainOutcome):
 
 
 def _unique_hosts(value: list[str]) -> list[str]:
-    pattern = re.compile(HOST_NAME_PATTERN)
-    for host in value:
-        if not pattern.fullmatch(host):
-            raise ValueError("every name server must be a host name of at least two labels")
     if len({host.rstrip(".").lower() for host in value}) != len(value):
         raise ValueError("name servers must be unique")
     return value
 
 
-DomainName = Annotated[str, Field(min_length=3, max_length=253)]
-Nameservers = Annotated[list[str], Field(min_length=2, max_length=4), AfterValidator(_unique_hosts)]
+DomainName = Annotated[str, Field(min_length=3, max_length=253), AfterValidator(check_domain_name)]
+Nameservers = Annotated[list[HostName], Field(min_length=2, max_length=4), AfterValidator(_unique_hosts)]
 Years = Annotated[int, Field(ge=1, le=10)]
 
 
@@ -1270,19 +1268,6 @@ class Redelivery(Response):
     delivery: Delivery | None = None
 
 
-def _check_webhook_url(value: str) -> str:
-    parts = urlsplit(value)
-    if (
-        parts.scheme != "https"
-        or not parts.hostname
-        or parts.username is not None
-        or parts.password is not None
-        or any(c.isspace() for c in value)
-    ):
-        raise ValueError("must be an https:// URL of a public host, without credentials in it")
-    return value
-
-
 def _check_events(value: list[str]) -> list[str]:
     known = {*EVENT_TYPES, "*"}
     if len(set(value)) != len(value):
@@ -1293,9 +1278,9 @@ def _check_events(value: list[str]) -> list[str]:
     return value
 
 
-WebhookUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"format": "uri"}), AfterValidator(_check_webhook_url)]
+WebhookUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"format": "uri"}), AfterValidator(check_webhook_url)]
 Events = Annotated[list[str], Field(min_length=1, max_length=64), AfterValidator(_check_events)]
-Description = Annotated[str, Field(max_length=1000)]
+Description = Annotated[str, Field(max_length=1000), AfterValidator(check_line)]
 
 
 class SubscriptionCreate(Request):

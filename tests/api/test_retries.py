@@ -60,7 +60,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "renew_server": {"months": 1},
     "power_server": {"action": "stop"},
     "reinstall_server": {"os": "debian-12"},
-    "create_ssh_key": {"name": "a", "public_key": "ssh-ed25519 AAAA"},
+    "create_ssh_key": {"name": "a", "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"},
     "register_domain": {"name": "example.com"},
     "set_domain_nameservers": {"nameservers": ["ns1.example.net", "ns2.example.net"]},
     "update_domain": {"privacy": True},

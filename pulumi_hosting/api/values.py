@@ -1,0 +1,243 @@
+"""Rules of single values that a user writes: host names, domain names, SSH keys, URLs, notes. Pure functions, no service is asked.
+
+Each ``check_…`` gives its argument back unchanged or raises ``ValueError`` with a reason that does not repeat the value. The request
+models (:mod:`~pulumi_hosting.api.models`) and the inputs of the resources use the same rules, so that a value the API would refuse later
+is refused before money moves.
+"""
+
+import base64
+import binascii
+import ipaddress
+import json
+import re
+import unicodedata
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+SERVER_NAME_PATTERN = r"^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$"
+HOST_NAME_PATTERN = (
+    r"^(?=.{1,253}\.?$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+\.?$"
+)
+KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ssh-dss", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521")
+NOTES_BYTES = 60 * 1024
+"""Most bytes of a server's notes as JSON. The API names no bound but 64 KB for a whole body, which also holds the ownership tag."""
+
+_SERVER_NAME = re.compile(SERVER_NAME_PATTERN)
+_HOST_NAME = re.compile(HOST_NAME_PATTERN)
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
+_CONTROLS_OF_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_SURROGATES = re.compile("[\ud800-\udfff]")
+# Characters that show nothing though Unicode counts them as letters, marks or symbols.
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+
+
+# --- text --------------------------------------------------------------------------------------------------------------------
+
+
+def check_line(value: str) -> str:
+    """One line of text: no control characters, no half of a surrogate pair."""
+    if _SURROGATES.search(value):
+        raise ValueError("is not valid Unicode: it holds half of a surrogate pair")
+    if _CONTROLS.search(value):
+        raise ValueError("must not hold control characters or line breaks")
+    return value
+
+
+def check_notes(value: str) -> str:
+    """Text of several lines: no control characters but line feed and tab, at most :data:`NOTES_BYTES` as JSON."""
+    if _SURROGATES.search(value):
+        raise ValueError("is not valid Unicode: it holds half of a surrogate pair")
+    if _CONTROLS_OF_LINES.search(value):
+        raise ValueError("must not hold control characters other than line feed and tab")
+    size = len(json.dumps(value, ensure_ascii=False).encode())
+    if size > NOTES_BYTES:
+        raise ValueError(f"must be at most {NOTES_BYTES} bytes as JSON, and is {size}")
+    return value
+
+
+# --- host names --------------------------------------------------------------------------------------------------------------
+
+
+def check_server_name(value: str) -> str:
+    """A server's name: labels of A-Z a-z 0-9 _ - between dots, of 1 to 63 characters, not beginning or ending with a hyphen."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", value):
+        raise ValueError("may contain only A-Z a-z 0-9 . _ - and must not be empty")
+    if len(value) > 253 or not _SERVER_NAME.fullmatch(value):
+        raise ValueError(
+            "must be a host name: labels of 1 to 63 characters between dots, none beginning or ending with a hyphen, 253 characters in all"
+        )
+    return value
+
+
+def check_host_name(value: str) -> str:
+    """A host name of at least two labels (RFC 1123), never an IP address; a dot at the end is allowed."""
+    if not _HOST_NAME.fullmatch(value):
+        raise ValueError("must be a host name of at least two labels of letters, digits and hyphens")
+    if value.rstrip(".").rpartition(".")[2].isdigit():
+        raise ValueError("must be a host name, not an IP address")
+    return value
+
+
+# --- domain names ------------------------------------------------------------------------------------------------------------
+
+
+def check_domain_name(value: str) -> str:
+    """A domain name in Unicode or punycode, without characters that cannot be seen.
+
+    Zero-width and other invisible characters are dropped by the usual encoding, so that another domain would be bought than was written.
+    """
+    for character in value:
+        category = unicodedata.category(character)
+        if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") or character in _BLANK or _is_variation_selector(character):
+            raise ValueError(f"must not hold invisible characters or spaces: it holds U+{ord(character):04X}")
+    if value.isascii():
+        if not _HOST_NAME.fullmatch(value):
+            raise ValueError("must be a whole domain name such as example.com: labels of letters, digits and hyphens between dots")
+    elif any(not label or len(label) > 63 for label in value.removesuffix(".").split(".")):
+        raise ValueError("must be a whole domain name such as example.com, each label of 1 to 63 characters")
+    return value
+
+
+def _is_variation_selector(character: str) -> bool:
+    return "\ufe00" <= character <= "\ufe0f" or "\U000e0100" <= character <= "\U000e01ef"
+
+
+_LATIN_LOOK_ALIKES = frozenset("аеорсухіјѕһԁԛԝвкмнтԍɡɩαοιρυνκτχωϲАВЕКМНОРСТУХІЈЅΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
+
+
+def look_alike(name: str) -> str | None:
+    """Why a domain name may be taken for another: a label mixes alphabets, or has only letters that look Latin; ``None`` if neither.
+
+    ``name`` may be in Unicode or in punycode. Japanese labels, which mix three scripts by nature, are not reported.
+
+    >>> look_alike("example.com"), look_alike("münchen.example")
+    (None, None)
+    >>> look_alike("\\u0430pple.com")
+    'its label "\\u0430pple" mixes Cyrillic and Latin letters'
+    """
+    for label in _unicode_labels(name):
+        scripts = {_script(character) for character in label} - {""}
+        alphabets = sorted(scripts & {"Latin", "Cyrillic", "Greek", "Armenian", "Cherokee", "Coptic", "Georgian"})
+        if len(alphabets) > 1 or (alphabets and len(scripts) > 1 and alphabets != ["Latin"]):
+            return f'its label "{label}" mixes {" and ".join(sorted(scripts))} letters'
+        letters = {character for character in label if _script(character)}
+        if letters and "Latin" not in scripts and letters <= _LATIN_LOOK_ALIKES:
+            return f'its label "{label}" has only {" and ".join(sorted(scripts))} letters that look like Latin ones'
+    return None
+
+
+def _unicode_labels(name: str) -> list[str]:
+    labels = []
+    for label in name.removesuffix(".").split("."):
+        if label.lower().startswith("xn--"):
+            with suppress(UnicodeError):  # no punycode: what is written is what is seen
+                label = label[4:].encode("ascii").decode("punycode")
+        labels.append(unicodedata.normalize("NFC", label))
+    return labels
+
+
+def _script(character: str) -> str:
+    """The alphabet a letter belongs to, by the first word of its Unicode name; empty for digits, marks and signs."""
+    if not unicodedata.category(character).startswith("L"):
+        return ""
+    return unicodedata.name(character, "").partition(" ")[0].capitalize()
+
+
+# --- SSH keys ----------------------------------------------------------------------------------------------------------------
+
+_KEY_LINE = "must be one OpenSSH public key line, for example 'ssh-ed25519 AAAA… comment'"
+_DAMAGED_KEY = "the public key is damaged or cut off: copy the whole line again"
+_ECDSA_BYTES = {"nistp256": 32, "nistp384": 48, "nistp521": 66}
+
+
+def check_public_key(value: str) -> str:
+    """One line ``type base64 comment`` whose second word is a whole key of that type (RFC 4253, 5656, 8709)."""
+    words = value.split()
+    if "\n" in value.strip() or "\r" in value.strip() or len(words) < 2 or words[0] not in KEY_TYPES:
+        raise ValueError(_KEY_LINE)
+    check_line(value.strip())
+    if not _is_whole_key(words[0], words[1]):
+        raise ValueError(_DAMAGED_KEY)
+    return value
+
+
+def _is_whole_key(kind: str, text: str) -> bool:
+    try:
+        # validate=True alone lets misplaced padding through.
+        data = base64.b64decode(text.encode("ascii"), validate=True)
+        if base64.b64encode(data).decode() != text:
+            return False
+        fields = _wire_fields(data)
+    except (UnicodeEncodeError, binascii.Error, ValueError):
+        return False
+    if fields[0] != kind.encode():
+        return False
+    rest = fields[1:]
+    if kind == "ssh-ed25519":
+        return len(rest) == 1 and len(rest[0]) == 32
+    if kind == "ssh-rsa":
+        return len(rest) == 2 and all(map(_is_positive, rest)) and len(rest[1]) >= 96
+    if kind == "ssh-dss":
+        return len(rest) == 4 and all(map(_is_positive, rest))
+    curve = kind.rpartition("-")[2]
+    if len(rest) != 2 or rest[0] != curve.encode():
+        return False
+    size, point = _ECDSA_BYTES[curve], rest[1]
+    return (len(point) == 2 * size + 1 and point[0] == 4) or (len(point) == size + 1 and point[0] in (2, 3))
+
+
+def _wire_fields(data: bytes) -> list[bytes]:
+    """The length-prefixed fields. Raises ``ValueError`` where one is cut off, or there is none."""
+    fields = []
+    while data:
+        size = int.from_bytes(data[:4], "big")
+        if len(data) < 4 + size:
+            raise ValueError("cut off")
+        fields.append(data[4 : 4 + size])
+        data = data[4 + size :]
+    if not fields:
+        raise ValueError("empty")
+    return fields
+
+
+def _is_positive(number: bytes) -> bool:
+    """Whether the field is a positive number in its shortest form: without a sign bit or needless zeros."""
+    return bool(number) and number[0] < 128 and (number[0] != 0 or (len(number) > 1 and number[1] >= 128))
+
+
+# --- URLs --------------------------------------------------------------------------------------------------------------------
+
+
+def check_webhook_url(value: str) -> str:
+    """An ``https`` URL with a possible host and port, without credentials, spaces and control characters.
+
+    Whether the host is public is for the service to say.
+    """
+    check_line(value)
+    try:
+        parts = urlsplit(value)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        raise ValueError("must be an https:// URL with a possible host and port") from None
+    if parts.scheme != "https" or parts.username is not None or parts.password is not None or any(c.isspace() for c in value):
+        raise ValueError("must be an https:// URL of a public host, without credentials in it")
+    if port == 0 or not (_is_address(host) if "[" in parts.netloc or ":" in host else _is_address(host) or _is_named(host)):
+        raise ValueError("must be an https:// URL with a possible host and port")
+    return value
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_named(host: str) -> bool:
+    """Whether ``host`` can be a name: of one label too, and in Unicode too."""
+    try:
+        check_domain_name(host if "." in host else f"{host}.example")
+    except ValueError:
+        return False
+    return True

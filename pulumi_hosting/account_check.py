@@ -82,6 +82,8 @@ class Claim:
     """The tool still has to delete it: it may live, and it may be gone."""
     leaves_with_server: bool = False
     """The program says that it is deleted together with its server (``deleted_with``), so its price must have been refunded."""
+    is_retained: bool = False
+    """The program says that the object outlives its removal (``retain_on_delete``)."""
 
     def __str__(self) -> str:
         return f"{self.kind.replace('_', ' ')} {self.id}" + (f" ({self.name})" if self.name else "")
@@ -117,6 +119,7 @@ class Claims:
                         (resource.get("outputs") or {}).get("mode") or "live",
                         bool(resource.get("delete")),
                         bool(resource.get("deletedWith")),
+                        bool(resource.get("retainOnDelete")),
                     )
                 )
         return cls(tuple(found))
@@ -197,6 +200,7 @@ class Account:
         that it stays, an SSH key if the step said that it stays.
         """
         look = _Look(self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), claims)
+        self.allowed |= {claim.id for claim in self._known.values() if claim.is_retained}
         self._known |= {(claim.kind, claim.id): claim for claim in claims}
         self.allowed -= {id for claim in claims if claim.kind != PTR for id in (claim.id, claim.id.rpartition("/")[2])}
         self._servers |= look.servers

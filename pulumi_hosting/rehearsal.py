@@ -1,7 +1,8 @@
 """Plays a Pulumi program against a fresh emulator, through its whole life: preview, up, up again, drift, repair, destroy.
 
 Nothing real is touched and nothing is charged: the program talks to an emulator that lives as long as the rehearsal. Every step says what
-it expects, what happened, how many requests it took and what it cost.
+it expects, what happened and how many requests it took. After every step the account must be what the state says: an object that lives and
+is in no state fails the step, with its name and its price per month. At the end nothing is left but what the API cannot delete.
 """
 
 import os
@@ -14,6 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from pulumi_hosting.account_check import Account, Claims
 from pulumi_hosting.account_check import Control as Control  # also imported from here
 from pulumi_hosting.emulator import running
 from pulumi_hosting.engines import PULUMI, Engine, Run
@@ -121,6 +123,7 @@ class Rehearsal:
         )
         with tempfile.TemporaryDirectory(prefix="rehearsal-") as home, running(dialect=self.dialect) as emulator:
             self.control = Control(emulator.control_url)
+            self.account = Account(self.control)
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
             environ = {**account, **plugin_environ(self.engine, Path(home))}
             self.say(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
@@ -214,12 +217,14 @@ class Rehearsal:
         before = self.control.requests()
         run = act()
         sent = self.control.requests() - before
-        held = expected(run)
+        problems = self.account.check(Claims.of_stack(*self.stack.saved()), printed=run.output)
+        held = expected(run) and not problems
         what = ", ".join(f"{count} {op}" for op, count in sorted(run.changed.items())) or "no change"
         self.say(f"{'ok    ' if held else 'FAILED'} {title:<34} {promise}: {what} ({sent} requests)")
         if not held:
             self.failed.append(title)
-            for line in [*run.errors, *(() if run.errors else run.output.strip().splitlines()[-12:])]:
+            told = run.errors or (() if expected(run) else run.output.strip().splitlines()[-12:])
+            for line in [*problems, *told]:
                 self.say(f"       | {line}")
         return run
 

@@ -117,7 +117,7 @@ def test_reverse_dns_that_no_state_has(shop: Shop) -> None:
     shop.lab.api("PUT", f"/servers/{server}/ips/{ptr}/ptr", {"domain": "a.example.com"})
     (problem,) = shop.problems()
     assert "reverse DNS a.example.com" in problem
-    assert shop.problems(allowed=[server]) == []
+    assert shop.problems(allowed=[ptr]) == []
 
 
 def test_a_key_and_a_webhook_that_no_state_has(shop: Shop) -> None:

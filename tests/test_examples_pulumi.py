@@ -16,6 +16,7 @@ from pulumi_hosting.account_check import Control
 from pulumi_hosting.engines import PULUMI, Engine, Run, Stack, choose
 from pulumi_hosting.provider.plugin_install import install, version
 from pulumi_hosting.provider.schema import package_spec
+from tests.checked import CheckedStack, checked
 from tools import typescript
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -28,12 +29,13 @@ SPEC = package_spec(version())
 # --- on an emulator ----------------------------------------------------------------------------------------------------------
 
 
-def begin(engine: Engine, emulator: Any, program: Path, home: Path) -> Stack:
+def begin(engine: Engine, emulator: Any, program: Path, home: Path) -> CheckedStack:
     """The program's stack, configured, the plugin installed where the engine looks."""
     place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
     # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
     search = {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
-    stack = engine.stack(program, home, {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url, **search})
+    account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url, **search}
+    stack = checked(engine.stack(program, home, account), Control(emulator.control_url))
     for name, value in CONFIG.items():
         done(stack.run("config", "set", name, value))
     return stack

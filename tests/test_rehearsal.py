@@ -94,3 +94,31 @@ def test_wrong_arguments_are_one_line(arguments: tuple[str, ...]) -> None:
     assert done.returncode == 2
     assert "Error" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+MUTANT = """
+import sys
+
+if "pulumi.dynamic" in sys.orig_argv:
+    from pulumi_hosting.provider.adapter import Adapter
+
+    Adapter.delete = lambda *_, **__: None
+"""
+
+
+def test_a_deletion_that_deletes_nothing_is_found_out(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The defect that green exit codes hid: everything is reported as deleted, and the server runs on and is billed."""
+    program = tmp_path / "program"
+    program.mkdir()
+    (program / "Pulumi.yaml").write_text("name: leaving\nruntime: python\n", encoding="utf-8")
+    (program / "__main__.py").write_text(
+        "from pulumi_hosting import Server\nServer('web', tariff_id=1, os='debian-12')\n", encoding="utf-8"
+    )
+    (tmp_path / "sitecustomize.py").write_text(MUTANT, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    done = rehearse(str(program), "--engine", engine.name)
+    assert done.returncode == 1, done.stdout
+    step, problem = re.findall(r"^(FAILED .*)\n +\| (.*)$", done.stdout, re.MULTILINE)[-1]
+    assert step.startswith("FAILED destroy ")
+    assert re.fullmatch(r"server 2\d+ \(web, 5\.00 EUR per month\) is live and in no state", problem)
+    assert done.stdout.splitlines()[-1].startswith("rehearsal: not as expected: ")

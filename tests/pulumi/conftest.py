@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.account_check import Control
-from pulumi_hosting.engines import PULUMI, Engine, Run, Stack
+from pulumi_hosting.engines import PULUMI, Engine, Run
 from pulumi_hosting.provider.plugin_install import install
+from tests.checked import CheckedStack, checked
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB9m3rTnO8rG1ktXvhfQAuMVVBJ9bUeAnHP4oDVM7WuY me@other"
@@ -21,7 +22,7 @@ class Program:
     """The program's directory, its stack, and the account it works on."""
 
     directory: Path
-    stack: Stack
+    stack: CheckedStack
     emulator: Any
     control: Control
 
@@ -47,7 +48,8 @@ def make_program(engine: Engine, emulator: Any, directory: Path, home: Path, **e
     directory.mkdir(exist_ok=True)
     (directory / "Pulumi.yaml").write_text("name: toys\nruntime: python\n", encoding="utf-8")
     account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url, **environ}
-    return Program(directory, engine.stack(directory, home, account), emulator, Control(emulator.control_url))
+    control = Control(emulator.control_url)
+    return Program(directory, checked(engine.stack(directory, home, account), control), emulator, control)
 
 
 @pytest.fixture

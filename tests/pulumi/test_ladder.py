@@ -146,6 +146,7 @@ def test_a_server_that_exists_is_adopted_and_nothing_is_ordered(program: Program
     with Client(program.emulator.live_key, program.emulator.base_url) as client:
         made = client.servers.create(tariff_id=1, os="debian-12", name="old")
     assert isinstance(made, ServerCreated)
+    program.stack.allow("bought before, by another tool", made.server.id)
     declared = f'Server("web", tariff_id=1, os="debian-12", name="new", notes="mine", adopt_id="{made.server.id}")'
     program.write(declared)
     assert program.stack.up().exit_code == 0

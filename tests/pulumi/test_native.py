@@ -127,6 +127,7 @@ def test_what_exists_is_imported_and_then_unchanged(plugged: Plugged) -> None:
         key = client.ssh_keys.create(name="me", public_key=PUBLIC_KEY)
         client.servers.create(tariff_id=1, os="debian-12", name="web")
     (server,) = plugged.living
+    plugged.stack.allow("there before, and imported one after the other", key.id, server["id"])
     plugged.write("")
     ids = {"SshKey": ("me", str(key.id)), "Server": ("web", str(server["id"]))}
     for type, (name, id) in ids.items():
@@ -304,6 +305,7 @@ def test_a_lookup_by_id_reads_and_changes_nothing(plugged: Plugged) -> None:
     with Client(plugged.emulator.live_key, plugged.emulator.base_url) as client:
         client.servers.create(tariff_id=1, os="debian-12", name="theirs")
     (server,) = plugged.living
+    plugged.stack.allow("only looked at", server["id"])
     plugged.write(f'theirs = Server.get("theirs", "{server["id"]}")\npulumi.export("os", theirs.os)\n')
     done(plugged.stack.up())
     assert plugged.stack.outputs()["os"] == "debian-12"

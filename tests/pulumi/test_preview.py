@@ -189,6 +189,8 @@ def outside(formed: FormProgram) -> dict[str, dict[str, Any]]:
 @pytest.mark.emulator(clock="manual")
 def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(formed: FormProgram, dialect: str) -> None:
     found = outside(formed)
+    addresses = [address["id"] for address in formed.objects("addresses")]
+    formed.stack.allow("there before, and imported one after the other", *(made["id"] for made in found.values()), *addresses)
     paid = formed.charges()
     if formed.form == "native":
         for name, made in found.items():

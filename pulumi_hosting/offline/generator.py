@@ -248,7 +248,8 @@ class StepGenerator:
             if not targeted:
                 new.inputs = old.inputs if old else {}
             else:
-                fresh = recreating or was_external or old is None
+                # What is replaced on demand is checked as if it were new, and no difference is asked for.
+                fresh = recreating or was_external or old is None or old.taint
                 olds = {} if fresh or old is None else old.inputs
                 checked = provider.check(urn, olds, goal.properties if fresh else inputs, seed, preview=world.preview)
                 new.inputs = checked.inputs

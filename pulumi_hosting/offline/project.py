@@ -26,6 +26,8 @@ class Project:
     program: Path
     options: dict[str, Any] = field(default_factory=dict)
     config: dict[str, Any] = field(default_factory=dict)
+    refresh: bool = False
+    """`options: {refresh: always}`: every up, preview and destroy refreshes first."""
 
     @property
     def directory(self) -> Path:
@@ -72,7 +74,10 @@ def _parse_project(path: Path) -> Project:
         found = False
     if not found:
         raise ConfigurationError(f"{path}: could not find the program {main!r}")
-    return Project(name, path.parent, program, options, _mapping(path, "config", data.get("config")))
+    refresh = _mapping(path, "options", data.get("options")).get("refresh")
+    if refresh not in (None, "", "always"):
+        raise ConfigurationError(f"{path}: options.refresh must be 'always' or left out")
+    return Project(name, path.parent, program, options, _mapping(path, "config", data.get("config")), refresh == "always")
 
 
 def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:

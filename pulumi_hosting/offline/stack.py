@@ -254,7 +254,7 @@ class Stack:
         options = Options(
             preview=preview,
             parallel=parallel or 4 * (os.cpu_count() or 1),
-            refresh=refresh or command == "refresh",
+            refresh=refresh or command == "refresh" or (self.project.refresh and command != "import"),
             refresh_only=command == "refresh",
             run_program=program and (command in ("refresh", "destroy") or run_program),
             mode="refresh" if command == "refresh" else "destroy" if command == "destroy" and program else "update",

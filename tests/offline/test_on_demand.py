@@ -94,5 +94,5 @@ def test_a_project_may_ask_for_a_refresh_each_time(playground: Playground, comma
     assert toys.stack().run(command).exit_code == 0  # type: ignore[arg-type]  # a command's name
     assert asked(toys, "Read") == ["a#1"]
     file.write_text(file.read_text().replace("always", "never"))
-    with pytest.raises(Exception, match="options.refresh must be 'always'"):
+    with pytest.raises(Exception, match="refresh must be 'always'"):
         toys.stack()

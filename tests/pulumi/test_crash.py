@@ -1,6 +1,8 @@
 """Killed after the service took an order and before the answer arrived, then run again: one object, one charge."""
 
 import os
+import re
+import shlex
 import signal
 import subprocess
 import time
@@ -10,8 +12,10 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.client import Client
+from pulumi_hosting.engines import OFFLINE
 from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Program
 
+DOCS = Path(__file__).parents[2] / "docs" / "pulumi.md"
 SERVER = f"""
 key = SshKey("me", public_key="{PUBLIC_KEY}")
 Server("web", tariff_id=1, os="debian-12", ssh_key_ids=[key.id], notes="one")
@@ -143,6 +147,39 @@ def command(pid: int) -> bytes:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+ORDER = r"\*\*To remove everything after a crash\*\*.*?\n\n((?:    pulumi .*\n)+)"
+DOCUMENTED = re.search(ORDER, DOCS.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_everything_is_removed_after_a_kill(formed: FormProgram) -> None:
+    """In the documented order. The offline engine does not destroy before what was bought has been found."""
+    assert DOCUMENTED is not None
+    commands = [shlex.split(line, comments=True)[1:] for line in DOCUMENTED[1].splitlines()]
+    assert [command[0] for command in commands] == ["cancel", "up", "destroy"]
+    formed.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": LATE})
+    formed.declare({"web": ("Server", {"tariff_id": 1, "os": "debian-12"})})
+    running = started(formed)
+    wait_until(formed, 1, running)
+    kill([running.pid, *descendants(running.pid)])
+    running.wait()
+    assert formed.stack.run(*commands[0]).exit_code == 0
+    if formed.stack.engine.name == OFFLINE:
+        with formed.stack.unchecked("killed, and not run again yet"):
+            refused = formed.stack.destroy()
+            assert refused.exit_code == 1
+            assert "was creating" in refused.output
+            advice = re.search(r"Next: run `pulumi-hosting offline (\w+)`", refused.output)
+            assert advice is not None
+            assert advice[1] == commands[1][0]
+            looked = formed.run(formed.stack.refresh())
+            assert "A refresh cannot find what they made. Next: run `pulumi-hosting offline up`" in looked.output
+        assert len(formed.living) == 1
+    for command in commands[1:]:
+        formed.run(formed.stack.run(*command))
+    assert formed.living == []
+    assert formed.charges() == 0
 
 
 @pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 10}, {"status": 504, "code": "upstream_timeout"}])

@@ -140,9 +140,11 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormP
 def test_a_destroy_while_an_order_is_under_way(formed: FormProgram) -> None:
     formed.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
     formed.declare({"web": ("Server", {**SERVER, "wait_timeout": 2})})
-    assert formed.stack.up().exit_code != 0
+    with formed.stack.unchecked("a dynamic resource cannot be recorded half-made: until the next up the order is in no state"):
+        assert formed.stack.up().exit_code != 0
     kept = [item["id"] for item in formed.resources().values()]
-    refused = formed.stack.destroy()
+    with formed.stack.unchecked("the same"):
+        refused = formed.stack.destroy()
     if formed.form == "native":  # a dynamic resource cannot be recorded half-made: the next up finds the order
         assert refused.exit_code != 0
         assert [item["id"] for item in formed.resources().values()] == kept == ["order:40001"]

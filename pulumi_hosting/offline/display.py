@@ -58,6 +58,21 @@ _DONE = {
     IMPORT_REPLACEMENT: "imported replacement",
     SAME: "unchanged",
 }
+_DOING = {
+    CREATE: "create",
+    UPDATE: "update",
+    DELETE: "delete",
+    REPLACE: "replace",
+    CREATE_REPLACEMENT: "create replacement",
+    DELETE_REPLACED: "delete original",
+    READ: "read",
+    READ_REPLACEMENT: "read for replacement",
+    REFRESH: "refresh",
+    DISCARD: "discard",
+    DISCARD_REPLACED: "discard original",
+    IMPORT: "import",
+    IMPORT_REPLACEMENT: "import replacement",
+}
 _SUMMARY = (
     (CREATE, "to create", "created"),
     (UPDATE, "to update", "updated"),
@@ -78,9 +93,11 @@ class Display:
         self._write = write
         self._stack = stack
         self._diff = diff
+        self._words = _DONE
         self._shown: set[tuple[str, str]] = set()
 
     def start(self, command: str, *, preview: bool) -> None:
+        self._words = _DOING if preview else _DONE
         self._write(BANNER)
         title = _PREVIEWS.get(command, _TITLES[command]) if preview else _TITLES[command]
         self._write(f"{title} ({self._stack}):")
@@ -103,14 +120,14 @@ class Display:
         if metadata["op"] == SAME or (metadata["op"], metadata["urn"]) in self._shown:
             return
         self._shown.add((metadata["op"], metadata["urn"]))
-        self._line(metadata, _DONE.get(metadata["op"], metadata["op"]))
+        self._line(metadata, self._words.get(metadata["op"], metadata["op"]))
         if self._diff and metadata["op"] in (UPDATE, REPLACE, REFRESH):
             self._changes(metadata)
 
     def _line(self, metadata: dict[str, Any], status: str) -> None:
         keys = metadata.get("diffs") or _changed_inputs(metadata)
         detail = f" [diff: {','.join(_signed(metadata, key) for key in keys)}]" if keys and metadata["op"] in (UPDATE, REPLACE) else ""
-        self._write(f" {_SIGNS.get(metadata['op'], '?'):>2} {urn_type(metadata['urn'])} {urn_name(metadata['urn'])} {status}{detail}")
+        self._write(f" {_SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} {urn_name(metadata['urn'])} {status}{detail}")
 
     def _changes(self, metadata: dict[str, Any]) -> None:
         old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
@@ -132,25 +149,30 @@ class Display:
         if outputs and not failed:
             self._write("Outputs:")
             for key, value in sorted(outputs.items()):
-                self._write(f"    {key}: {json.dumps(_readable(value), ensure_ascii=False)}")
+                self._write(f"    {key}: {_readable(value)}")
         self._write("Resources:")
-        for op, future, past in _SUMMARY:
-            if changes.get(op):
-                self._write(f"    {_SIGNS[op]} {changes[op]} {future if preview else past}")
-        if changes.get(SAME):
-            self._write(f"    {changes[SAME]} unchanged")
+        kinds = [(op, future if preview else past) for op, future, past in _SUMMARY if changes.get(op)]
+        for op, words in kinds:
+            self._write(f"    {_SIGNS[op]:<2}{changes[op]} {words}")
+        total = sum(changes[op] for op, _ in kinds)
+        pieces = [f"{total} changes"] if len(kinds) > 1 else []
+        pieces += [f"{changes[SAME]} unchanged"] if changes.get(SAME) else []
+        if pieces:
+            self._write(f"    {'. '.join(pieces)}")
         if not changes:
             self._write("    none")
         self._write(f"Duration: {seconds:.0f}s")
 
 
-def _readable(value: Any) -> Any:
-    """Values that are only known later say so, as the CLI does; on the wire they are a text of their own."""
+def _readable(value: Any) -> str:
+    """A value as JSON, its keys in order; what is secret or known later only stands without quotes, as the CLI writes it."""
     if isinstance(value, dict):
-        return {key: _readable(item) for key, item in value.items()}
+        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_readable(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, list):
-        return [_readable(item) for item in value]
-    return "[unknown]" if value == UNKNOWN_STRING else value
+        return "[" + ", ".join(map(_readable, value)) + "]"
+    if value == UNKNOWN_STRING:
+        return "[unknown]"
+    return "[secret]" if value == "[secret]" else json.dumps(value, ensure_ascii=False)
 
 
 def _inputs(state: dict[str, Any] | None) -> dict[str, Any]:

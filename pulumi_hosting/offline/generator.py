@@ -383,7 +383,8 @@ class StepGenerator:
                 raise Bail
         if goal.import_id:
             message = (
-                "previously-imported resources that still specify an ID may not be replaced; please remove the `import` from your program"
+                "previously-imported resources that still specify an ID may not be replaced; please remove the `import` declaration "
+                "from your program"
             )
             if not world.preview:
                 raise ProviderError(message)

@@ -51,14 +51,14 @@ def test_a_stacks_life(command: Command) -> None:
     up = command("up", "--yes", "--skip-preview", "--diff", "--parallel", "2")
     assert up.exit_code == 0, up.output
     assert lines(up)[0] == BANNER
-    assert "+ pulumi-python:dynamic/toy:Thing a created" in lines(up)
-    assert 'once: "[secret]"' in lines(up)
+    assert "+  pulumi-python:dynamic/toy:Thing a created" in lines(up)
+    assert "once: [secret]" in lines(up)
     assert "once-a#1" not in up.output
     assert "2 unchanged" in lines(command("up", "-y", "-f", "--expect-no-changes"))
     write(command.toys, PROGRAM.replace('"size": "s"', '"size": "s", "note": "n"'))
     changed = command("preview", "--expect-no-changes", "--diff")
     assert changed.exit_code == 7
-    assert {"~ pulumi-python:dynamic/toy:Thing a updated [diff: +note]", '+ note: "n"', "~ 1 to update"} <= set(lines(changed))
+    assert {"~  pulumi-python:dynamic/toy:Thing a updated [diff: +note]", '+ note: "n"', "~ 1 to update"} <= set(lines(changed))
     assert "error: no changes were expected for preview but changes were proposed" in lines(changed)
     assert command("refresh", "--preview-only", "--expect-no-changes").exit_code == 0
     assert "- 2 to delete" in lines(command("destroy", "--preview-only"))
@@ -179,7 +179,7 @@ def test_failures_are_shown_on_their_resources(command: Command) -> None:
     (command.toys.service / "faults.json").write_text('{"create:a": "raise"}')
     result = command("up", "--yes", "-v", "3", "--logtostderr")
     assert result.exit_code == 1
-    assert "+ pulumi-python:dynamic/toy:Thing a failed" in lines(result)
+    assert "+  pulumi-python:dynamic/toy:Thing a failed" in lines(result)
     assert "RuntimeError: create refused" in lines(result)
     assert "error: update failed" in lines(result)
 

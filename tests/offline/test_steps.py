@@ -179,13 +179,13 @@ def test_the_display_names_changes_but_no_secret() -> None:
     old = thing("a", inputs={"size": "s", "note": Secret("hush"), "old": 1, "__provider": "x"})
     new = thing("a", inputs={"size": "L", "note": Secret("hush2"), "new": 2, "__provider": "y"})
     step = UpdateStep(UPDATE, old, new)
-    assert shown((step, UPDATE)) == ["  ~ toy:index:Thing a updated [diff: +new,-old,~size]"]
+    assert shown((step, UPDATE)) == [" ~  toy:index:Thing a updated [diff: +new,-old,~size]"]
     assert shown((step, UPDATE), diff=True)[1:] == ["      + new: 2", "      - old: 1", '      ~ size: "s" => "L"']
 
 
 def test_components_are_shown_when_they_are_made() -> None:
     component = State("urn:pulumi:dev::p::c:c:C::box", "c:c:C")
-    assert shown((CreateStep(CREATE, None, component), CREATE)) == ["  + c:c:C box created"]
+    assert shown((CreateStep(CREATE, None, component), CREATE)) == [" +  c:c:C box created"]
     assert shown((SameStep(SAME, component, component), SAME)) == []
 
 

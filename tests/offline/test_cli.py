@@ -58,7 +58,7 @@ def test_a_stacks_life(command: Command) -> None:
     write(command.toys, PROGRAM.replace('"size": "s"', '"size": "s", "note": "n"'))
     changed = command("preview", "--expect-no-changes", "--diff")
     assert changed.exit_code == 7
-    assert {"~  pulumi-python:dynamic/toy:Thing a updated [diff: +note]", '+ note: "n"', "~ 1 to update"} <= set(lines(changed))
+    assert {"~  pulumi-python:dynamic/toy:Thing a update [diff: +note]", '+ note: "n"', "~ 1 to update"} <= set(lines(changed))
     assert "error: no changes were expected for preview but changes were proposed" in lines(changed)
     assert command("refresh", "--preview-only", "--expect-no-changes").exit_code == 0
     assert "- 2 to delete" in lines(command("destroy", "--preview-only"))
@@ -139,7 +139,7 @@ def test_an_existing_thing_is_imported(playground: Playground) -> None:
     assert "toy:index:Thing (z): error: Preview failed: resource 'z#8' does not exist" in lines(missing)
     imported = command("import", "toy:index:Thing", "z", "z#7", "--yes", "--generate-code=false")
     assert imported.exit_code == 0, imported.output
-    assert {"= toy:index:Thing z imported", "= 1 imported"} <= set(lines(imported))
+    assert {"=  toy:index:Thing z imported", "= 1 imported"} <= set(lines(imported))
     (state,) = [item for item in command.toys.state()["resources"] if item["name"] == "z"]
     assert state["protect"]
     assert "once" not in imported.output

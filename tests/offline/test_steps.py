@@ -196,7 +196,7 @@ def test_diagnostics_are_shown_with_their_resource() -> None:
     events.diagnostic("debug", "never")
     events.diagnostic("info", "never", ephemeral=True)
     events.failed(CreateStep(CREATE, None, thing("b")), 0)
-    assert lines == ["    toy:index:Thing (a): error: one", "    two", "  + toy:index:Thing b failed"]
+    assert lines == ["    toy:index:Thing (a): error: one", "    two", " +  toy:index:Thing b failed"]
 
 
 def test_events_are_numbered_and_have_pulumis_shape() -> None:

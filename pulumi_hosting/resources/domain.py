@@ -1,12 +1,13 @@
 """A domain name (API document, "Domains").
 
 Registered or, with an auth code, transferred in: once, since the name is unique and every order is keyed. What the registrar has not
-confirmed yet is a state, not a failure. The API deletes no domain: to remove one from a declaration turns its auto-renewal off and
-forgets it. The id is the domain's number; until the service shows one, and in the sandbox, it is the name.
+confirmed yet is a state, not a failure. The API cannot delete domains: to remove one from a declaration turns its auto-renewal off, says
+until when it stays, and forgets it. The id is the domain's number; until the service shows one, and in the sandbox, it is the name.
 """
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, ClassVar
@@ -25,7 +26,9 @@ from pulumi_hosting.api.errors import (
     TransportError,
     UpstreamRejected,
 )
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.values import check_line, look_alike
 from pulumi_hosting.resources import base, catalog
 from pulumi_hosting.resources.base import (
     REPLACES,
@@ -34,17 +37,20 @@ from pulumi_hosting.resources.base import (
     Cost,
     Foreign,
     IdText,
+    NotReady,
     NounError,
     Takeover,
     Trait,
     WholeNumber,
+    age,
     as_text,
 )
 from pulumi_hosting.resources.keys import SCHEME, KeyRing
-from pulumi_hosting.resources.proof import NOBODY, is_bound
+from pulumi_hosting.resources.proof import is_bound, some_nobody
 
 _LATE = frozenset({"nameservers", "privacy", "auto_renew"})
 _GENERATIONS = 4
+_TAKEOVER_AGE = timedelta(seconds=KEY_MEMORY_SECONDS)
 
 
 def ascii_name(name: str) -> str:
@@ -66,8 +72,34 @@ def _domain_name(name: str) -> str:
     return plain
 
 
+def unicode_name(name: str) -> str | None:
+    """The name as people read it, where that is another spelling.
+
+    >>> unicode_name("xn--mnster-3ya.example"), unicode_name("example.com")
+    ('münster.example', None)
+    """
+    try:
+        read = idna.decode(name)
+    except (idna.IDNAError, UnicodeError):
+        return None
+    return read if read != name else None
+
+
 def _hosts(hosts: list[str]) -> list[str]:
-    return sorted(map(ascii_name, hosts))
+    """In one spelling; what is none, in an answer, as it came."""
+
+    def spelled(host: str) -> str:
+        try:
+            return ascii_name(host)
+        except ValueError:
+            return host.rstrip(".").lower()
+
+    return sorted(map(spelled, hosts))
+
+
+def _one_line(secret: Secret) -> Secret:
+    check_line(secret.reveal())
+    return secret
 
 
 def _years(value: int) -> int:
@@ -97,7 +129,7 @@ class DomainInputs(base.Inputs):
     auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance.")] = None
     promo_code: Annotated[m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING] = None
     auth_code: Annotated[
-        Annotated[Secret, Field(min_length=1, max_length=255)] | None,
+        Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
         Field(description="EPP code of the present registrar: the domain is transferred in, not registered. Matters when ordering only."),
         WHEN_CREATING,
     ] = None
@@ -162,6 +194,11 @@ def _is_settled(domain: m.Domain) -> bool:
     return domain.status not in ("pending", "transfer_pending")
 
 
+def _is_unlisted_order(state: DomainState) -> bool:
+    """Whether the state is that of an order whose domain the account does not show yet: it has no number."""
+    return not state.id.isdigit() and state.status in ("pending", "transfer_pending") and state.mode != "test"
+
+
 class DomainNoun(base.Noun[DomainInputs, DomainState]):
     kind: ClassVar[str] = "domain"
     title: ClassVar[str] = "domain"
@@ -181,8 +218,8 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         return f"it is {state.status}" if state.status in ("pending", "transfer_pending") else None
 
     def is_let_go(self, state: DomainState) -> bool:
-        """The API deletes no domain: what is not renewed ends by itself, and what is not settled yet cannot be changed."""
-        return not state.auto_renew or state.status in ("pending", "transfer_pending")
+        """The API cannot delete domains: one whose auto-renew is off ends when its time is over."""
+        return not state.auto_renew
 
     # --- looking
 
@@ -193,8 +230,11 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         return _from_api(found) if found else None
 
     def read(self, context: Context, id: str, last: DomainState | None = None) -> DomainState | None:
-        """By number, or by name."""
+        """By number, or by name. An order that is accepted and not listed yet stays as it was recorded."""
         found = self._resolved(context, id)
+        if found is None and last is not None and _is_unlisted_order(last):
+            context.tell(f"{last.name} was ordered, and is not among the domains of the account yet")
+            return last
         return _from_api(found, last) if found else None
 
     def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[DomainState]:
@@ -244,17 +284,17 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             failures["privacy"] = f".{zone.tld.lstrip('.')} hides no owner's data: leave it out or say false"
         if "name" not in fields:
             return failures
+        if why := look_alike(name):
+            context.warn(f"{name} may be taken for another name: {why}. Next: make sure that this is the name you mean")
         if wish.get("auth_code") is not None:
             if zone.price_transfer is None or zone.transfer_supported is False:
                 failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
         elif not zone.min_years <= wish.get("years", 1) <= zone.max_years:
             failures["years"] = f"must be {zone.min_years} to {zone.max_years} in this zone"
         elif not failures and (existing := self._named(context, name)) is not None:
-            if not context.client.is_test_key and str(existing.id) not in context.owned:
-                context.warn(
-                    f"{name} is on this account already (domain {existing.id}): unless this declaration ordered it, the order will stop. "
-                    f"Next: set adopt_id to {existing.id} to take it over"
-                )
+            is_known = context.name_is_identity or context.client.is_test_key or str(existing.id) in context.owned
+            if not is_known and (refusal := self._not_ours(context, existing)):
+                failures["name"] = refusal
         elif not failures:
             answer = context.shared(("availability", name), lambda: context.client.domains.availability(name=name), 300.0)
             if not answer.available:
@@ -273,17 +313,19 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         amount = zone.price_transfer if transfer else zone.price_register * years
         if amount is None:
             return None
-        what = f"transfer of {wish['name']}" if transfer else f"{wish['name']}, {years} year{'s' if years > 1 else ''}"
+        name = f"{wish['name']} ({read})" if (read := unicode_name(wish["name"])) else wish["name"]
+        what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
         balance = catalog.balance(context)
         if self._named(context, wish["name"]) is not None:  # found again, or a stop: nothing is paid for it either way
-            amount, what = Decimal(0), f"{wish['name']} is on this account already"
+            amount, what = Decimal(0), f"{name} is on this account already"
         return Cost(amount, zone.currency or (balance.currency if balance else ""), what, balance.balance if balance else None)
 
     # --- making
 
     def create(self, context: Context, inputs: DomainInputs) -> DomainState:
         if inputs.adopt_id is not None:
-            return self._adopt(context, inputs, inputs.adopt_id)
+            context.taken_over.add(inputs.adopt_id)
+            return _from_api(self._adoptable(context, inputs, inputs.adopt_id))
         with context.claims.alone(f"domain {inputs.name}"):
             context.reads.forget("domains")
             existing = self._named(context, inputs.name)
@@ -293,31 +335,46 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             if context.client.is_test_key:
                 context.tell(f"{inputs.name} is on this account already (id {existing.id}); with a test key nothing is ordered")
                 return _from_api(existing).model_copy(update={"id": inputs.name})
-            if not context.name_is_identity and not order.was_placed():
-                raise Foreign(
-                    f"{inputs.name} is on this account already (domain {existing.id}) and nothing shows that this declaration ordered it; "
-                    f"nothing was ordered. Next: set adopt_id to {existing.id} to take it over",
-                    id=str(existing.id),
-                )
-            context.tell(f"domain {existing.id} is this declaration's: an earlier run ordered it")
+            if not context.name_is_identity:
+                refusal = self._not_ours(context, existing)
+                if refusal is None and not order.was_placed():
+                    refusal = _refusal(existing, "nothing shows that this resource ordered it")
+                if refusal is not None:
+                    raise Foreign(refusal, id=str(existing.id))
+                context.tell(_takeover(existing, "this resource's idempotency key names it").announcement(context.service_now()))
+                context.taken_over.add(str(existing.id))
             return _from_api(existing)
+
+    @staticmethod
+    def _not_ours(context: Context, existing: m.Domain) -> str | None:
+        """Why a domain of the declared name must not be taken over unasked, as far as that is known without sending the order's key."""
+        since = context.service_now() - existing.created_at if existing.created_at else None
+        if since is not None and since > _TAKEOVER_AGE:
+            return _refusal(existing, f"it was ordered {age(since)} ago, and after seven days nothing shows by which resource")
+        if context.strict and context.scope is None:
+            return _refusal(existing, "strict is set and hosting:scope is not, and it may be another backend's")
+        return None
 
     def _fresh(self, context: Context, name: str) -> m.Domain | None:
         context.reads.forget("domains")
         return self._named(context, name)
 
-    def _adopt(self, context: Context, inputs: DomainInputs, id: str) -> DomainState:
+    def _adoptable(self, context: Context, inputs: DomainInputs, id: str) -> m.Domain:
         found = self._resolved(context, id)
         if found is None:
             raise NounError(f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or leave it out to order it")
         if ascii_name(found.name) != inputs.name:
             raise NounError(f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is")
-        return _from_api(found)
+        return found
 
     def takeover(self, context: Context, inputs: DomainInputs) -> Takeover | None:
         if inputs.adopt_id is None:
-            return None
-        return Takeover(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it", title=self.title)
+            existing = None if context.name_is_identity or context.client.is_test_key else self._named(context, inputs.name)
+            if existing is None or str(existing.id) in context.owned or self._not_ours(context, existing):
+                return None  # ordered, replaced, or refused
+            unless = f"unless an earlier run of this resource ordered it, the order will stop. Next: set adopt_id={existing.id} then"
+            return _takeover(existing, f"it has the name; {unless}")
+        return _takeover(self._adoptable(context, inputs, inputs.adopt_id), "adopt_id names it")
 
     def settle(self, context: Context, state: DomainState, inputs: DomainInputs) -> DomainState:
         """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the rest."""
@@ -357,18 +414,46 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
     # --- removing
 
     def delete(self, context: Context, state: DomainState) -> None:
+        """Turn auto-renew off, and say until when the domain stays. Raises where that cannot be done yet."""
         found = self._resolved(context, state.id)
         if found is None:
+            if _is_unlisted_order(state):
+                raise NotReady(
+                    f"domain {state.name} was ordered and is not among the domains of the account yet, so its auto-renew cannot be turned "
+                    "off; nothing was changed. Next: run it again later",
+                    id=state.id,
+                )
             return
-        until = f", paid until {found.expires_at:%Y-%m-%d}" if found.expires_at else ""
-        if found.auto_renew and _is_settled(found):
-            context.client.domains.update(found.id, auto_renew=False)
-            context.reads.forget("domains")
-            context.warn(f"the API deletes no domain: {state.name} stays on the account{until}; its auto-renewal is now off")
-        elif found.auto_renew:
-            context.warn(f"{state.name} is {found.status} and stays on the account with auto-renewal on. Next: turn it off in the cabinet")
-        else:
-            context.warn(f"the API deletes no domain: {state.name} stays on the account{until}; auto-renewal is off")
+        if found.auto_renew:
+            if not _is_settled(found):
+                raise NotReady(
+                    f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be turned off before it is active; "
+                    "nothing was changed. Next: run it again then, or turn it off in the cabinet",
+                    id=state.id,
+                )
+            try:
+                found = context.client.domains.update(found.id, auto_renew=False)
+            finally:
+                context.reads.forget("domains")
+            if found.auto_renew:
+                raise NounError(
+                    f"domain {state.name} (id {found.id}) still renews: the service did not turn auto-renew off. Next: run it again"
+                )
+        price = f", renews {found.price_renew} {found.currency or state.currency or ''}".rstrip() + " a year" if found.price_renew else ""
+        until = f" until {found.expires_at:%Y-%m-%d}" if found.expires_at else ""
+        pending = "" if _is_settled(found) else f" ({found.status})"
+        context.warn(f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; the API cannot delete domains")
+
+
+def _takeover(domain: m.Domain, reason: str) -> Takeover:
+    return Takeover(_from_api(domain), reason, domain.created_at, currency=domain.currency, title="domain")
+
+
+def _refusal(domain: m.Domain, why: str) -> str:
+    return (
+        f"{ascii_name(domain.name)} is on this account already (domain {domain.id}): {why}; nothing was ordered. "
+        f"Next: set adopt_id={domain.id} to take it over"
+    )
 
 
 Look = Callable[[Context, str], m.Domain | None]
@@ -397,7 +482,7 @@ class _Order:
         """Whether an interrupted run of this declaration ordered the name: its key is bound, and its replay is an accepted order."""
         for generation in range(_GENERATIONS):
             key = self.keys.key(generation)
-            if not is_bound(partial(self.context.client.domains.renew, NOBODY, years=1, idempotency_key=key)):
+            if not is_bound(partial(self.context.client.domains.renew, some_nobody(), years=1, idempotency_key=key)):
                 return False
             try:
                 self.send(key)

@@ -7,8 +7,6 @@ A key is shared: several stacks may declare the same one, and people add keys in
 the run that got the answer to its creation counts as its creator. Any other declaration takes the key over and never deletes it.
 """
 
-import base64
-import binascii
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -16,24 +14,15 @@ from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
+from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, Takeover, Trait, as_text
 from pulumi_hosting.resources.fingerprints import fingerprint
 
 
 def _normal_form(text: str) -> str:
-    """One line, single spaces: ``type base64 comment``."""
-    words = text.split()
-    if "\n" in text.strip() or "\r" in text.strip():
-        raise ValueError("must be one OpenSSH public key line")
-    if len(words) < 2 or words[0] not in m.KEY_TYPES:
-        # A private key pasted by mistake ends up here; its text must not be repeated.
-        raise ValueError(f"must be one OpenSSH public key line that begins with one of {', '.join(m.KEY_TYPES)}")
-    try:
-        base64.b64decode(words[1], validate=True)
-    except binascii.Error:
-        raise ValueError("the key's second word is not base64: the line is damaged") from None
-    return " ".join(words)
+    """Single spaces: ``type base64 comment``."""
+    return " ".join(text.split())
 
 
 def material(public_key: str) -> str:
@@ -42,9 +31,15 @@ def material(public_key: str) -> str:
 
 
 class SshKeyInputs(base.Inputs):
-    name: Annotated[str, Field(min_length=1, max_length=255, description="Name shown in the account. A change makes a new key."), REPLACES]
+    name: Annotated[
+        str,
+        Field(min_length=1, max_length=255, description="Name shown in the account. A change makes a new key."),
+        AfterValidator(check_line),
+        REPLACES,
+    ]
     public_key: Annotated[
         str,
+        AfterValidator(check_public_key),
         AfterValidator(_normal_form),
         Field(
             max_length=16384,

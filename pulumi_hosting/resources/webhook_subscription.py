@@ -16,6 +16,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.values import check_line
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
     WHEN_CREATING,
@@ -51,15 +52,10 @@ def _checked_url(url: str) -> str:
     try:
         _plain_url(url)
     except ValueError:
-        raise ValueError(_PORT) from None
-    if urlsplit(url).port == 0:
-        raise ValueError(_PORT)
+        raise ValueError("must be an https:// URL with a port of 1 to 65535, if any") from None
     if not url.isprintable():
-        raise ValueError("must hold no control or invisible characters")
+        raise ValueError("must hold no invisible characters")
     return url
-
-
-_PORT = "must be an https:// URL with a port of 1 to 65535, if any"
 
 
 def _set(events: list[str]) -> list[str]:
@@ -67,8 +63,7 @@ def _set(events: list[str]) -> list[str]:
 
 
 def _trimmed(text: str) -> str:
-    if any(ord(letter) < 32 or 127 <= ord(letter) < 160 or 0xD800 <= ord(letter) < 0xE000 for letter in text.replace("\n", "")):
-        raise ValueError("must hold no control characters but line feeds")
+    check_line(text)
     if split_tag(text)[1]:
         raise ValueError("must not end in [iac…]: that tag is kept by the provider")
     return text.rstrip()

@@ -139,7 +139,7 @@ def test_a_domain_somebody_else_registered_is_adopted_on_request_only(house: Hou
     noun, inputs = wish_of(house, "domain")
     theirs = engine.create(house.context(identity="pulumi:other/dev/domain/x"), noun, inputs)
     paid = spent(house)
-    with pytest.raises(NounError, match=f"set adopt_id to {theirs.id}"):
+    with pytest.raises(NounError, match=f"set adopt_id={theirs.id}"):
         run(house, noun, inputs)
     taken = run(house, noun, engine.check(noun, {**inputs.given(), "adopt_id": theirs.id}).inputs)
     assert taken.id == theirs.id

@@ -1,0 +1,239 @@
+"""Domains: what name is bought, whose a found one is, and what is left after a deletion that the API does not have."""
+
+import re
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.errors import HostingError
+from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.resources.base import Foreign, NotReady
+from tests.resources.conftest import House
+
+NOUN = NOUNS["domain"]
+ME = "pulumi:t/dev/domain/shop"
+RENAMED = "pulumi:t/prod/domain/shop"
+DAY = 86400
+HOSTS = ["ns1.example.net", "ns2.example.net"]
+
+
+def inputs(**more: Any) -> Any:
+    found = engine.check(NOUN, {"name": "example-1.com", **more})
+    assert not found.failures
+    return found.inputs
+
+
+def create(house: House, given: Any = None, identity: str = ME, **more: Any) -> Any:
+    return engine.create(house.context(identity=identity, **more), NOUN, given or inputs())
+
+
+def delete(house: House, state: Any, identity: str = ME) -> None:
+    engine.delete(house.context(identity=identity), NOUN, state)
+
+
+def preview(house: House, given: Any, identity: str = ME, **more: Any) -> tuple[dict[str, str], Any]:
+    """Refusals, and what would be taken over."""
+    context = house.context(identity=identity, **more)
+    failures = NOUN.validate(context, given.given(), frozenset(given.given()))
+    return failures, None if failures else NOUN.takeover(context, given)
+
+
+def the_one(house: House) -> dict[str, Any]:
+    (row,) = house.control("GET", "/objects")["domains"]
+    return dict(row)
+
+
+def debits(house: House) -> int:
+    return sum(row["direction"] == "debit" for row in house.control.ledger())
+
+
+# --- what is bought
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "exam\u200bple.com"),
+        ("name", "exam\u00adple.com"),
+        ("name", "example.com\ufe0f"),
+        ("name", "exa mple.com"),
+        ("name", "example.com\n"),
+        ("name", "a\ud800.com"),
+        ("name", "-a.com"),
+        ("name", f"{'a' * 64}.com"),
+        ("name", "com"),
+        ("nameservers", ["1.2.3.4", "5.6.7.8"]),
+        ("nameservers", ["ns1", "ns2"]),
+        ("nameservers", ["ns1.example.net", "NS1.example.net."]),
+        ("nameservers", ["ns_1.example.net", "ns2.example.net"]),
+        ("nameservers", ["-a.example.net", "ns2.example.net"]),
+        ("nameservers", [f"{'a' * 64}.example.net", "ns2.example.net"]),
+        ("nameservers", ["exam\u200bple.net", "ns2.example.net"]),
+        ("promo_code", "A\x00"),
+        ("auth_code", "EPP\n1"),
+        ("auth_code", "EPP\ud800"),
+        ("years", True),
+        ("adopt_id", True),
+    ],
+)
+def test_what_cannot_be_right_is_refused_by_name(field: str, value: Any) -> None:
+    assert engine.check(NOUN, {"name": "example-1.com", field: value}).failures.keys() == {field}
+
+
+@pytest.mark.parametrize(
+    ("written", "bought", "says"),
+    [
+        ("\u0430pple.com", "xn--pple-43d.com", "mixes Cyrillic and Latin letters"),
+        ("xn--pple-43d.com", "xn--pple-43d.com", "mixes Cyrillic and Latin letters"),
+        ("\u0445\u043e\u0440.com", "xn--n1aen.com", "letters that look like Latin ones"),
+        ("M\u00fcnster-1.com", "xn--mnster-1-65a.com", None),
+        ("EXAMPLE-1.com.", "example-1.com", None),
+    ],
+)
+def test_the_name_that_is_bought_is_shown_with_its_price(house: House, written: str, bought: str, says: str | None) -> None:
+    given = inputs(name=written)
+    assert given.name == bought
+    failures, taken = preview(house, given)
+    assert (failures, taken) == ({}, None)
+    cost = NOUN.cost(house.context(), given.given())
+    assert cost is not None
+    assert cost.what.startswith(bought)
+    if bought.startswith("xn--"):
+        assert f"{bought} (" in cost.what  # and as people read it
+    warned = [line for line in house.told if "may be taken for another name" in line]
+    assert bool(warned) is (says is not None)
+    assert all(bought in line and str(says) in line for line in warned)
+
+
+# --- whose it is
+
+
+def test_what_an_earlier_run_ordered_is_announced_and_taken_over(house: House) -> None:
+    first = create(house)
+    house.control("POST", "/clock", {"advance": 2 * 3600})
+    failures, taken = preview(house, inputs())
+    assert failures == {}
+    line = taken.announcement(house.context().service_now())
+    assert line == (
+        f"takes over domain {first.id}, ordered 2 h ago (it has the name; unless an earlier run of this resource ordered it, the order "
+        f"will stop. Next: set adopt_id={first.id} then)"
+    )
+    assert create(house).id == first.id
+    assert debits(house) == 1
+    assert any(told.startswith(f"takes over domain {first.id}, ordered 2 h ago (this resource's") for told in house.told)
+
+
+def test_another_resources_domain_stops_and_the_edit_resolves_it(house: House) -> None:
+    first = create(house)
+    with pytest.raises(Foreign, match=re.escape(f"Next: set adopt_id={first.id} to take it over")):
+        create(house, identity=RENAMED)
+    adopting = inputs(adopt_id=first.id)
+    failures, taken = preview(house, adopting, RENAMED)
+    assert (failures, taken.reason) == ({}, "adopt_id names it")
+    assert create(house, adopting, RENAMED).id == first.id
+    assert debits(house) == 1
+
+
+@pytest.mark.parametrize(("days", "refused"), [(0, False), (6.9, False), (7.1, True), (30, True)])
+def test_an_old_one_is_refused_in_the_preview(house: House, days: float, refused: bool) -> None:
+    first = create(house)
+    house.control("POST", "/clock", {"advance": days * DAY})
+    failures, _ = preview(house, inputs())
+    assert bool(failures) is refused
+    if refused:
+        assert f"Next: set adopt_id={first.id} to take it over" in failures["name"]
+        with pytest.raises(Foreign, match="after seven days nothing shows by which resource"):
+            create(house)
+    else:
+        assert create(house).id == first.id
+    assert debits(house) == 1
+
+
+def test_under_strict_only_with_a_scope(house: House) -> None:
+    first = create(house)
+    failures, _ = preview(house, inputs(), strict=True)
+    assert "strict is set and hosting:scope is not" in failures["name"]
+    with pytest.raises(Foreign, match=f"adopt_id={first.id}"):
+        create(house, strict=True)
+    assert create(house, strict=True, scope="shop").id == first.id
+    assert debits(house) == 1
+
+
+def test_after_a_stack_was_renamed_and_destroyed_the_domain_is_adopted(house: House) -> None:
+    """The identity that ordered it went with the state."""
+    first = create(house, inputs(auto_renew=True))
+    delete(house, first)
+    with pytest.raises(Foreign, match=f"adopt_id={first.id}"):
+        create(house, inputs(auto_renew=True), RENAMED)
+    again = create(house, inputs(auto_renew=True, adopt_id=first.id), RENAMED)
+    assert (again.id, again.auto_renew) == (first.id, True)
+    assert the_one(house)["auto_renew"] is True
+    assert debits(house) == 1
+
+
+# --- what is left
+
+
+def stays(house: House) -> list[str]:
+    return [line for line in house.told if "stays" in line]
+
+
+@pytest.mark.parametrize("renews", [True, False])
+def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(house: House, renews: bool) -> None:
+    state = create(house, inputs(auto_renew=renews))
+    delete(house, state)
+    row = the_one(house)
+    assert row["auto_renew"] is False
+    (line,) = stays(house)
+    until = (state.expires_at or "")[:10]
+    assert line == (
+        f"domain example-1.com (id {state.id}, renews {state.price_renew} EUR a year) stays until {until}: auto-renew is off; "
+        "the API cannot delete domains"
+    )
+
+
+def test_one_that_cannot_be_changed_yet_is_not_reported_as_removed(house: House) -> None:
+    house.arm({"registrar": "pending"}, path="^/domains$")
+    state = create(house)
+    house.control("PATCH", f"/domains/{state.id}", {"auto_renew": True})
+    with pytest.raises(NotReady, match="is pending, and its auto-renew cannot be turned off before it is active; nothing was changed"):
+        delete(house, state)
+    context = house.context(identity="ansible:play", name_is_identity=True)
+    with pytest.raises(NotReady, match="before it is active"):
+        engine.ensure_absent(context, NOUN, inputs())
+    # what the message says
+    house.control("POST", "/clock", {"advance": 3 * DAY})
+    delete(house, state)
+    assert the_one(house)["auto_renew"] is False
+
+
+def test_one_that_is_pending_and_does_not_renew_stays(house: House) -> None:
+    house.arm({"registrar": "pending"}, path="^/domains$")
+    state = create(house)
+    delete(house, state)
+    assert [line for line in stays(house) if "stays (pending): auto-renew is off" in line]
+
+
+def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(house: House) -> None:
+    unlisted = NOUN.partial_state({"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"})
+    assert engine.read(house.context(identity=ME), NOUN, unlisted) == unlisted
+    with pytest.raises(NotReady, match="was ordered and is not among the domains of the account yet"):
+        delete(house, unlisted)
+    first = create(house)
+    delete(house, unlisted)
+    assert engine.read(house.context(identity=ME), NOUN, unlisted).id == first.id
+
+
+@pytest.mark.parametrize("action", [{"status": 502, "code": "upstream_error"}, {"patch": {"auto_renew": True}}])
+def test_a_deletion_that_fails_is_no_success(house: House, action: dict[str, Any]) -> None:
+    state = create(house, inputs(auto_renew=True))
+    house.arm(action, path="^/domains/", method="PATCH", times=99)
+    with pytest.raises(HostingError, match=r"upstream_error|still renews"):
+        delete(house, state)
+    assert stays(house) == []
+
+
+def test_an_answer_with_a_strange_name_server_is_read(house: House) -> None:
+    state = create(house)
+    house.control("PATCH", f"/domains/{state.id}", {"nameservers": ["_odd_.Example.net.", "ns2.example.net"]})
+    assert engine.read(house.context(identity=ME), NOUN, state).nameservers == ["_odd_.example.net", "ns2.example.net"]

@@ -28,9 +28,9 @@ const server = new hosting.Server("web", {
 });
 
 // One more address, and the name each of the two resolves to.
-const mail = new hosting.ServerIp("mail", { serverId: server.id });
-new hosting.Ptr("www-ptr", { serverId: server.id, address: server.ip, domain: `www.${domain}` });
-new hosting.Ptr("mail-ptr", { serverId: server.id, address: mail.address, domain: `mail.${domain}` });
+const mail = new hosting.ServerIp("mail", { serverId: server.id }, { deletedWith: server });
+new hosting.Ptr("www-ptr", { serverId: server.id, address: server.ip, domain: `www.${domain}` }, { deletedWith: server });
+new hosting.Ptr("mail-ptr", { serverId: server.id, address: mail.address, domain: `mail.${domain}` }, { deletedWith: server });
 
 // A domain cannot be deleted: destroying it turns auto-renew off and forgets it.
 const name = new hosting.Domain("shop", {

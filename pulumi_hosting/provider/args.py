@@ -101,7 +101,9 @@ class ServerIpArgs:
     creating only: adopt_id, order_attempt.
     """
 
-    server_id: pulumi.Input[str]
+    server: pulumi.CustomResource | None = None
+    """The Server it belongs to, in place of server_id. It is deleted with that server, not before it."""
+    server_id: pulumi.Input[str | None] | None = None
     """Id of the server that gets one more IPv4 address. A change buys another, for that server."""
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
@@ -115,10 +117,12 @@ class ServerIpArgs:
 class PtrArgs:
     """What a :class:`Ptr` is declared with. A change replaces it: server_id, address. Changes in place: domain."""
 
-    server_id: pulumi.Input[str]
-    """Id of the server the address belongs to. A change makes another record."""
+    server: pulumi.CustomResource | None = None
+    """The Server it belongs to, in place of server_id. It is deleted with that server, not before it."""
     domain: pulumi.Input[str]
     """Host name the address resolves to; case and a dot at the end do not matter."""
+    server_id: pulumi.Input[str | None] | None = None
+    """Id of the server the address belongs to. A change makes another record."""
     address: pulumi.Input[str | None] | None = None
     """An IPv4 or IPv6 address of the server; its primary one when absent. A change makes another record."""
     wait_timeout: pulumi.Input[float | None] | None = None

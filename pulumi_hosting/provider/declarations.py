@@ -261,9 +261,10 @@ class SshKeyDeclaration(Declaration):
 class ServerIpDeclaration(Declaration):
     _kind = "server_ip"
     _inputs = ("server_id", "adopt_id", "order_attempt", "wait_timeout")
-    _needed = ("server_id",)
+    _needed = ()
     _secrets = ()
     _default_name = False
+    _is_of_a_server = True
     _delete_before_replace = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
@@ -302,7 +303,8 @@ class ServerIpDeclaration(Declaration):
         resource_name: str,
         args: None = None,
         *,
-        server_id: pulumi.Input[str],
+        server: pulumi.CustomResource | None = None,
+        server_id: pulumi.Input[str | None] | None = None,
         adopt_id: pulumi.Input[str | None] | None = None,
         order_attempt: pulumi.Input[int | None] | None = None,
         wait_timeout: pulumi.Input[float | None] | None = None,
@@ -318,9 +320,10 @@ class ServerIpDeclaration(Declaration):
 class PtrDeclaration(Declaration):
     _kind = "ptr"
     _inputs = ("server_id", "address", "domain", "wait_timeout")
-    _needed = ("server_id", "domain")
+    _needed = ("domain",)
     _secrets = ()
     _default_name = False
+    _is_of_a_server = True
     _delete_before_replace = True
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
@@ -339,8 +342,9 @@ class PtrDeclaration(Declaration):
         resource_name: str,
         args: None = None,
         *,
-        server_id: pulumi.Input[str],
+        server: pulumi.CustomResource | None = None,
         domain: pulumi.Input[str],
+        server_id: pulumi.Input[str | None] | None = None,
         address: pulumi.Input[str | None] | None = None,
         wait_timeout: pulumi.Input[float | None] | None = None,
         opts: pulumi.ResourceOptions | None = None,

@@ -19,6 +19,12 @@ class WrongArguments(pulumi.RunError, TypeError):
     """A resource was declared with arguments that it does not take. The program ends with this one line."""
 
 
+_BEFORE_ITS_SERVER: Mapping[str, str] = {
+    "server_ip": "destroy releases the address before its server, and only an address that goes with its server is refunded",
+    "ptr": "destroy clears the record before it deletes the server, which takes it along anyway",
+}
+
+
 class _Field(str):
     """The name of a field. It is translated for the wire; the keys of a user's own map, which are plain text, are not."""
 
@@ -39,6 +45,10 @@ class Declaration:
     _needed: ClassVar[tuple[str, ...]]
     _secrets: ClassVar[tuple[str, ...]]
     _default_name: ClassVar[bool]
+    _is_of_a_server: ClassVar[bool] = False
+    """Whether it takes ``server``, and goes when that goes."""
+    _stays: bool = False
+    """Whether the engine forgets it without deleting the object."""
     _delete_before_replace: ClassVar[bool]
     """Whether its natural key is unique on the account, so that two cannot be there at once."""
     _outputs: ClassVar[Mapping[str, str]]
@@ -67,6 +77,7 @@ class Declaration:
         :param id: Its id on the account.
         """
         found = cls.__new__(cls)
+        found._stays = True
         found._make(resource_name, found._nothing(), _merged(pulumi.ResourceOptions(id=id), opts))
         return found
 
@@ -77,12 +88,37 @@ class Declaration:
         given = {name: value for name, value in (inputs if args is None else vars(args)).items() if value is not None}
         if self._default_name:
             given.setdefault("name", resource_name)
+        warning = None
+        if self._is_of_a_server:
+            opts, warning = self._with_its_server(given, opts)
         self._complain(given)
+        self._stays = bool(opts and opts.retain_on_delete)
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
         # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The program's own option wins.
         ours = pulumi.ResourceOptions(delete_before_replace=True) if self._delete_before_replace else pulumi.ResourceOptions()
         self._make(resource_name, props, _merged(ours, opts))
+        if warning is not None:
+            pulumi.log.warn(f"{resource_name}: {warning}", resource=self)  # type: ignore[arg-type]  # every form is a resource
+
+    def _with_its_server(
+        self, given: dict[str, Any], opts: pulumi.ResourceOptions | None
+    ) -> tuple[pulumi.ResourceOptions | None, str | None]:
+        """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is there. A server that the engine
+        forgets and does not delete takes nothing with it."""
+        name, server = type(self).__name__, given.pop("server", None)
+        if server is None:
+            if "server_id" not in given:
+                raise WrongArguments(f"{name} needs server, or server_id")
+            # An id that is written out is no server of this program, so no order of deletions follows from it.
+            alone = isinstance(given["server_id"], pulumi.Output) and (opts is None or opts.deleted_with is None)
+            return opts, f"{_BEFORE_ITS_SERVER[self._kind]}. Next: declare it with server=… in place of server_id" if alone else None
+        if "server_id" in given:
+            raise WrongArguments(f"{name}: give either server or server_id, not both")
+        if not isinstance(server, Declaration) or not isinstance(server, pulumi.CustomResource) or server._kind != "server":
+            raise WrongArguments(f"{name}: server must be a Server, and this is a {type(server).__name__}. Next: give server_id")
+        given["server_id"] = server.id
+        return (opts if server._stays else _merged(pulumi.ResourceOptions(deleted_with=server), opts)), None
 
     def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
         raise NotImplementedError  # each form has its own
@@ -93,7 +129,8 @@ class Declaration:
 
     def _complain(self, given: Mapping[str, Any]) -> None:
         if unknown := given.keys() - set(self._inputs):
-            raise WrongArguments(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(self._inputs)}")
+            inputs = [*self._inputs, *(["server"] if self._is_of_a_server else [])]
+            raise WrongArguments(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(inputs)}")
         if missing := [name for name in self._needed if name not in given]:
             raise WrongArguments(f"{type(self).__name__} needs {_named(missing)}")
 

@@ -257,6 +257,62 @@ def test_slips_are_told_by_name(form: str) -> None:
         server("web")
 
 
+OF_A_SERVER: dict[str, dict[str, Any]] = {"server_ip": {}, "ptr": {"domain": "www.example.com"}}
+
+
+@pytest.mark.parametrize("of_server", OF_A_SERVER)
+def test_what_belongs_to_a_server_goes_with_it(pretended: Engine, form: str, of_server: str, caplog: pytest.LogCaptureFixture) -> None:
+    given = OF_A_SERVER[of_server]
+
+    def program() -> None:
+        web = class_of(form, "server")("web", tariff_id=1, os="debian-12")
+        class_of(form, of_server)("one", server=web, **given)
+        class_of(form, of_server)("two", args_of(of_server)(server=web, **given))
+
+    pretended.run(program)
+    server, *of_it = pretended.world.requests
+    assert [request.deletedWith.rpartition("::")[2] for request in of_it] == ["web", "web"]
+    assert [dict(request.object.items())["serverId"] for request in of_it] == ["4711", "4711"]
+    assert not server.deletedWith
+    assert caplog.messages == []
+
+
+def test_a_server_that_stays_takes_nothing_with_it(pretended: Engine, form: str) -> None:
+    def program() -> None:
+        server, address = class_of(form, "server"), class_of(form, "server_ip")
+        address("one", server=server.get("old", "815"))
+        address("two", server=server("web", tariff_id=1, os="debian-12", opts=pulumi.ResourceOptions(retain_on_delete=True)))
+
+    pretended.run(program)
+    assert [request.deletedWith for request in pretended.world.requests if "serverId" in dict(request.object.items())] == ["", ""]
+
+
+@pytest.mark.parametrize("of_server", OF_A_SERVER)
+def test_the_id_of_a_server_alone_warns(pretended: Engine, form: str, of_server: str, caplog: pytest.LogCaptureFixture) -> None:
+    given = OF_A_SERVER[of_server]
+
+    def program() -> None:
+        web = class_of(form, "server")("web", tariff_id=1, os="debian-12")
+        class_of(form, of_server)("one", server_id=web.id, **given)
+        class_of(form, of_server)("two", server_id=web.id, **given, opts=pulumi.ResourceOptions(deleted_with=web))
+        class_of(form, of_server)("three", server_id="4711", **given)
+
+    pretended.run(program)
+    warned = [line for line in caplog.messages if "Next: declare it with server=" in line]
+    assert len(warned) == 1
+    assert "one: destroy " in warned[0]
+
+
+def test_slips_about_the_server_are_told(form: str) -> None:
+    address = class_of(form, "server_ip")
+    with pytest.raises(TypeError, match="ServerIp needs server, or server_id"):
+        address("one")
+    with pytest.raises(TypeError, match=r"ServerIp: server must be a Server, and this is a str\. Next: give server_id"):
+        address("one", server="4711")
+    with pytest.raises(TypeError, match=r"ServerIp has no servr; there are .*server"):
+        address("one", server_id="4711", servr=1)
+
+
 def test_an_object_is_looked_up_by_its_id(pretended: Engine, form: str, kind: str) -> None:
     pretended.world.outputs = {"createdAt": "2026-01-02T03:04:05Z"} if kind == "server" else {}
     found = pretended.run(lambda: class_of(form, kind).get("old", "815"))
@@ -316,7 +372,7 @@ def test_a_changed_file_is_noticed(capsys: pytest.CaptureFixture[str], monkeypat
 
 def test_every_field_is_in_the_signature_and_in_args(kind: str) -> None:
     noun = NOUNS[kind]
-    names = {field.name for field in inputs_of(noun)}
+    names = {field.name for field in inputs_of(noun)} | ({"server"} if "server_id" in noun.Inputs.model_fields else set())
     assert {field.name for field in dataclasses.fields(args_of(kind))} == names
     for form in FORMS:
         by_args, by_keywords = typing.get_overloads(class_of(form, kind).__init__)

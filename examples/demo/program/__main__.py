@@ -20,11 +20,11 @@ web = Server(
 
 shop = Domain("shop", name=DOMAIN, nameservers=[f"ns1.{DOMAIN}", f"ns2.{DOMAIN}"], privacy=True, auto_renew=True)
 
-mail = ServerIp("mail", server_id=web.id)
+mail = ServerIp("mail", server=web)
 
 # Without an address, the primary one of the server is meant.
-Ptr("web-ptr", server_id=web.id, domain=f"www.{DOMAIN}")
-Ptr("mail-ptr", server_id=web.id, address=mail.address, domain=f"mail.{DOMAIN}")
+Ptr("web-ptr", server=web, domain=f"www.{DOMAIN}")
+Ptr("mail-ptr", server=web, address=mail.address, domain=f"mail.{DOMAIN}")
 
 news = WebhookSubscription(
     "news",

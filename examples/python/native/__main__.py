@@ -31,9 +31,9 @@ server = hosting.Server(
 )
 
 # One more address, and the name each of the two resolves to; without an address, the primary one is meant.
-mail = hosting.ServerIp("mail", server_id=server.id)
-hosting.Ptr("web", server_id=server.id, domain=f"www.{domain}")
-hosting.Ptr("mail", server_id=server.id, address=mail.address, domain=f"mail.{domain}")
+mail = hosting.ServerIp("mail", server=server)
+hosting.Ptr("web", server=server, domain=f"www.{domain}")
+hosting.Ptr("mail", server=server, address=mail.address, domain=f"mail.{domain}")
 
 # A domain cannot be deleted: destroying it turns auto-renew off and forgets it.
 name = hosting.Domain(

@@ -1,0 +1,120 @@
+"""What is bought for a server goes with it, so that its price is refunded: by the ledger, on an engine."""
+
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting import account_check
+from pulumi_hosting.account_check import Claims
+from tests.pulumi.conftest import FormProgram, Ref
+
+SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+WITH_SERVER: dict[str, tuple[str, dict[str, Any]]] = {
+    "web": ("Server", SERVER),
+    "mail": ("ServerIp", {"server": Ref("web")}),
+    "name": ("Ptr", {"server": Ref("web"), "address": Ref("mail.address"), "domain": "mail.example.com"}),
+}
+
+
+def credited(formed: FormProgram) -> Decimal:
+    return total(formed, "refund", "credit")
+
+
+def total(formed: FormProgram, type: str, direction: str) -> Decimal:
+    rows = [row for row in formed.control.ledger() if (row["type"], row["direction"]) == (type, direction)]
+    return sum((Decimal(str(row["amount"])) for row in rows), Decimal(0))
+
+
+def bought(formed: FormProgram) -> list[str]:
+    return [f"{row['server_id']}/{row['id']}" for row in formed.objects("addresses") if row.get("bought")]
+
+
+def check(formed: FormProgram) -> None:
+    assert account_check.check(formed.control, Claims.of_stack(formed.stack.export())) == []
+
+
+def test_an_address_is_refunded_with_its_server(formed: FormProgram) -> None:
+    formed.declare(WITH_SERVER)
+    made = formed.run(formed.stack.up())
+    assert "forfeit" not in made.output
+    assert "only an address that goes with its server is refunded" not in made.output
+    check(formed)
+    # A replacement: the address of the old server goes with it.
+    formed.declare({**WITH_SERVER, "web": ("Server", {**SERVER, "tariff_id": 2})})
+    formed.run(formed.stack.up())
+    assert credited(formed) == Decimal("7.00")
+    assert bought(formed) == [formed.resources()["mail"]["id"]]
+    check(formed)
+    formed.run(formed.stack.destroy())
+    assert credited(formed) == total(formed, "payment", "debit") == Decimal("19.00")
+    assert formed.living == []
+    assert bought(formed) == []
+    check(formed)
+
+
+def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: FormProgram) -> None:
+    formed.declare(WITH_SERVER)
+    formed.run(formed.stack.up())
+    ids = bought(formed)
+    formed.control(
+        "POST",
+        "/faults",
+        {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": {"status": 502, "code": "upstream_error"}, "times": 99},
+    )
+    failed = formed.stack.destroy()
+    assert failed.exit_code != 0, failed.output
+    assert [*formed.resources()] == ["web"]
+    assert bought(formed) == ids
+    formed.control("DELETE", "/faults")
+    # The next up takes the address over, and pays nothing.
+    formed.run(formed.stack.up())
+    assert bought(formed) == ids == [formed.resources()["mail"]["id"]]
+    assert credited(formed) == 0
+    check(formed)
+    formed.run(formed.stack.destroy())
+    assert credited(formed) == Decimal("7.00")
+    assert formed.living == []
+    assert bought(formed) == []
+    check(formed)
+
+
+def test_an_address_of_a_server_that_stays_is_released(formed: FormProgram) -> None:
+    """The server is forgotten, and not deleted: nothing goes with it."""
+    stays = {"web": ("Server", {**SERVER, "opts": Ref("pulumi.ResourceOptions(retain_on_delete=True)")})}
+    formed.declare({**stays, "mail": WITH_SERVER["mail"]})
+    formed.run(formed.stack.up())
+    assert len(bought(formed)) == 1
+    formed.run(formed.stack.destroy())
+    assert bought(formed) == []
+    assert len(formed.living) == 1
+
+
+def test_a_server_by_its_id_alone_warns_once(formed: FormProgram) -> None:
+    by_id = {"web": ("Server", SERVER), "mail": ("ServerIp", {"server_id": Ref("web.id")})}
+    formed.declare(by_id)
+    made = formed.run(formed.stack.up())
+    assert made.output.count("only an address that goes with its server is refunded") == 1, made.output
+    assert "declare it with server=" in made.output
+    # Doing what the warning says changes nothing on the account.
+    formed.declare({"web": ("Server", SERVER), "mail": ("ServerIp", {"server": Ref("web")})})
+    formed.run(formed.stack.up())
+    formed.run(formed.stack.destroy())
+    assert credited(formed) == Decimal("7.00")
+    check(formed)
+
+
+def test_two_providers_of_one_program_buy_an_address_each(formed: FormProgram) -> None:
+    """Each provider is a process of its own and knows nothing of the other's resources."""
+    if formed.form == "native":
+        provider = f"other = hosting.Provider('other', api_key={formed.emulator.live_key!r}, base_url={formed.emulator.base_url!r})"
+        second = "hosting.ServerIp('b', server=web, opts=pulumi.ResourceOptions(provider=other))"
+    else:
+        provider, second = "", "hosting.ServerIp('b', server=web)"
+    formed.declare({"web": ("Server", SERVER), "a": ("ServerIp", {"server": Ref("web")})}, f"{provider}\n{second}")
+    formed.run(formed.stack.up())
+    assert sorted(bought(formed)) == sorted(formed.resources()[name]["id"] for name in ("a", "b"))
+    assert len(bought(formed)) == 2
+    check(formed)
+    formed.run(formed.stack.up(), {})
+    formed.run(formed.stack.destroy())
+    assert formed.living == []
+    check(formed)

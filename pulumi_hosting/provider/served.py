@@ -8,6 +8,7 @@ from pulumi.dynamic import CheckFailure, CheckResult, ConfigureRequest, CreateRe
 from pulumi_hosting.api.redact import clean_text
 from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.failures import fail, plainly
+from pulumi_hosting.provider.interruption import end_waits_on_cancel
 from pulumi_hosting.provider.session import SESSION
 from pulumi_hosting.provider.settings import SETTINGS
 from pulumi_hosting.provider.values import MANAGED, camel
@@ -22,6 +23,7 @@ class Served:
     kind: str
 
     def configure(self, req: ConfigureRequest) -> None:
+        end_waits_on_cancel()
         plainly(lambda: SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS}))
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:

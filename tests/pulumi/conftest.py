@@ -45,7 +45,7 @@ class Program:
 
 
 def make_program(engine: Engine, emulator: Any, directory: Path, home: Path, **environ: str) -> Program:
-    directory.mkdir(exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     (directory / "Pulumi.yaml").write_text("name: toys\nruntime: python\n", encoding="utf-8")
     account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url, **environ}
     control = Control(emulator.control_url)

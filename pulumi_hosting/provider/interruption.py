@@ -1,0 +1,34 @@
+"""The first Ctrl-C in the dynamic form.
+
+Pulumi's CLI then asks every provider to cancel. The SDK's server for dynamic providers (``pulumi.dynamic``) does nothing about it, so a
+wait for an order would go on until ``wait_timeout``. gRPC holds the bound method since the server started, so its code is replaced.
+"""
+
+import sys
+from types import FunctionType
+from typing import Any
+
+_MODULE, _SERVER, _METHOD = "pulumi.dynamic", "DynamicResourceProviderServicer", "Cancel"
+
+
+def _cancel(self: Any, request: Any, context: Any) -> Any:
+    # Runs with the names of the SDK's module: everything else is imported here.
+    from google.protobuf import empty_pb2
+
+    from pulumi_hosting.provider.session import SESSION
+
+    SESSION.cancel()
+    return empty_pb2.Empty()
+
+
+def end_waits_on_cancel() -> bool:
+    """Have the process's server of dynamic providers end every wait when it is cancelled. False where this process is none."""
+    main = sys.modules.get("__main__")
+    spec = getattr(main, "__spec__", None)
+    if spec is None or spec.name not in (_MODULE, f"{_MODULE}.__main__"):
+        return False
+    method = getattr(getattr(main, _SERVER, None), _METHOD, None)
+    if not isinstance(method, FunctionType) or method.__code__.co_freevars or method.__code__.co_argcount != _cancel.__code__.co_argcount:
+        return False
+    method.__code__ = _cancel.__code__
+    return True

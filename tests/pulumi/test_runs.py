@@ -1,0 +1,97 @@
+"""Whole runs: two backends on one account, an interrupted wait, a price that rises. Every test ends by asking the account."""
+
+import signal
+import time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.engines import Engine
+from tests.pulumi.conftest import FORMS, FormProgram, make_form_program
+from tests.pulumi.test_crash import started, wait_until
+
+SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
+SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+
+
+def paid(formed: FormProgram) -> Decimal:
+    rows = [row for row in formed.control.ledger() if row["type"] in ("payment", "refund")]
+    return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
+
+
+@pytest.fixture(params=FORMS)
+def colleagues(request: pytest.FixtureRequest, engine: Engine, emulator: Any, tmp_path: Path) -> tuple[FormProgram, FormProgram]:
+    """One program, and two backends that know nothing of each other."""
+    ours, theirs = (
+        make_form_program(request.param, engine, emulator, tmp_path / name / "program", tmp_path / name / "home") for name in ("a", "b")
+    )
+    return ours, theirs
+
+
+def test_two_backends_with_one_project_and_stack(colleagues: tuple[FormProgram, FormProgram]) -> None:
+    ours, theirs = colleagues
+    for formed in colleagues:
+        formed.declare({"web": ("Server", SERVER)})
+    ours.run(ours.stack.up())
+    (web,) = ours.living
+    # Strict: without a scope nothing is taken over, and nothing is sent.
+    theirs.stack.environ["HOSTING_STRICT"] = "true"
+    requests = len(ours.control("GET", "/requests"))
+    refused = theirs.stack.preview()
+    assert refused.exit_code != 0
+    assert f"server {web['id']}" in refused.output
+    assert {row["method"] for row in ours.control("GET", "/requests")[requests:]} == {"GET"}
+    # Otherwise the takeover is announced, at no charge.
+    del theirs.stack.environ["HOSTING_STRICT"]
+    looked = theirs.run(theirs.stack.preview())
+    assert f"takes over server {web['id']}" in looked.output
+    assert "charges" not in looked.output
+    # With a scope it is another server.
+    theirs.stack.environ["HOSTING_SCOPE"] = "theirs"
+    theirs.declare({"web": ("Server", {**SERVER, "name": "theirs"})})
+    theirs.run(theirs.stack.up())
+    assert sorted(server["name"] for server in ours.living) == ["theirs", "web"]
+    theirs.run(theirs.stack.destroy())
+    assert [server["id"] for server in ours.living] == [web["id"]]
+    assert ours.resources()["web"]["id"] == str(web["id"])
+    ours.run(ours.stack.destroy())
+    assert (ours.living, int(paid(ours))) == ([], 0)
+
+
+@pytest.mark.emulator(clock="manual", provisioning_delay=600)
+def test_the_first_interrupt_ends_the_wait_for_an_order(formed: FormProgram) -> None:
+    formed.control("POST", "/faults", SLOW)
+    formed.declare({"web": ("Server", SERVER)})
+    running = started(formed)
+    wait_until(formed, 1, running)
+    ordered = next(row["seq"] for row in formed.control("GET", "/requests") if (row["method"], row["path"]) == ("POST", "/servers"))
+    until = time.monotonic() + 60
+    while not any(row["path"].startswith("/orders") and row["seq"] > ordered for row in formed.control("GET", "/requests")):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    running.send_signal(signal.SIGINT)
+    assert running.wait(60) != 0  # without it the wait is 600 seconds
+    formed.control("POST", "/clock", {"advance": 601})
+    formed.run(formed.stack.up())
+    assert [str(server["id"]) for server in formed.living] == [formed.resources()["web"]["id"]]
+    assert paid(formed) == Decimal("5.00")
+
+
+def test_a_price_that_rises_stops_the_run(formed: FormProgram) -> None:
+    """The quote of 5.00 is answered late; before the order the price rises."""
+    chained = "pulumi.ResourceOptions(depends_on=[one])"
+    formed.declare({"one": ("Server", SERVER)}, f'two = hosting.Server("two", tariff_id=1, os="debian-12", opts={chained})')
+    formed.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"delay": 3}})
+    running = started(formed)
+    until = time.monotonic() + 60
+    while not any(row["path"].startswith("/catalog/quote") for row in formed.control("GET", "/requests")):
+        assert running.poll() is None
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    formed.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
+    assert running.wait(60) != 0
+    assert [server["name"] for server in formed.living] == ["one"]
+    assert paid(formed) == Decimal("50.00")
+    assert [item["id"] for item in formed.resources().values()] == [str(formed.living[0]["id"])]

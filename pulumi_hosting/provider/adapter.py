@@ -1,6 +1,7 @@
 """Pulumi's questions, answered by the engine of ``resources``. Knows wire values and nothing of how they arrive (dynamic or plugin)."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Literal
@@ -197,10 +198,18 @@ class Adapter:
         consequence = self.noun.consequence(found.fields - {*found.replaces})
         for remark in [*found.remarks, *([consequence] if consequence else [])]:
             self.tell(f"{self._title(news)}: {remark}")
+        self._remark(state, news)
         properties = {
             camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces) for change in found.changes
         }
         return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.noun.delete_before_replace, properties)
+
+    def _remark(self, state: Any, props: Wire) -> None:
+        """Say what the account shows of an object whatever the program declares. Without a key, or an answer, there is nothing to say."""
+        with suppress(HostingError):
+            context = self._context(props)
+            for remark in self.noun.remarks(context, state):
+                context.warn(remark)
 
     def preview_create(self, props: Wire) -> dict[str, Any]:
         """The outputs that are known before creating, the price among them; the others are unknown."""

@@ -89,10 +89,18 @@ def _id_text(value: object) -> object:
 
 
 def _whole_number(value: object) -> object:
-    return int(value) if isinstance(value, float) and value.is_integer() and abs(value) < 2**53 else value
+    # Pulumi's numbers are floats, and templates write digits.
+    if isinstance(value, bool):
+        raise ValueError("must be a whole number")
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value, re.ASCII):
+        return int(value)
+    return value
 
 
 IdText = Annotated[str, BeforeValidator(_id_text)]
+Count = Annotated[int, BeforeValidator(_whole_number), Field(ge=0, le=2**63 - 1)]
 WholeNumber = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=2**63 - 1)]
 
 
@@ -516,6 +524,13 @@ class Noun(ABC, Generic[I, S]):
         In a preview, inputs that are not known yet are absent from ``inputs``; those of the natural key and ``adopt_id`` are known.
         """
         return None
+
+    def remarks(self, context: Context, state: S) -> list[str]:
+        """What a person should know of an object that a state has, whatever the program says: it is gone, or about to be switched off.
+
+        Reads only, what is shared with the other objects of the kind; nothing where the account cannot be read.
+        """
+        return []
 
     def predict(self, inputs: I, state: S | None) -> dict[str, Any]:
         """The state's fields as they would be afterwards, as far as they can be known without doing it."""

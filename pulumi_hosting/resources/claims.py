@@ -15,6 +15,7 @@ class Claims:
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self._ids: dict[str, set[str]] = {}
+        self._names: dict[str, str] = {}
         self._locks: dict[str, threading.Lock] = {}
         self._kinds: dict[str, Claims] = {}
 
@@ -35,6 +36,22 @@ class Claims:
     def of_others(self, identity: str) -> frozenset[str]:
         with self._guard:
             return frozenset(id for owner, ids in self._ids.items() if owner != identity for id in ids)
+
+    def name(self, identity: str, name: str) -> frozenset[str]:
+        """Record the natural key that ``identity`` declares now; the other identities that declare the same one."""
+        with self._guard:
+            self._names[identity] = name
+            return frozenset(owner for owner, known in self._names.items() if owner != identity and known == name)
+
+    def owner(self, id: str) -> str | None:
+        """An identity that was seen with this id."""
+        with self._guard:
+            return next((owner for owner, ids in self._ids.items() if id in ids), None)
+
+    def named(self, identity: str) -> str | None:
+        """The natural key that ``identity`` declares now, if that is known."""
+        with self._guard:
+            return self._names.get(identity)
 
     @contextmanager
     def alone(self, natural_key: str) -> Iterator[None]:

@@ -68,6 +68,8 @@ class Ordered:
     invoice_id: int | None = None
     found: bool = False
     reason: str = ""
+    attempts: int = 1
+    """How often the request was sent that brought the answer: a replay after several attempts may be of the first of them."""
 
 
 class Verdict(Enum):
@@ -272,7 +274,8 @@ class ServerOrder:
         server = self._alive(answer.server.id, answer.server.name)
         if server is None:
             return None
-        return Ordered(server, None, None, answer.charged, answer.invoice_id, found=True, reason="this resource's idempotency key names it")
+        reason, attempts = "this resource's idempotency key names it", answer.meta.attempts if answer.meta else 1
+        return Ordered(server, None, None, answer.charged, answer.invoice_id, found=True, reason=reason, attempts=attempts)
 
     def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
         """The server an answer names, if it lives and is still what was ordered. Raises Foreign for one that was renamed since."""

@@ -9,17 +9,20 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import islice
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api import requests
 from pulumi_hosting.api.errors import (
     ApiError,
     CallError,
     Conflict,
     HostingError,
+    InvalidInput,
     NotFound,
     OperationInProgress,
     ServerError,
@@ -27,7 +30,7 @@ from pulumi_hosting.api.errors import (
     TransportError,
     Unavailable,
 )
-from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
+from pulumi_hosting.api.operations import BY_ID, SANDBOX_SERVER_SECONDS
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources import base, catalog
 from pulumi_hosting.resources.base import (
@@ -37,6 +40,7 @@ from pulumi_hosting.resources.base import (
     Ambiguous,
     Context,
     Cost,
+    Count,
     IdText,
     NotReady,
     NounError,
@@ -60,11 +64,13 @@ from pulumi_hosting.resources.ordering import (
     ServerOrder,
     candidates,
     find_tagged,
+    living_servers,
     pending_order,
     pending_orders,
 )
 
 REBUILDS = Trait(rebuilds=True)
+_DUE_SOON = timedelta(days=7)
 
 
 def sorted_ids(ids: list[str]) -> list[str]:
@@ -142,18 +148,10 @@ class ServerInputs(base.Inputs):
         WHEN_CREATING,
     ] = None
     order_attempt: Annotated[
-        Annotated[int, Field(ge=0, le=10**6)] | None,
+        Annotated[Count, Field(le=10**6)] | None,
         Field(description="Raise it to say 'order again' where the provider stopped rather than buy a second server of a name."),
         WHEN_CREATING,
     ] = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _whole_attempt(cls, data: Any) -> Any:
-        # Pulumi's numbers are floats.
-        if isinstance(data, dict) and isinstance(attempt := data.get("order_attempt"), float) and attempt.is_integer():
-            return {**data, "order_attempt": int(attempt)}
-        return data
 
     @model_validator(mode="after")
     def _one_period(self) -> Self:
@@ -165,6 +163,24 @@ class ServerInputs(base.Inputs):
                 raise ValueError("hours: a monthly server is ordered by months")
         if self.billing_cycle == "hourly" and "months" in given:
             raise ValueError("months: an hourly server is ordered by hours")
+        return self
+
+    @model_validator(mode="after")
+    def _sendable(self) -> Self:
+        """Everything that is sent, what follows the order too, is built and checked before anything is paid."""
+        if self.tariff_id is None or self.os is None or self.name is None:  # not known yet
+            return self
+        late = {"name": self.name, "notes": with_tag(self.notes, ownership_tag("", 10**9 - 1)), "auto_renew": self.auto_renew is True}
+        for id, body, where in (("create_server", self.order_body(), "custom_fields"), ("update_server", late, "notes")):
+            operation = BY_ID[id]
+            try:
+                content = requests.validated(operation, operation.request, body)
+                if content is not None:
+                    requests.encoded(operation, content)
+            except InvalidInput as error:
+                field, reason = next(iter(error.fields.items()))
+                field = field.split(".")[0] if field.split(".")[0] in type(self).model_fields else where
+                raise ValueError(f"{field}: {reason}") from None
         return self
 
     def order_body(self) -> dict[str, Any]:
@@ -351,6 +367,8 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             id = str(order.server_id)
         server = _listed(context, id) or _living(context, id)
         if server is None:
+            if last is not None and last.status and not self.is_simulated(id):
+                context.warn(f"{self._ended(context, last)}; a new one is ordered where the program declares it")
             return None
         state = _as_written(context, _from_api(server, last), last)
         tag = split_tag(server.notes)[1]
@@ -410,6 +428,8 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         keys = wish.get("ssh_key_ids") if "ssh_key_ids" in fields and not context.client.is_test_key else None
         if keys and (missing := self._missing_keys(context, keys)):
             failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
+        if "name" in wish:
+            context.claims.name(context.identity, wish["name"])
         if not failures and "name" in wish and {"name", "tariff_id"} <= fields:
             self._remark_on_namesakes(context, wish["name"])
         return failures
@@ -424,6 +444,17 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         """What stands, or is under way, under the name, and cannot be shown to be this declaration's without sending its key."""
         if context.client.is_test_key or context.name_is_identity:
             return
+        twins = context.claims.name(context.identity, name)
+        for server in living_servers(context):
+            owner = context.claims.owner(str(server.id))
+            if server.name == name and owner not in (None, context.identity) and context.claims.named(owner or "") in (None, name):
+                twins |= {owner or ""}
+        if twins:
+            others = ", ".join(sorted(twin.rsplit("/", 1)[-1] for twin in twins))
+            context.warn(
+                f"another server of this program is named {name!r} too ({others}): each of them is a server of its own. "
+                "Next: give one of them another name, unless that is meant"
+            )
         for server in candidates(context):
             tag = split_tag(server.notes)[1]
             if server.name != name or is_tag_of(tag, context.identity):
@@ -445,6 +476,31 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is waited for, and taken over if an "
                 "interrupted run of this program ordered it; another one is ordered only if that order comes to nothing"
             )
+
+    def remarks(self, context: Context, state: ServerState) -> list[str]:
+        if context.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
+            return []
+        listed = _at_first(context)
+        if listed is None:
+            return []
+        try:
+            server = listed.get(state.id) or _living(context, state.id)
+            if server is None:
+                return [f"{self._ended(context, state)}, and the state still has it. Next: pulumi up --refresh, which orders a new one"]
+            return _renewal_remarks(context, server, listed.values())
+        except HostingError:
+            return []
+
+    @staticmethod
+    def _ended(context: Context, state: ServerState) -> str:
+        """How a server that cannot be read any more has ended, as far as the account shows it."""
+        how = "is gone from the account"
+        statuses: tuple[Literal["terminated", "cancelled"], ...] = ("terminated", "cancelled")
+        for status in statuses:
+            if any(str(server.id) == state.id for server in context.shared(("ended", status), partial(_of_status, context, status))):
+                how = f"was {status}"
+        due = f" (last due {state.next_due_at[:10]})" if state.next_due_at else ""
+        return f"server {state.id}{f' ({state.name})' if state.name else ''} {how}{due}"
 
     def _has_begun(self, context: Context, wish: Mapping[str, Any]) -> bool:
         """Whether a server of this name exists or is under way: an interrupted run may have taken the last one of its tariff."""
@@ -494,7 +550,8 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         state = _from_api(ordered.server) if ordered.server else _provisional(_expect_order(ordered))
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
-            "charged": as_text(ordered.charged),
+            # Without a state to remember it, a charge is one of this run, and a replay is not.
+            "charged": None if context.name_is_identity and ordered.found and ordered.attempts == 1 else as_text(ordered.charged),
             "root_password": ordered.root_password,
         }
         state = state.model_copy(update=extra)
@@ -830,6 +887,45 @@ def _listed(context: Context, id: str) -> m.Server | None:
     listed = context.shared(("servers",), lambda: {str(server.id): server for server in context.client.servers.list()})
     server = listed.get(id)
     return None if server is None or server.is_gone else server
+
+
+def _at_first(context: Context) -> dict[str, m.Server] | None:
+    """The living servers as this run first saw them, one list for all; None where they cannot be read, found out once."""
+
+    def fetch() -> dict[str, m.Server] | None:
+        try:
+            return {str(server.id): server for server in context.client.servers.list() if not server.is_gone}
+        except HostingError:
+            return None
+
+    return context.shared(("servers at first",), fetch, 86400.0)
+
+
+def _of_status(context: Context, status: Literal["terminated", "cancelled"]) -> list[m.Server]:
+    try:
+        return list(context.client.servers.list(status=status))
+    except HostingError:
+        return []
+
+
+def _renewal_remarks(context: Context, server: m.Server, others: Iterable[m.Server]) -> list[str]:
+    """Whether the server will be switched off within days: it is not renewed, or the balance is not enough."""
+    billing, now = server.billing, context.service_now()
+    if billing is None or billing.next_due_at is None or billing.next_due_at - now > _DUE_SOON:
+        return []
+    due = billing.next_due_at
+    named = f"server {server.id} ({server.name}) {'was' if due < now else 'is'} due on {due:%Y-%m-%d}"
+    if billing.auto_renew is False:
+        return [f"{named} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"]
+    balance = catalog.balance(context)
+    paid = [other.billing for other in others if other.billing and other.billing.auto_renew and other.billing.next_due_at]
+    needed = sum((bill.recurring_amount or Decimal(0) for bill in paid if bill.next_due_at and bill.next_due_at <= due), Decimal(0))
+    if balance is None or balance.balance >= needed:
+        return []
+    return [
+        f"{named}, and the balance of {balance.balance} {balance.currency} does not cover the {needed} {balance.currency} that are due by "
+        f"then: it is suspended if they are not paid. Next: top up {needed - balance.balance} {balance.currency}"
+    ]
 
 
 def _known_keys(context: Context, wanted: Iterable[str]) -> dict[str, m.SshKey]:

@@ -48,10 +48,32 @@ def failures(raw: dict[str, Any], unknown: set[str] | None = None) -> dict[str, 
         ({"adopt_id": "web"}, "adopt_id"),
         ({"order_attempt": -1}, "order_attempt"),
         ({"colour": "red"}, "colour"),
+        # What the API would refuse once the order is paid.
+        ({"notes": "x" * 70000}, "notes"),
+        ({"notes": "ä" * 40000}, "notes"),
+        ({"notes": "a\ud800"}, "notes"),
+        ({"custom_fields": {str(n): "x" * 3000 for n in range(30)}}, "custom_fields"),
+        ({"custom_fields": {"a": "a\ud800"}}, "custom_fields"),
+        ({"os": "debian\ud800"}, "os"),
+        ({"months": True}, "months"),
+        ({"order_attempt": True}, "order_attempt"),
+        ({"tariff_id": "1.0"}, "tariff_id"),
+        ({"tariff_id": "one"}, "tariff_id"),
+        ({"tariff_id": "٣"}, "tariff_id"),
     ],
 )
 def test_bad_inputs_are_refused_by_name(change: dict[str, Any], field: str) -> None:
     assert field in failures({**GOOD, **change})
+
+
+def test_numbers_may_be_written_as_digits() -> None:
+    written = {"tariff_id": "1", "months": "3", "order_attempt": "2", "ssh_key_ids": [5, "6"]}
+    read = {"tariff_id": 1, "months": 3, "order_attempt": 2, "ssh_key_ids": ["5", "6"]}
+    assert engine.check(SERVER, {**GOOD, **written}).values == {**GOOD, **read}
+
+
+def test_notes_of_any_length_that_fits_leave_room_for_the_tag() -> None:
+    assert not failures({**GOOD, "notes": "x" * 60000})
 
 
 def test_a_required_field_that_is_absent_is_named() -> None:

@@ -147,7 +147,6 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
     Inputs = WebhookSubscriptionInputs
     State = WebhookSubscriptionState
     natural_key: ClassVar = ("url",)
-    delete_before_replace = True
     replacement_is_free = True
     delete_before_replace = True
     simulated_here = True

@@ -1,0 +1,75 @@
+# ruff: noqa: F811  # fixtures
+"""A domain through Pulumi's questions, with the account asked after each."""
+
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.errors import HostingError
+from pulumi_hosting.provider.values import IDENTITY
+from pulumi_hosting.rehearsal import Control
+from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures
+
+DAY = 86400
+WISH: dict[str, Any] = {"name": "example.com", "autoRenew": True}
+
+
+def domains(control: Control) -> list[tuple[str, bool]]:
+    return [(str(row["id"]), row["auto_renew"]) for row in control("GET", "/objects")["domains"]]
+
+
+def debits(control: Control) -> int:
+    return sum(row["direction"] == "debit" for row in control.ledger())
+
+
+def checked(process: Any, wish: dict[str, Any], stack: str = "dev") -> tuple[dict[str, Any], dict[str, str]]:
+    return process.of("domain").check({}, {**wish, IDENTITY: f"pulumi:t/{stack}/domain/site"})  # type: ignore[no-any-return]
+
+
+@pytest.mark.emulator(clock="manual")
+def test_a_replacement_on_demand_keeps_the_domain_and_buys_nothing(processes: Any, control: Control) -> None:
+    """Delete comes first; the creation after it finds what its own deletion could not remove, however old it is."""
+    id, outputs, inputs = processes().made("domain", "site", WISH)
+    control("POST", "/clock", {"advance": 30 * DAY})
+    process = processes()
+    process.of("domain").delete(id, outputs)
+    assert domains(control) == [(id, False)]
+    again, outs = process.of("domain").create(inputs)
+    assert (again, outs["autoRenew"]) == (id, True)
+    assert domains(control) == [(id, True)]
+    assert debits(control) == 1
+
+
+@pytest.mark.emulator(clock="manual")
+@pytest.mark.parametrize("days", [0, 30])
+def test_after_a_renamed_stack_was_destroyed_the_command_of_the_message_takes_the_domain_back(
+    processes: Any, control: Control, days: int
+) -> None:
+    id, outputs, _ = processes().made("domain", "site", WISH)
+    processes().of("domain").delete(id, outputs)
+    control("POST", "/clock", {"advance": days * DAY})
+    renamed = processes()
+    inputs, failures = checked(renamed, WISH, "prod")
+    if failures:
+        stopped = failures["name"]
+    else:
+        with pytest.raises(HostingError) as refused:
+            renamed.of("domain").create(inputs)
+        stopped = str(refused.value)
+    assert f"Next: set adopt_id={id} to take it over" in stopped
+    assert bool(failures) is (days > 7)  # in the preview where it is certain
+    assert debits(control) == 1
+    inputs, failures = checked(processes(), {**WISH, "adoptId": id}, "prod")
+    assert failures == {}
+    assert processes().of("domain").create(inputs)[0] == id
+    assert domains(control) == [(id, True)]
+    assert debits(control) == 1
+
+
+def test_the_price_names_what_is_bought(processes: Any) -> None:
+    process = processes()
+    _, failures = checked(process, {"name": "\u0430pple.com"})
+    assert failures == {}
+    (warning,) = [line for line in process.told if "may be taken for another name" in line]
+    assert "xn--pple-43d.com" in warning
+    assert any("charges" in line and "xn--pple-43d.com (\u0430pple.com), 1 year" in line for line in process.told)

@@ -18,7 +18,8 @@ from pulumi_hosting.rehearsal import Control
 from pulumi_hosting.resources import engine
 from pulumi_hosting.resources.base import Clock, Context
 from pulumi_hosting.resources.claims import Claims
-from pulumi_hosting.resources.server import SERVER, ServerState
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_shape import ServerState
 
 GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
 

@@ -6,7 +6,8 @@ import pytest
 
 from pulumi_hosting.resources import engine
 from pulumi_hosting.resources.claims import Claims
-from pulumi_hosting.resources.server import SERVER, ServerState
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_shape import ServerState
 from tests.resources.conftest import GOOD, House
 
 DAY = 86400

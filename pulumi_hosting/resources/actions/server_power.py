@@ -19,7 +19,8 @@ from pulumi_hosting.api.errors import (
 from pulumi_hosting.resources import catalog, engine
 from pulumi_hosting.resources.actions.base import Action, Failed, OfServer, Plan, resolve
 from pulumi_hosting.resources.base import Context, IdText, NounError
-from pulumi_hosting.resources.server import SERVER, ServerState, sorted_ids
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_shape import ServerState, sorted_ids
 
 _RESTART_PATIENCE = 60.0  # seconds
 

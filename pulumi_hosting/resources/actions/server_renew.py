@@ -19,7 +19,8 @@ from pulumi_hosting.resources.actions.base import Action, OfServer, Plan, resolv
 from pulumi_hosting.resources.actions.once import Once
 from pulumi_hosting.resources.actions.periods import Moment, after_hours, after_months, moment
 from pulumi_hosting.resources.base import Context, Cost, NounError, WholeNumber, as_text
-from pulumi_hosting.resources.server import SERVER, ServerState
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_shape import ServerState
 
 MOST_HOURS = 720
 _CENT = Decimal("0.01")

@@ -1,0 +1,176 @@
+"""What the account shows of servers and of what belongs to them, asked for once and shared; and what a person should know of it."""
+
+import re
+from collections.abc import Iterable
+from datetime import timedelta
+from decimal import Decimal
+from functools import partial
+from itertools import islice
+from typing import Literal
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.errors import (
+    ApiError,
+    HostingError,
+    NotFound,
+)
+from pulumi_hosting.resources import catalog
+from pulumi_hosting.resources.base import (
+    Context,
+    NounError,
+    age,
+)
+from pulumi_hosting.resources.fingerprints import fingerprint
+from pulumi_hosting.resources.marks import is_tag, is_tag_of, split_tag
+from pulumi_hosting.resources.ordering import (
+    KEY_MEMORY,
+    candidates,
+    living_servers,
+    pending_order,
+)
+from pulumi_hosting.resources.server_shape import ServerState
+
+_DUE_SOON = timedelta(days=7)
+
+
+def remark_on_namesakes(context: Context, name: str) -> None:
+    """What stands, or is under way, under the name, and cannot be shown to be this declaration's without sending its key."""
+    if context.client.is_test_key or context.name_is_identity:
+        return
+    twins = context.claims.name(context.identity, name)
+    for server in living_servers(context):
+        owner = context.claims.owner(str(server.id))
+        if server.name == name and owner not in (None, context.identity) and context.claims.named(owner or "") in (None, name):
+            twins |= {owner or ""}
+    if twins:
+        others = ", ".join(sorted(twin.rsplit("/", 1)[-1] for twin in twins))
+        context.warn(
+            f"another server of this program is named {name!r} too ({others}): each of them is a server of its own. "
+            "Next: give one of them another name, unless that is meant"
+        )
+    for server in candidates(context):
+        tag = split_tag(server.notes)[1]
+        if server.name != name or is_tag_of(tag, context.identity):
+            continue
+        since = context.service_now() - server.created_at if server.created_at else None
+        ordered = f", ordered {age(since)} ago" if since is not None else ""
+        if is_tag(tag) or (since is not None and since > KEY_MEMORY):
+            then = "it is not this resource's, and the order will stop"
+        else:
+            then = "unless an interrupted run of this program ordered it, the order will stop"
+        context.warn(
+            f"a server named {name!r} exists (id {server.id}{ordered}): {then}. "
+            f"Next: set adopt_id={server.id} to take it over, or choose another name"
+        )
+    if (order := pending_order(context, name)) is not None:
+        when = f", placed {age(context.service_now() - order.created_at)} ago" if order.created_at else ""
+        price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""
+        context.warn(
+            f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is waited for, and taken over if an "
+            "interrupted run of this program ordered it; another one is ordered only if that order comes to nothing"
+        )
+
+
+def how_it_ended(context: Context, state: ServerState) -> str:
+    """How a server that cannot be read any more has ended, as far as the account shows it."""
+    how = "is gone from the account"
+    statuses: tuple[Literal["terminated", "cancelled"], ...] = ("terminated", "cancelled")
+    for status in statuses:
+        if any(str(server.id) == state.id for server in context.shared(("ended", status), partial(_of_status, context, status))):
+            how = f"was {status}"
+    due = f" (last due {state.next_due_at[:10]})" if state.next_due_at else ""
+    return f"server {state.id}{f' ({state.name})' if state.name else ''} {how}{due}"
+
+
+def listed_server(context: Context, id: str) -> m.Server | None:
+    """The server in the list that everybody shares; None where it is not there, or where so few are asked for that a list is dearer."""
+    if not context.reads.many("server"):
+        return None
+    listed = context.shared(("servers",), lambda: {str(server.id): server for server in context.client.servers.list()})
+    server = listed.get(id)
+    return None if server is None or server.is_gone else server
+
+
+def servers_at_first(context: Context) -> dict[str, m.Server] | None:
+    """The living servers as this run first saw them, one list for all; None where they cannot be read, found out once."""
+
+    def fetch() -> dict[str, m.Server] | None:
+        try:
+            return {str(server.id): server for server in context.client.servers.list() if not server.is_gone}
+        except HostingError:
+            return None
+
+    return context.shared(("servers at first",), fetch, 86400.0)
+
+
+def _of_status(context: Context, status: Literal["terminated", "cancelled"]) -> list[m.Server]:
+    try:
+        return list(context.client.servers.list(status=status))
+    except HostingError:
+        return []
+
+
+def renewal_remarks(context: Context, server: m.Server, others: Iterable[m.Server]) -> list[str]:
+    """Whether the server will be switched off within days: it is not renewed, or the balance is not enough."""
+    billing, now = server.billing, context.service_now()
+    if billing is None or billing.next_due_at is None or billing.next_due_at - now > _DUE_SOON:
+        return []
+    due = billing.next_due_at
+    named = f"server {server.id} ({server.name}) {'was' if due < now else 'is'} due on {due:%Y-%m-%d}"
+    if billing.auto_renew is False:
+        return [f"{named} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"]
+    balance = catalog.balance(context)
+    paid = [other.billing for other in others if other.billing and other.billing.auto_renew and other.billing.next_due_at]
+    needed = sum((bill.recurring_amount or Decimal(0) for bill in paid if bill.next_due_at and bill.next_due_at <= due), Decimal(0))
+    if balance is None or balance.balance >= needed:
+        return []
+    return [
+        f"{named}, and the balance of {balance.balance} {balance.currency} does not cover the {needed} {balance.currency} that are due by "
+        f"then: it is suspended if they are not paid. Next: top up {needed - balance.balance} {balance.currency}"
+    ]
+
+
+def known_keys(context: Context, wanted: Iterable[str]) -> dict[str, m.SshKey]:
+    """The keys of the account by id; a list from before one of the wanted keys was added is not believed."""
+    known: dict[str, m.SshKey] = {}
+    for fresh in (False, True):
+        if fresh:
+            context.reads.forget("ssh_keys")
+        known = {str(key.id): key for key in context.shared(("ssh_keys",), context.client.ssh_keys.list)}
+        if known.keys() >= set(wanted):
+            break
+    return known
+
+
+def fingerprints_of(context: Context, ids: list[str] | None) -> list[str] | None:
+    """The fingerprints of these keys; None where there are no ids, or not all of them can be told."""
+    if not ids:
+        return None
+    try:
+        known = known_keys(context, ids)
+        return sorted({known[id].fingerprint or fingerprint(known[id].public_key) for id in ids})
+    except (HostingError, KeyError, ValueError):
+        return None
+
+
+def charge_of(context: Context, server: m.Server) -> Decimal | None:
+    """What the order of a server cost, if it is among the latest purchases and the key may see them; one request, shared."""
+
+    def fetch() -> dict[int, Decimal]:
+        try:
+            latest = islice(context.client.invoices.list(type="vds_purchase", limit=100), 100)
+            return {item.server_id: invoice.amount for invoice in latest for item in invoice.items if item.server_id is not None}
+        except ApiError:
+            return {}
+
+    return context.shared(("purchases",), fetch).get(server.id)
+
+
+def living_server(context: Context, id: str) -> m.Server | None:
+    if not re.fullmatch(r"[1-9][0-9]{0,18}", id):
+        raise NounError(f"{id!r} is not a server id. Next: correct it; ids are positive integers")
+    try:
+        server = context.client.servers.get(int(id))
+    except NotFound:
+        return None
+    return None if server.is_gone else server

@@ -205,7 +205,7 @@ class Rehearsal:
         """Whether the display tells a person which field of which resource differs, or that the resource is gone."""
         gone = {step.name for step in run.steps if step.op == "delete"}
         return all(
-            name in gone if field == GONE else re.search(rf"{re.escape(name)} .*\[diff: [^]]*[~+]{re.escape(field)}\b", run.output)
+            name in gone if field == GONE else re.search(rf"{re.escape(name)} .*\[diff: [^]]*[-~+,]{re.escape(field)}\b", run.output)
             for name, field in changed
         )
 

@@ -12,7 +12,12 @@ stack references, components that live in plugins, parameterized packages, autom
 hashes of assets. A program that asks for one of these is told so.
 """
 
-from .errors import ConfigurationError, OfflineError, StackLocked, StackNotFound
-from .stack import Result, Stack
+import os
+
+# gRPC's own log lines ("GOAWAY received") say nothing to a user, and it reads this when it is imported. The children inherit it.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
+from .errors import ConfigurationError, OfflineError, StackLocked, StackNotFound  # after the line above
+from .stack import Result, Stack  # the same
 
 __all__ = ["ConfigurationError", "OfflineError", "Result", "Stack", "StackLocked", "StackNotFound"]

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from .errors import ConfigurationError, OfflineError
-from .events import Event
+from .events import Digest, Event
 from .stack import Command, Result, Stack
 
 
@@ -56,7 +56,7 @@ def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--preview-only", is_flag=True, help="Only show what would be done."),
             click.option("--expect-no-changes", is_flag=True, help="Fail with status 7 when there is a change."),
             click.option("--diff", is_flag=True, help="Show what changes in each resource."),
-            click.option("-j", "--json", "as_json", is_flag=True, help="Print engine events as lines of JSON instead of text."),
+            click.option("-j", "--json", "as_json", is_flag=True, help="Print JSON: a preview as one object, else engine events as lines."),
             click.option("-p", "--parallel", type=click.IntRange(min=1), help="How many resources are worked on at a time."),
             click.option("--event-log", type=click.Path(path_type=Path), help="Write engine events to this file, a line of JSON each."),
             click.option("-t", "--target", "targets", multiple=True, help="Confine the operation to this URN; may be given several times."),
@@ -82,11 +82,12 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
         logging.basicConfig(stream=sys.stderr, format="%(name)s: %(message)s")
         logging.getLogger(__package__).setLevel(logging.DEBUG if given["verbosity"] > 6 else logging.INFO)
     arguments = (["--logtostderr"] if given["logtostderr"] else []) + ([f"-v={given['verbosity']}"] if given["verbosity"] else [])
+    digest = Digest() if given["as_json"] and command == "preview" else None
     stack = Stack(
         cwd,
         name,
         write=None if given["as_json"] else click.echo,
-        listeners=(_print_event,) if given["as_json"] else (),
+        listeners=(digest or _print_event,) if given["as_json"] else (),
     )
     wanted = {key: given[key] for key in ("refresh", "run_program", "diff", "parallel", "targets", "target_dependents", "replaces")}
     for kind in ("targets", "replaces"):
@@ -109,6 +110,8 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
         )
     finally:
         signal.signal(signal.SIGTERM, before)
+    if digest is not None:
+        click.echo(json.dumps(digest.content, indent=4))
     click.get_current_context().exit(result.exit_code)
 
 
@@ -142,8 +145,10 @@ def _print_event(event: Event) -> None:
 def offline() -> None:
     """Run a Pulumi program without Pulumi's CLI, for trying and testing.
 
-    Commands, options and exit codes are those of `pulumi`. State is kept in PULUMI_BACKEND_URL (file://DIR), else in .pulumi-offline
-    beside Pulumi.yaml; secrets are encrypted with PULUMI_CONFIG_PASSPHRASE. Real stacks are run by `pulumi`.
+    The commands and options that exist here, and the exit codes, are those of `pulumi`; the documentation lists what differs.
+
+    State is kept in PULUMI_BACKEND_URL (file://DIR), else in .pulumi-offline beside Pulumi.yaml; secrets are encrypted with
+    PULUMI_CONFIG_PASSPHRASE. Real stacks are run by `pulumi`.
     """
 
 
@@ -309,9 +314,33 @@ def stack_rm(cwd: Path, name: str | None, stack_name: str | None, force: bool, y
     click.echo(f"Stack '{stack.name}' has been removed!")
 
 
-@offline.group(name="config", cls=_Group)
-def config_group() -> None:
-    """Read and set a stack's configuration."""
+@offline.group(name="config", cls=_Group, invoke_without_command=True)
+@_common
+@click.option("-j", "--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--show-secrets", is_flag=True, help="Show secret values.")
+@click.pass_context
+def config_group(context: click.Context, cwd: Path, name: str | None, as_json: bool, show_secrets: bool, non_interactive: bool) -> None:
+    """Read and set a stack's configuration; without a command, list it."""
+    if context.invoked_subcommand is not None:
+        return
+    values = Stack(cwd, name).list_config(show_secrets=show_secrets)
+    if as_json:
+        found = {key: {"value": value, "secret": secret} for key, (value, secret) in values.items()}
+        click.echo(
+            json.dumps({key: item if show_secrets or not item["secret"] else {"secret": True} for key, item in found.items()}, indent=2)
+        )
+        return
+    width = max((len(key) for key in values), default=3)
+    for key, text in (("KEY", "VALUE"), *((key, value) for key, (value, _) in sorted(values.items()))):
+        click.echo(f"{key:<{width}}  {text}")
+
+
+@config_group.command(name="rm")
+@_common
+@click.argument("key")
+def config_rm(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
+    """Remove a value."""
+    Stack(cwd, name).remove_config(key)
 
 
 @config_group.command(name="set")

@@ -126,7 +126,7 @@ class Display:
 
     def _line(self, metadata: dict[str, Any], status: str) -> None:
         keys = metadata.get("diffs") or _changed_inputs(metadata)
-        detail = f" [diff: {','.join(_signed(metadata, key) for key in keys)}]" if keys and metadata["op"] in (UPDATE, REPLACE) else ""
+        detail = f" [diff: {_signed(metadata, list(keys))}]" if keys and metadata["op"] in (UPDATE, REPLACE, CREATE_REPLACEMENT) else ""
         self._write(f" {_SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} {urn_name(metadata['urn'])} {status}{detail}")
 
     def _changes(self, metadata: dict[str, Any]) -> None:
@@ -147,9 +147,10 @@ class Display:
 
     def end(self, changes: dict[str, int], outputs: dict[str, Any], *, preview: bool, seconds: float, failed: bool) -> None:
         if outputs and not failed:
+            self._write("")
             self._write("Outputs:")
-            for key, value in sorted(outputs.items()):
-                self._write(f"    {key}: {_readable(value)}")
+            self._mapping(outputs, 4)
+        self._write("")
         self._write("Resources:")
         kinds = [(op, future if preview else past) for op, future, past in _SUMMARY if changes.get(op)]
         for op, words in kinds:
@@ -161,18 +162,30 @@ class Display:
             self._write(f"    {'. '.join(pieces)}")
         if not changes:
             self._write("    none")
-        self._write(f"Duration: {seconds:.0f}s")
+        if not preview:
+            self._write("")
+            self._write(f"Duration: {seconds:.0f}s")
 
+    # Values, as the CLI writes them: keys in order and aligned, a line for each, secret and unknown ones without quotes.
 
-def _readable(value: Any) -> str:
-    """A value as JSON, its keys in order; what is secret or known later only stands without quotes, as the CLI writes it."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {_readable(value[key])}" for key in sorted(value)) + "}"
-    if isinstance(value, list):
-        return "[" + ", ".join(map(_readable, value)) + "]"
-    if value == UNKNOWN_STRING:
-        return "[unknown]"
-    return "[secret]" if value == "[secret]" else json.dumps(value, ensure_ascii=False)
+    def _mapping(self, values: dict[str, Any], indent: int) -> None:
+        width = max(map(len, values))
+        for key in sorted(values):
+            self._value(f"{' ' * indent}{key:<{width}}: ", values[key], indent)
+
+    def _value(self, head: str, value: Any, indent: int) -> None:
+        if isinstance(value, dict) and value:
+            self._write(f"{head}{{")
+            self._mapping(value, indent + 4)
+            self._write(" " * indent + "}")
+        elif isinstance(value, list) and value:
+            self._write(f"{head}[")
+            for index, item in enumerate(value):
+                self._value(f"{' ' * (indent + 4)}[{index}]: ", item, indent + 4)
+            self._write(" " * indent + "]")
+        else:
+            shown = "[unknown]" if value == UNKNOWN_STRING else value
+            self._write(head + (shown if shown in ("[unknown]", "[secret]") else json.dumps(shown, ensure_ascii=False)))
 
 
 def _inputs(state: dict[str, Any] | None) -> dict[str, Any]:
@@ -184,6 +197,10 @@ def _changed_inputs(metadata: dict[str, Any]) -> list[str]:
     return sorted(key for key in old.keys() | new.keys() if old.get(key) != new.get(key))
 
 
-def _signed(metadata: dict[str, Any], key: str) -> str:
+def _signed(metadata: dict[str, Any], keys: list[str]) -> str:
+    """The changed properties, grouped by what happens to them: ``+new-old~size,note``."""
     old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
-    return ("+" if key not in old else "-" if key not in new else "~") + key
+    groups: dict[str, list[str]] = {"+": [], "-": [], "~": []}
+    for key in keys:
+        groups["+" if key not in old and key in new else "-" if key in old and key not in new else "~"].append(key)
+    return "".join(sign + ",".join(names) for sign, names in groups.items() if names)

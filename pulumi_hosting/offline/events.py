@@ -122,6 +122,36 @@ def _shown(properties: dict[str, Any]) -> dict[str, Any]:
     return {key: hide_secrets(value) for key, value in properties.items() if not key.startswith("__")}
 
 
+class Digest:
+    """A listener that collects what `preview --json` prints: one object, with the keys of Pulumi's."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, Any] = {"config": {}, "steps": [], "diagnostics": [], "duration": 0, "changeSummary": {}}
+
+    def __call__(self, event: Event) -> None:
+        if prelude := event.get("preludeEvent"):
+            self.content["config"] = prelude["config"]
+        elif before := event.get("resourcePreEvent"):
+            self.content["steps"].append(_digested(before["metadata"]))
+        elif (said := event.get("diagnosticEvent")) and said["severity"] != "debug" and not said.get("ephemeral"):
+            self.content["diagnostics"].append({key: said[key] for key in ("urn", "message", "severity") if key in said})
+        elif summary := event.get("summaryEvent"):
+            self.content["duration"] = summary["durationSeconds"] * 1_000_000_000
+            self.content["changeSummary"] = summary["resourceChanges"]
+
+
+def _digested(metadata: dict[str, Any]) -> dict[str, Any]:
+    step = {"op": metadata["op"], "urn": metadata["urn"], "provider": metadata["provider"]}
+    facts = {
+        "oldState": metadata["old"],
+        "newState": metadata["new"],
+        "diffReasons": metadata.get("diffs"),
+        "replaceReasons": metadata.get("keys"),
+        "detailedDiff": metadata["detailedDiff"],
+    }
+    return step | {key: value for key, value in facts.items() if value}
+
+
 def write_lines(file: TextIO) -> Listener:
     """A listener that writes each event as one line of JSON."""
 

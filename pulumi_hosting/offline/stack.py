@@ -26,7 +26,7 @@ from .registry import Registry
 from .secrets import Crypter, passphrase_from
 from .state import STACK_TYPE, Snapshot, State, deployment_from_json, deployment_to_text, is_provider, package_of
 from .steps import NO_CHANGE
-from .values import Properties, hide_secrets, without_secrets
+from .values import Properties, Secret, hide_secrets, without_secrets
 from .wellformed import problem_of
 
 Command = Literal["up", "preview", "refresh", "destroy", "import"]
@@ -107,6 +107,22 @@ class Stack:
         if config.key(key) not in values:
             raise ConfigurationError(f"configuration key '{key}' not found for stack '{self.name}'; set it with `config set {key} VALUE`")
         return str(without_secrets(values[config.key(key)]))
+
+    def list_config(self, *, show_secrets: bool = False) -> dict[str, tuple[str, bool]]:
+        """Every value with whether it is secret; keys of the project without its name, secrets as `[secret]` unless shown."""
+        config = self.config()
+        values = config.values(config.crypter(passphrase_from(self.environ)))
+        own = f"{self.project.name}:"
+        return {
+            key.removeprefix(own): (str(without_secrets(value) if show_secrets else hide_secrets(value)), isinstance(value, Secret))
+            for key, value in values.items()
+        }
+
+    def remove_config(self, key: str) -> None:
+        """Take one value out of the stack's settings; nothing happens where it is not set."""
+        config = self.config()
+        if (config.data.get("config") or {}).pop(config.key(key), None) is not None:
+            config.save()
 
     def crypter(self) -> Crypter:
         """What the stack's secrets are encrypted with: the salt of its config file, else of its state, else a new one."""

@@ -1,5 +1,6 @@
 """Pulumi's questions, answered by the engine of ``resources``. Knows wire values and nothing of how they arrive (dynamic or plugin)."""
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -33,8 +34,9 @@ _PRICED = _DECIDING | {"tariff_id", "months", "hours", "billing_cycle", "promo_c
 
 
 def _print(line: str) -> None:
-    # Pulumi shows a provider's output as information about the stack.
-    print(line, flush=True)
+    # Pulumi shows a provider's output as information about the stack. One write: lines of several threads must not run together.
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def _ours(props: Wire) -> dict[str, Any]:

@@ -118,6 +118,29 @@ def test_configuration(command: Command) -> None:
     assert command("config", "set", "a", "b", "--stack", "nowhere").exit_code == 6
 
 
+def test_a_preview_as_json_is_one_object(command: Command) -> None:
+    seen = command("preview", "--json")
+    assert seen.exit_code == 0
+    digest = json.loads(seen.output)
+    assert digest["changeSummary"] == {"create": 2}
+    assert [(step["op"], step["newState"]["type"]) for step in digest["steps"]] == [
+        ("create", "pulumi:pulumi:Stack"),
+        ("create", "pulumi-python:dynamic/toy:Thing"),
+    ]
+    assert {"config", "diagnostics", "duration"} <= digest.keys()
+
+
+def test_configuration_is_listed_and_removed(command: Command) -> None:
+    command("config", "set", "plan", "small")
+    command("config", "set", "--secret", "hosting:key", "hush")
+    assert lines(command("config"))[:3] == ["KEY          VALUE", "hosting:key  [secret]", "plan         small"]
+    assert "hush" not in command("config", "--json").output
+    assert json.loads(command("config", "--json", "--show-secrets").output)["hosting:key"] == {"value": "hush", "secret": True}
+    assert command("config", "rm", "plan").exit_code == 0
+    assert command("config", "rm", "plan").exit_code == 0
+    assert "plan" not in command("config").output
+
+
 def test_events_as_json_and_in_a_file(command: Command, tmp_path: Path) -> None:
     log = tmp_path / "events.jsonl"
     result = command("up", "--yes", "--skip-preview", "--json", "--event-log", str(log))

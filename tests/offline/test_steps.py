@@ -14,7 +14,7 @@ from pulumi_hosting.offline.monitor import seconds
 from pulumi_hosting.offline.plugins import Diff, diff_of_inputs
 from pulumi_hosting.offline.state import PendingOperation, Snapshot, State
 from pulumi_hosting.offline.steps import CREATE, DELETE, SAME, UPDATE, CreateStep, DeleteStep, SameStep, Step, UpdateStep, ignoring
-from pulumi_hosting.offline.values import Secret
+from pulumi_hosting.offline.values import UNKNOWN_STRING, Secret
 from tests.offline.test_state import thing
 
 
@@ -179,8 +179,41 @@ def test_the_display_names_changes_but_no_secret() -> None:
     old = thing("a", inputs={"size": "s", "note": Secret("hush"), "old": 1, "__provider": "x"})
     new = thing("a", inputs={"size": "L", "note": Secret("hush2"), "new": 2, "__provider": "y"})
     step = UpdateStep(UPDATE, old, new)
-    assert shown((step, UPDATE)) == [" ~  toy:index:Thing a updated [diff: +new,-old,~size]"]
+    assert shown((step, UPDATE)) == [" ~  toy:index:Thing a updated [diff: +new-old~size]"]
     assert shown((step, UPDATE), diff=True)[1:] == ["      + new: 2", "      - old: 1", '      ~ size: "s" => "L"']
+
+
+def test_outputs_and_counts_are_written_as_pulumi_writes_them() -> None:
+    """The blocks below were printed by Pulumi 3.259."""
+    lines: list[str] = []
+    display = Display(lines.append, stack="dev")
+    display.start("up", preview=False)
+    outputs = {"name": "web", "b": {"z": "198.18.1.2", "l": [1, True], "a": "[secret]"}}
+    display.end({"create": 1, "delete": 1, "replace": 1, "same": 1}, outputs, preview=False, seconds=4.2, failed=False)
+    wanted = """
+Outputs:
+    b   : {
+        a: [secret]
+        l: [
+            [0]: 1
+            [1]: true
+        ]
+        z: "198.18.1.2"
+    }
+    name: "web"
+
+Resources:
+    + 1 created
+    - 1 deleted
+    +-1 replaced
+    3 changes. 1 unchanged
+
+Duration: 4s
+"""
+    assert lines[2:] == wanted.splitlines()
+    del lines[:]
+    display.end({"create": 3}, {"x": UNKNOWN_STRING}, preview=True, seconds=1, failed=False)
+    assert lines == ["", "Outputs:", "    x: [unknown]", "", "Resources:", "    + 3 to create"]
 
 
 def test_components_are_shown_when_they_are_made() -> None:

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core, Pending
-from pulumi_hosting.emulator.wire import Answer, Request, http_date
+from pulumi_hosting.emulator.wire import Answer, Request
 
 CUT = "pulumi_hosting.cut"
 # How long the courier rests after a failure that is not one delivery's.
@@ -151,8 +151,8 @@ class Elsewhere:
 
 async def _start(send: Send, answer: Answer, core: Core) -> None:
     """Status and headers; ``Date`` is the emulator's own clock at the moment of sending, whatever this machine's clock says."""
-    answer.headers.setdefault("Date", http_date(core.clock.now()))
-    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
+    sent = answer.headers_to_send(core.clock.now())
+    headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
 
 

@@ -36,7 +36,7 @@ from pulumi_hosting.emulator import (
 from pulumi_hosting.emulator.clock import LAST
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.wire import moment_of, stamp
-from pulumi_hosting.emulator.world import READINGS, Account, Domain, Invoice, Order, Server, Subscription
+from pulumi_hosting.emulator.world import READINGS, Account, Address, Domain, Invoice, Order, Server, Subscription, World
 
 log = logging.getLogger("pulumi_hosting.emulator")
 
@@ -508,13 +508,27 @@ def objects(core: Core, ids: Ids, body: Body) -> Any:
     found: dict[str, Any] = {}
     for kind, table in world.tables.items():
         if kind not in ("stored", "tasks", "faults", "movements"):
-            found[kind] = [masking.masked(asdict(row)) for row in table.values()]
-    found["servers"] = [
-        {**masking.masked(asdict(row)), **views.server(row, world), "is_sandbox": row.is_sandbox}
-        for row in world.servers.values()
-        if not row.is_gone
-    ]
+            found[kind] = [
+                {"kind": kind, **masking.masked(asdict(row)), **_shown_of(row, world)}
+                for row in table.values()
+                if not (isinstance(row, Server) and row.is_gone)
+            ]
     return found
+
+
+def _shown_of(row: Any, world: World) -> Body:
+    """What an account check wants to know besides the columns: what the object costs, in which currency, of which account."""
+    if isinstance(row, Server):
+        view = views.server(row, world)
+        cost = {"price_monthly": view["billing"]["price_monthly"], "currency": view["billing"]["currency"]}
+        return {**view, **cost, "is_sandbox": row.is_sandbox}
+    if isinstance(row, Address):
+        server = world.servers[row.server_id]
+        return {"account_id": server.account_id, "currency": world.accounts[server.account_id].currency}
+    if isinstance(row, Domain):
+        view = views.domain(row, world)
+        return {"price_renew": view["price_renew"], "currency": view["currency"]}
+    return {}
 
 
 CALLS: tuple[tuple[str, str, Callable[[Core, Ids, Body], Any]], ...] = (
@@ -522,25 +536,25 @@ CALLS: tuple[tuple[str, str, Callable[[Core, Ids, Body], Any]], ...] = (
     ("POST", r"/reset", reset),
     ("POST", r"/clock", clock),
     ("POST", r"/keys", new_key),
-    ("DELETE", r"/keys/(\d+)", revoke_key),
+    ("DELETE", r"/keys/([0-9]+)", revoke_key),
     ("POST", r"/accounts", new_account),
     ("PATCH", r"/account", edit_account),
     ("PATCH", r"/service", service),
     ("POST", r"/servers", new_server),
-    ("PATCH", r"/servers/(\d+)", edit_server),
-    ("DELETE", r"/servers/(\d+)", drop_server),
-    ("DELETE", r"/servers/(\d+)/ips/(\d+)", drop_address),
-    ("PATCH", r"/servers/(\d+)/ips/(\d+)", edit_address),
-    ("PATCH", r"/domains/(\d+)", edit_domain),
-    ("DELETE", r"/domains/(\d+)", drop_domain),
-    ("PATCH", r"/ssh-keys/(\d+)", edit_ssh_key),
-    ("DELETE", r"/ssh-keys/(\d+)", drop_ssh_key),
-    ("PATCH", r"/webhooks/(\d+)", edit_webhook),
-    ("DELETE", r"/webhooks/(\d+)", drop_webhook),
-    ("PATCH", r"/tariffs/(\d+)", edit_tariff),
+    ("PATCH", r"/servers/([0-9]+)", edit_server),
+    ("DELETE", r"/servers/([0-9]+)", drop_server),
+    ("DELETE", r"/servers/([0-9]+)/ips/([0-9]+)", drop_address),
+    ("PATCH", r"/servers/([0-9]+)/ips/([0-9]+)", edit_address),
+    ("PATCH", r"/domains/([0-9]+)", edit_domain),
+    ("DELETE", r"/domains/([0-9]+)", drop_domain),
+    ("PATCH", r"/ssh-keys/([0-9]+)", edit_ssh_key),
+    ("DELETE", r"/ssh-keys/([0-9]+)", drop_ssh_key),
+    ("PATCH", r"/webhooks/([0-9]+)", edit_webhook),
+    ("DELETE", r"/webhooks/([0-9]+)", drop_webhook),
+    ("PATCH", r"/tariffs/([0-9]+)", edit_tariff),
     ("PUT", r"/webhook-routes", webhook_routes),
     ("POST", r"/invoices", new_invoice),
-    ("POST", r"/invoices/(\d+)/confirm", confirm_invoice),
+    ("POST", r"/invoices/([0-9]+)/confirm", confirm_invoice),
     ("POST", r"/faults", arm_fault),
     ("DELETE", r"/faults", clear_faults),
     ("GET", r"/requests", requests),

@@ -192,6 +192,7 @@ class Core:
         gates.dress(call, answer)
         if "patch" in call.fault and isinstance(answer.body, dict):
             answer.body = faults.merge(answer.body, call.fault["patch"])
+        faults.change_headers(answer, call.fault.get("headers", {}))
         answer.delay = call.fault.get("delay", 0.0)
         answer.drop = call.fault.get("drop") == "after"
         answer.truncate = call.fault.get("truncate")

@@ -5,13 +5,31 @@ from collections.abc import Callable
 from typing import Any
 
 from pulumi_hosting.api.errors import CODES
-from pulumi_hosting.emulator.wire import Refusal
+from pulumi_hosting.emulator.wire import Answer, Refusal
 from pulumi_hosting.emulator.world import Fault, World
 
 # Where an armed answer names no code: the usual one, if that is not the first of its status in the table.
 USUAL_CODE = {503: "temporarily_unavailable"}
 
 _NUMBER = (int, float)
+
+
+# The words of an action, and what each may be.
+KINDS: dict[str, Callable[[Any], bool]] = {
+    "drop": lambda v: v in ("before", "after"),
+    "truncate": lambda v: isinstance(v, int) and v >= 0,
+    "delay": lambda v: isinstance(v, _NUMBER) and 0 <= v <= 600,
+    "status": lambda v: isinstance(v, int) and 400 <= v <= 599,
+    "refunded": lambda v: isinstance(v, int) and 400 <= v <= 599,
+    "panel_timeout": lambda v: v in ("active", "cancelled", "failed"),
+    "registrar": lambda v: v == "pending",
+    "patch": lambda v: isinstance(v, dict),
+    "headers": lambda v: isinstance(v, dict) and all(_is_header(name, text) for name, text in v.items()),
+    "code": lambda v: isinstance(v, str),
+    "retry_after": lambda v: isinstance(v, _NUMBER) and 0 <= v <= 86400,
+    "message": lambda v: isinstance(v, str),
+    "details": lambda v: isinstance(v, dict),
+}
 
 
 def arm(world: World, spec: dict[str, Any]) -> Fault:
@@ -41,24 +59,10 @@ def _whole(value: Any) -> bool:
 
 
 def _check(action: dict[str, Any]) -> None:
-    kinds: dict[str, Callable[[Any], bool]] = {
-        "drop": lambda v: v in ("before", "after"),
-        "truncate": lambda v: isinstance(v, int) and v >= 0,
-        "delay": lambda v: isinstance(v, _NUMBER) and 0 <= v <= 600,
-        "status": lambda v: isinstance(v, int) and 400 <= v <= 599,
-        "refunded": lambda v: isinstance(v, int) and 400 <= v <= 599,
-        "panel_timeout": lambda v: v in ("active", "cancelled", "failed"),
-        "registrar": lambda v: v == "pending",
-        "patch": lambda v: isinstance(v, dict),
-        "code": lambda v: isinstance(v, str),
-        "retry_after": lambda v: isinstance(v, _NUMBER) and 0 <= v <= 86400,
-        "message": lambda v: isinstance(v, str),
-        "details": lambda v: isinstance(v, dict),
-    }
     for name, value in action.items():
-        if name not in kinds:
+        if name not in KINDS:
             raise ValueError(f"unknown action: {name}")
-        if isinstance(value, bool) or not kinds[name](value):
+        if isinstance(value, bool) or not KINDS[name](value):
             raise ValueError(f"{name} cannot be {value!r}")
     if not set(action) - {"code", "retry_after", "message", "details"}:
         raise ValueError("the action does nothing")
@@ -89,6 +93,20 @@ def refusal(action: dict[str, Any], kind: str) -> Refusal:
         action.get("code") or USUAL_CODE.get(status) or next((row.code for row in CODES.values() if row.status == status), "server_error")
     )
     return Refusal(code, action.get("message", ""), status=status, retry_after=action.get("retry_after"), details=action.get("details"))
+
+
+def _is_header(name: str, text: Any) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z0-9-]+", name)) and (
+        text is None or (isinstance(text, str) and text.isascii() and text.isprintable())
+    )
+
+
+def change_headers(answer: Answer, headers: dict[str, str | None]) -> None:
+    """Set headers of an answer, or leave them out where the value is ``None``."""
+    lower = {name.lower() for name in headers}
+    answer.headers = {name: text for name, text in answer.headers.items() if name.lower() not in lower}
+    answer.headers |= {name.title(): text for name, text in headers.items() if text is not None}
+    answer.without = frozenset(name.lower() for name, text in headers.items() if text is None)
 
 
 def merge(body: Any, patch: Any) -> Any:

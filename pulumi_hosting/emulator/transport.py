@@ -54,7 +54,7 @@ class Transport(httpx.BaseTransport):
             self._core.finish(answer)
         if answer.drop:
             raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
-        answer.headers.setdefault("Date", http_date(self._core.clock.now()))
+        headers = answer.headers_to_send(self._core.clock.now())
         if answer.truncate is not None and answer.truncate < len(answer.content):
-            return httpx.Response(answer.status, headers=answer.headers, stream=_Short(answer.content[: answer.truncate]), request=request)
-        return httpx.Response(answer.status, headers=answer.headers, content=answer.content, request=request)
+            return httpx.Response(answer.status, headers=headers, stream=_Short(answer.content[: answer.truncate]), request=request)
+        return httpx.Response(answer.status, headers=headers, content=answer.content, request=request)

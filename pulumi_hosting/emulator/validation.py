@@ -27,6 +27,13 @@ WORDS: Mapping[str, str] = {
     "value_error": "invalid",
 }
 
+# Where null means something: clear it, or leave it alone.
+NULLABLE: Mapping[str, tuple[str, ...]] = {
+    "update_server": ("notes",),
+    "set_server_ip_ptr": ("domain",),
+    "update_webhook": ("url", "events", "description", "active"),
+}
+
 PERIOD_FIELDS = frozenset(("months", "hours", "years"))
 _PERIOD_FINDINGS = frozenset(("literal_error", "greater_than_equal", "less_than_equal"))
 
@@ -134,9 +141,14 @@ def check_body(operation: Operation, data: Any) -> Any:
         # The older name of the field, still accepted by live deployments.
         data["name"] = data.pop("server_name")
     try:
-        return model.model_validate(data)
+        body = model.model_validate(data)
     except ValidationError as error:
         raise refusal(error, operation) from error
+    # The models take None for a field that is left out; on the wire a null is a value, and few fields have it.
+    nulls = [name for name, value in data.items() if value is None and name not in NULLABLE.get(operation.id, ())]
+    if nulls:
+        raise invalid(**dict.fromkeys(nulls, "wrong_type"))
+    return body
 
 
 def path_ids(raw: Mapping[str, str]) -> dict[str, int]:

@@ -32,7 +32,8 @@ class Answer:
     """One HTTP answer. ``body`` is JSON-able, ``bytes`` (a file) or ``None`` (no body); the rest tells a skin how to misbehave.
 
     ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering. ``truncate``: send only so many
-    bytes of the body. ``stored``, ``server_id``: what counts as still running until the waiting is over.
+    bytes of the body. ``without``: headers that are left out, in lower case. ``stored``, ``server_id``: what counts as still running until
+    the waiting is over.
     """
 
     status: int
@@ -42,8 +43,14 @@ class Answer:
     delay: float = 0.0
     drop: bool = False
     truncate: int | None = None
+    without: frozenset[str] = frozenset()
     stored: Any = None
     server_id: int | None = None
+
+    def headers_to_send(self, now: float) -> dict[str, str]:
+        """All headers, ``Date`` by the clock that is handed in."""
+        headers = {"Date": http_date(now), **self.headers}
+        return {name: value for name, value in headers.items() if name.lower() not in self.without}
 
     def encode(self) -> None:
         """Fill ``content`` and its type from ``body``."""

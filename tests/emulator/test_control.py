@@ -1,12 +1,16 @@
 """The control interface, call by call, by the text that describes it."""
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pulumi_hosting.api.operations import PRESETS, SCOPES
+from pulumi_hosting.emulator import faults
 from pulumi_hosting.emulator.control import CALLS
+from pulumi_hosting.emulator.world import READINGS
 from tests.emulator.support import PUBLIC_KEY, Lab, code
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
@@ -327,36 +331,6 @@ def test_errors(lab: Lab) -> None:
     lab.control("PUT", "/webhook-routes", {"https://a.example.org": "http://example.com"}, status=400)
 
 
-def test_every_call_of_the_text_is_there() -> None:
-    listed = {(method, re.sub(r"\(\\d\+\)", "7", pattern)) for method, pattern, _ in CALLS}
-    assert listed >= {
-        ("GET", "/?"),
-        ("POST", "/reset"),
-        ("POST", "/clock"),
-        ("POST", "/keys"),
-        ("POST", "/accounts"),
-        ("PATCH", "/account"),
-        ("PATCH", "/service"),
-        ("PATCH", "/servers/7"),
-        ("DELETE", "/servers/7"),
-        ("PATCH", "/domains/7"),
-        ("DELETE", "/domains/7"),
-        ("DELETE", "/servers/7/ips/7"),
-        ("PATCH", "/servers/7/ips/7"),
-        ("DELETE", "/ssh-keys/7"),
-        ("DELETE", "/webhooks/7"),
-        ("PATCH", "/webhooks/7"),
-        ("PATCH", "/tariffs/7"),
-        ("PUT", "/webhook-routes"),
-        ("POST", "/invoices/7/confirm"),
-        ("POST", "/faults"),
-        ("DELETE", "/faults"),
-        ("GET", "/requests"),
-        ("GET", "/ledger"),
-        ("GET", "/objects"),
-    }
-
-
 @pytest.mark.parametrize("delay", [0.1 + 0.2, 1 / 3, 1e-9])
 def test_moments_finer_than_the_clock(delay: float, lab: Lab) -> None:
     """A due moment between two milliseconds is reached all the same."""
@@ -367,16 +341,79 @@ def test_moments_finer_than_the_clock(delay: float, lab: Lab) -> None:
     assert lab.api("GET", f"/orders/{order}").json()["status"] == "active"
 
 
-def test_the_readme_lists_every_call_fault_and_reading() -> None:
-    from pathlib import Path
+# --- the text that describes it --------------------------------------------------------------------------------------------------
 
-    import pulumi_hosting.emulator
-    from pulumi_hosting.emulator.world import READINGS
+TEXT = (Path(__file__).parents[2] / "docs" / "emulator-control.md").read_text()
 
-    text = (Path(pulumi_hosting.emulator.__file__).parent / "README.md").read_text()
-    for method, pattern, _ in CALLS:
-        path = pattern.replace("?", "").replace(r"ips/(\d+)", "ips/{ip_id}").replace(r"(\d+)", "{id}")
-        assert f"`{method} {path}`" in text
-    for name, values in READINGS.items():
-        assert f"| `{name}` |" in text
-        assert all(str(value).lower() in text for value in values)
+
+def section(title: str) -> str:
+    return re.split(r"^#+ ", TEXT.split(f"# {title}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def first_cells(title: str) -> list[str]:
+    return [line.split("|")[1].strip() for line in section(title).splitlines() if line.startswith("| `")]
+
+
+def test_the_text_has_every_call_and_no_other() -> None:
+    described = [re.match(r"`(\w+ [^`]+)`", cell) for cell in first_cells("Calls")]
+    known = [
+        f"{method} {pattern.replace('?', '').replace('ips/([0-9]+)', 'ips/{ip_id}').replace('([0-9]+)', '{id}')}"
+        for method, pattern, _ in CALLS
+    ]
+    assert sorted(found[1] for found in described if found) == sorted(known)
+
+
+def test_the_text_has_every_field_of_a_call(lab: Lab) -> None:
+    """An unknown field is refused with the known ones: those of the text."""
+    made = {"servers": lab.server(), "domains": lab.domain(), "webhooks": lab.subscribe()["id"], "tariffs": 1}
+    made["ssh-keys"] = lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
+    made["ips"] = lab.api("GET", f"/servers/{made['servers']}/ips").json()["data"][0]["id"]
+    for cell in first_cells("Calls"):
+        found = re.match(r"`(\w+) ([^`]+)` `(\{.+\})`", cell)
+        if not found or found[3] == "{}" or found[2] == "/webhook-routes":
+            continue
+        path = re.sub(r"/([a-z-]+)/\{\w+\}", lambda part: f"/{part[1]}/{made[part[1]]}", found[2])
+        words = set(re.findall(r'"(\w+)"\??(?=[:,}])', re.sub(r": \{…\}|: \[…\]|: \"\w+\" or \"\w+\"", "", found[3])))
+        answer = lab.http.request(found[1], f"/_control{path}", json={"no_such_field": 1})
+        assert answer.status_code == 400, cell
+        assert set(answer.json()["error"].partition("known: ")[2].split(", ")) == words, cell
+
+
+def test_the_text_has_every_reading_and_no_other() -> None:
+    rows = [line.split("|") for line in section("Readings").splitlines() if line.startswith("| `")]
+    described = {row[1].strip("` "): [json.loads(value) for value in re.findall(r"`([^`]+)`", row[2])] for row in rows}
+    assert described == {name: list(values) for name, values in READINGS.items()}
+
+
+def test_the_text_has_every_fault_and_no_other() -> None:
+    described = {name for cell in first_cells("Faults") for name in re.findall(r'"(\w+)"(?:\?|:)', cell)}
+    assert described - {"Date"} == set(faults.KINDS)
+
+
+def test_the_text_has_every_field_of_what_happened(lab: Lab) -> None:
+    lab.server()
+    for path in ("/requests", "/ledger"):
+        (line,) = [line for line in section("Calls").splitlines() if line.startswith(f"| `GET {path}`")]
+        named = set(re.findall(r'"(\w+)"', line))
+        assert set(lab.control("GET", path)[0]) == named
+
+
+def test_the_text_says_what_objects_have(lab: Lab) -> None:
+    server = lab.server()
+    lab.api("POST", f"/servers/{server}/ips")
+    lab.domain()
+    lab.subscribe()
+    lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
+    lab.fault({"panel_timeout": "active"})
+    lab.api("POST", "/servers", SERVER)
+    objects = lab.control("GET", "/objects")
+    assert set(re.findall(r"`(\w+)`", section("Objects").split("Every row")[0])) == set(objects)
+    for line in section("Objects").splitlines():
+        if line.startswith("| `"):
+            _, kind, has, _ = line.split("|")
+            row = objects[kind.strip("` ")][-1]
+            named = set(re.findall(r"`(\w+)`", has))
+            assert named <= set(row), (kind, named - set(row))
+            assert (row["kind"], type(row["id"])) == (kind.strip("` "), int)
+    assert {(row["price_monthly"], row["currency"]) for row in objects["servers"]} == {("5.00", "EUR")}
+    assert objects["addresses"][2]["account_id"] == objects["accounts"][0]["id"]

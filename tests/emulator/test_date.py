@@ -50,3 +50,16 @@ def test_the_date_over_http_is_that_of_the_clock_and_not_of_the_machine() -> Non
         origin = emulator.base_url.removesuffix("/v1")
         paths = ("/v1/me", "/v1/nothing", "/_control/", "/_control/odd", "/elsewhere")
         assert {sent_at(http.get(origin + path)) for path in paths} == {before + 40 * 86400}
+
+
+def test_an_armed_answer_with_other_headers(both: Lab) -> None:
+    """A service whose answers have no ``Date``, or a wrong one, can be played."""
+    both.fault({"headers": {"date": None, "Cache-Control": None, "X-Odd": "1"}})
+    answer = both.api("GET", "/me")
+    assert not {"date", "cache-control"} & {name.lower() for name in answer.headers}
+    assert (answer.headers["X-Odd"], answer.json()["livemode"]) == ("1", True)
+    both.fault({"headers": {"Date": "Thu, 01 Jan 1970 00:00:00 GMT"}})
+    assert sent_at(both.api("GET", "/me")) == 0
+    assert sent_at(both.api("GET", "/me")) == START
+    for wrong in ({"X Y": "1"}, {"X": 1}, {"X": "a\r\nb"}, {"X": "é"}, ["X"]):
+        both.control("POST", "/faults", {"action": {"headers": wrong}}, status=400)

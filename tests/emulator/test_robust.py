@@ -86,17 +86,18 @@ def test_an_address_beyond_ascii_is_sent_percent_encoded(both: Lab) -> None:
 
 def test_a_reset_while_an_attempt_is_under_way(lab: Lab) -> None:
     subscribe(lab, GOOD)
+    hooks = []
 
     def reset_meanwhile(attempt: webhooks.Attempt) -> webhooks.Outcome:
         lab.core.send = lab._receive
         lab.control("POST", "/reset", {})
-        lab.failing = subscribe(lab, GOOD)  # type: ignore[attr-defined]  # the same id in the new world
+        hooks.append(subscribe(lab, GOOD))  # the same id in the new world
         return webhooks.Outcome(None, "late", None)
 
     lab.core.send = reset_meanwhile
     lab.server()
     lab.advance(0)
-    shown = lab.api("GET", f"/webhooks/{lab.failing}").json()  # type: ignore[attr-defined]
+    shown = lab.api("GET", f"/webhooks/{hooks[0]}").json()
     assert (shown["failures_in_row"], shown["last_delivery_at"]) == (0, None)
     still_delivers(lab)
 

@@ -156,31 +156,31 @@ class DomainDeclaration(Declaration):
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
-    """Domain name in punycode."""
+    """Full name in punycode and lower case, such as xn--mnster-3ya.example."""
     status: pulumi.Output[str]
-    """pending, active, expired, transfer_pending or cancelled."""
+    """One of pending, active, expired, transfer_pending and cancelled."""
     nameservers: pulumi.Output[list[str]]
-    """Name servers."""
+    """Host names of its name servers, in lower case and alphabetical order."""
     privacy: pulumi.Output[bool | None]
     """Whether the owner's data is hidden in WHOIS."""
     auto_renew: pulumi.Output[bool | None]
-    """Whether the service renews it from the balance."""
+    """Whether the service renews it from the balance before it expires."""
     registered_at: pulumi.Output[str | None]
-    """When this provider took it (RFC 3339, UTC)."""
+    """When it was registered or transferred here (RFC 3339, UTC). Absent until then."""
     expires_at: pulumi.Output[str | None]
-    """Until when it is paid (RFC 3339, UTC)."""
+    """Until when it is paid (RFC 3339, UTC). Without renewal it ends then."""
     locked: pulumi.Output[bool | None]
-    """Locked against transfers at the registrar."""
+    """Whether the registrar refuses to transfer it elsewhere."""
     blocked: pulumi.Output[bool | None]
-    """Locked by staff."""
+    """Whether the staff of the service locked it, so that nothing can be changed."""
     price_renew: pulumi.Output[str | None]
-    """Price of a further year (decimal, in currency)."""
+    """Price of one more year (decimal, in currency)."""
     currency: pulumi.Output[str | None]
-    """ISO 4217 code."""
+    """Currency of its prices (ISO 4217), such as EUR."""
     charged: pulumi.Output[str | None]
     """What the order cost (decimal, in currency)."""
     created_at: pulumi.Output[str | None]
-    """When its record was made (RFC 3339, UTC)."""
+    """When it was ordered (RFC 3339, UTC)."""
     years: pulumi.Output[int | None]
     """Years paid when registering: 1 to 10, within the zone's bounds. Matters when ordering only."""
     promo_code: pulumi.Output[str | None]
@@ -226,11 +226,11 @@ class SshKeyDeclaration(Declaration):
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]
-    """Name shown in the account."""
+    """Name under which the account shows it."""
     public_key: pulumi.Output[str]
     """The public key line, as declared where the account holds the same key."""
     fingerprint: pulumi.Output[str]
-    """Fingerprint in the SHA256 form."""
+    """Fingerprint as ssh-keygen -l prints it: SHA256:…"""
     type: pulumi.Output[str]
     """Key type, for example ssh-ed25519."""
     created_at: pulumi.Output[str | None]
@@ -366,17 +366,17 @@ class WebhookSubscriptionDeclaration(Declaration):
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     url: pulumi.Output[str]
-    """Where deliveries go."""
+    """The https:// address that events are delivered to."""
     events: pulumi.Output[list[str]]
-    """Event types, or *."""
+    """Event types that are delivered, in alphabetical order, or * for all."""
     description: pulumi.Output[str | None]
     """Free text shown in the cabinet, without the provider's tag."""
     active: pulumi.Output[bool | None]
-    """Whether it delivers."""
+    """Whether it delivers. The service sets it to false after 20 failures in a row."""
     secret: pulumi.Output[str | None]
     """Signs the deliveries. Empty where it was never shown to the provider. Always a secret."""
     disabled_reason: pulumi.Output[str | None]
-    """Why the service has disabled it."""
+    """Why the service stopped delivering. Absent while it delivers."""
     created_at: pulumi.Output[str | None]
     """When it was made (RFC 3339, UTC)."""
     ownership_tag: pulumi.Output[str | None]

@@ -151,19 +151,22 @@ class DomainInputs(base.Inputs):
 
 class DomainState(base.State):
     id: str = Field(description="Id of the domain; its name until the service shows a number, and in the sandbox.")
-    name: str = Field(description="Domain name in punycode.")
-    status: str = Field(default="pending", description="pending, active, expired, transfer_pending or cancelled.")
-    nameservers: list[str] = Field(default=[], description="Name servers.")
+    name: str = Field(description="Full name in punycode and lower case, such as xn--mnster-3ya.example.")
+    status: str = Field(default="pending", description="One of pending, active, expired, transfer_pending and cancelled.")
+    nameservers: list[str] = Field(default=[], description="Host names of its name servers, in lower case and alphabetical order.")
     privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
-    auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance.")
-    registered_at: str | None = Field(default=None, description="When this provider took it (RFC 3339, UTC).")
-    expires_at: str | None = Field(default=None, description="Until when it is paid (RFC 3339, UTC).")
-    locked: bool | None = Field(default=None, description="Locked against transfers at the registrar.")
-    blocked: bool | None = Field(default=None, description="Locked by staff.")
-    price_renew: str | None = Field(default=None, description="Price of a further year (decimal, in currency).")
-    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance before it expires.")
+    registered_at: str | None = Field(
+        default=None,
+        description="When it was registered or transferred here (RFC 3339, UTC). Absent until then.",
+    )
+    expires_at: str | None = Field(default=None, description="Until when it is paid (RFC 3339, UTC). Without renewal it ends then.")
+    locked: bool | None = Field(default=None, description="Whether the registrar refuses to transfer it elsewhere.")
+    blocked: bool | None = Field(default=None, description="Whether the staff of the service locked it, so that nothing can be changed.")
+    price_renew: str | None = Field(default=None, description="Price of one more year (decimal, in currency).")
+    currency: str | None = Field(default=None, description="Currency of its prices (ISO 4217), such as EUR.")
     charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
-    created_at: str | None = Field(default=None, description="When its record was made (RFC 3339, UTC).")
+    created_at: str | None = Field(default=None, description="When it was ordered (RFC 3339, UTC).")
 
 
 def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:

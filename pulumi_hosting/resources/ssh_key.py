@@ -50,9 +50,9 @@ class SshKeyInputs(base.Inputs):
 
 
 class SshKeyState(base.State):
-    name: str = Field(description="Name shown in the account.")
+    name: str = Field(description="Name under which the account shows it.")
     public_key: str = Field(description="The public key line, as declared where the account holds the same key.")
-    fingerprint: str = Field(description="Fingerprint in the SHA256 form.")
+    fingerprint: str = Field(description="Fingerprint as ssh-keygen -l prints it: SHA256:…")
     type: str = Field(description="Key type, for example ssh-ed25519.")
     created_at: str | None = Field(default=None, description="When it was added (RFC 3339, UTC).")
     taken_over: bool | None = Field(

@@ -109,12 +109,12 @@ class WebhookSubscriptionInputs(base.Inputs):
 
 
 class WebhookSubscriptionState(base.State):
-    url: str = Field(description="Where deliveries go.")
-    events: list[str] = Field(default=[], description="Event types, or *.")
+    url: str = Field(description="The https:// address that events are delivered to.")
+    events: list[str] = Field(default=[], description="Event types that are delivered, in alphabetical order, or * for all.")
     description: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's tag.")
-    active: bool | None = Field(default=None, description="Whether it delivers.")
+    active: bool | None = Field(default=None, description="Whether it delivers. The service sets it to false after 20 failures in a row.")
     secret: Secret | None = Field(default=None, description="Signs the deliveries. Empty where it was never shown to the provider.")
-    disabled_reason: str | None = Field(default=None, description="Why the service has disabled it.")
+    disabled_reason: str | None = Field(default=None, description="Why the service stopped delivering. Absent while it delivers.")
     created_at: str | None = Field(default=None, description="When it was made (RFC 3339, UTC).")
     ownership_tag: str | None = Field(
         default=None, description="Tag behind the description on the account, as last written: tells whether a later run took it over."

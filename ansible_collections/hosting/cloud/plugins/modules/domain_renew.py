@@ -72,15 +72,15 @@ domain:
       type: str
       sample: live
     name:
-      description: Domain name in punycode.
+      description: Full name in punycode and lower case, such as xn--mnster-3ya.example.
       type: str
       sample: example.com
     status:
-      description: pending, active, expired, transfer_pending or cancelled.
+      description: One of pending, active, expired, transfer_pending and cancelled.
       type: str
       sample: active
     nameservers:
-      description: Name servers.
+      description: Host names of its name servers, in lower case and alphabetical order.
       type: list
       elements: str
       sample:
@@ -91,31 +91,31 @@ domain:
       type: bool
       sample: true
     auto_renew:
-      description: Whether the service renews it from the balance.
+      description: Whether the service renews it from the balance before it expires.
       type: bool
       sample: true
     registered_at:
-      description: When this provider took it (RFC 3339, UTC).
+      description: When it was registered or transferred here (RFC 3339, UTC). Absent until then.
       type: str
       sample: "2026-11-21T10:00:00Z"
     expires_at:
-      description: Until when it is paid (RFC 3339, UTC).
+      description: Until when it is paid (RFC 3339, UTC). Without renewal it ends then.
       type: str
       sample: "2026-11-21T10:00:00Z"
     locked:
-      description: Locked against transfers at the registrar.
+      description: Whether the registrar refuses to transfer it elsewhere.
       type: bool
       sample: true
     blocked:
-      description: Locked by staff.
+      description: Whether the staff of the service locked it, so that nothing can be changed.
       type: bool
       sample: true
     price_renew:
-      description: Price of a further year (decimal, in currency).
+      description: Price of one more year (decimal, in currency).
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code.
+      description: Currency of its prices (ISO 4217), such as EUR.
       type: str
       sample: EUR
     charged:
@@ -123,7 +123,7 @@ domain:
       type: str
       sample: "5.00"
     created_at:
-      description: When its record was made (RFC 3339, UTC).
+      description: When it was ordered (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     renewal:

@@ -10,10 +10,11 @@ module: ssh_key
 short_description: Add and remove an SSH public key of the account
 version_added: "0.1.0"
 description:
-  - Makes sure that an SSH public key is on the account, under the wished name, or that it is not.
+  - Makes sure that an SSH public key is on the account under the declared name, or that it is not.
   - A key is recognised by O(id), else by its O(public_key) (the key itself, not the comment), else by its O(name).
   - The API cannot change a key. Another O(name) or O(public_key) therefore removes the old entry and adds a new
     one, which has a new id. Servers that were ordered with it keep it.
+  - A key belongs to the account. O(state=absent) removes it for everyone who uses it, other tools included.
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 options:
@@ -77,7 +78,7 @@ ssh_key:
       type: str
       sample: live
     name:
-      description: Name shown in the account.
+      description: Name under which the account shows it.
       type: str
       sample: laptop
     public_key:
@@ -85,7 +86,7 @@ ssh_key:
       type: str
       sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0f… me@laptop
     fingerprint:
-      description: Fingerprint in the SHA256 form.
+      description: 'Fingerprint as ssh-keygen -l prints it: SHA256:….'
       type: str
       sample: SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
     type:

@@ -68,7 +68,7 @@ ssh_keys:
       type: str
       sample: live
     name:
-      description: Name shown in the account.
+      description: Name under which the account shows it.
       type: str
       sample: laptop
     public_key:
@@ -76,7 +76,7 @@ ssh_keys:
       type: str
       sample: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ0f… me@laptop
     fingerprint:
-      description: Fingerprint in the SHA256 form.
+      description: 'Fingerprint as ssh-keygen -l prints it: SHA256:….'
       type: str
       sample: SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
     type:

@@ -59,11 +59,11 @@ webhook_subscriptions:
       type: str
       sample: live
     url:
-      description: Where deliveries go.
+      description: The https:// address that events are delivered to.
       type: str
       sample: https://hooks.example.com/hosting
     events:
-      description: Event types, or *.
+      description: Event types that are delivered, in alphabetical order, or * for all.
       type: list
       elements: str
       sample:
@@ -74,11 +74,11 @@ webhook_subscriptions:
       type: str
       sample: Alerts
     active:
-      description: Whether it delivers.
+      description: Whether it delivers. The service sets it to false after 20 failures in a row.
       type: bool
       sample: true
     disabled_reason:
-      description: Why the service has disabled it.
+      description: Why the service stopped delivering. Absent while it delivers.
       type: str
       sample: too many failures in a row
     created_at:

@@ -162,7 +162,7 @@ class Adapter:
     def _announce(self, context: Context, taken: Takeover) -> dict[str, str]:
         """Say what is taken over instead of being made: it costs nothing, and nothing is counted."""
         context.tell(taken.announcement(context.service_now()))
-        refusal = self.session.budget.found(context.identity, Cost(Decimal(0), taken.currency or "", taken.reason))
+        refusal = self.session.budget.found(context.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
         return {"": refusal} if refusal else {}
 
     def _price(self, context: Context, wish: Mapping[str, Any]) -> dict[str, str]:
@@ -353,7 +353,7 @@ class Adapter:
             return
         cost = budget.planned(context.identity)
         if cost is None and (taken := self.noun.takeover(context, inputs)) is not None:
-            budget.found(context.identity, Cost(Decimal(0), taken.currency or "", taken.reason))
+            budget.found(context.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
             return
         cost = cost or self.noun.cost(context, inputs.given())
         refusal = (

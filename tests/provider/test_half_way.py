@@ -303,3 +303,47 @@ def test_a_failing_step_is_told_in_one_line(processes: Any, control: Control) ->
     with pytest.raises(HostingError) as refused:
         process.made("server", "web", WEB)
     assert "\n" not in str(refused.value)
+
+
+def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(processes: Any, control: Control) -> None:
+    id, _, _ = processes().made("server", "web", WEB)  # and killed before it was remembered
+    again = processes(maxCharge="0")
+    wish = {**WEB, "sshKeyIds": [UNKNOWN], "promoCode": UNKNOWN, IDENTITY: "pulumi:t/dev/server/web"}
+    inputs, failures = again.of("server").check({}, wish)
+    assert failures == {}
+    assert again.told == [f"web: takes over server {id}, ordered 0 min ago, 5.00 EUR (it carries this resource's ownership tag)"]
+    assert again.of("server").preview_create(inputs)["charged"] == "0.00"
+    taken, outputs, _ = again.made("server", "web", WEB)
+    assert taken == id
+    with pytest.raises(NounError, match="a later run took it over; nothing was deleted"):
+        processes().of("server").delete(id, {**outputs, "ownershipTag": outputs["ownershipTag"].replace(".1]", "]")})
+    assert len(living(control)) == 1
+    processes().of("server").delete(id, outputs)
+    assert living(control) == []
+
+
+@pytest.mark.emulator(clock="manual")
+def test_an_older_one_stops_the_preview_with_the_edit_that_takes_it_over(processes: Any, control: Control) -> None:
+    id, _, _ = processes().made("server", "web", WEB)
+    control("POST", "/clock", {"advance": 8 * 86400})
+    _, failures = processes().of("server").check({}, {**WEB, IDENTITY: "pulumi:t/dev/server/web"})
+    assert "ordered 8 days ago: that is longer than seven days, and it may be in use by another state" in failures[""]
+    assert f"nothing was ordered. Next: set adopt_id={id} to take it over" in failures[""]
+    taken, _, _ = processes().made("server", "web", {**WEB, "adoptId": id})
+    assert taken == id
+    assert len(living(control)) == 1
+
+
+@pytest.mark.emulator(clock="manual")
+def test_a_preview_warns_of_a_server_that_will_end(processes: Any, control: Control) -> None:
+    id, outputs, inputs = processes().made("server", "web", {**WEB, "autoRenew": False})
+    control("POST", "/clock", {"advance": 25 * 86400})
+    later = processes()
+    assert not later.of("server").diff(id, outputs, inputs).changes
+    (said,) = later.told
+    assert "is due on" in said
+    assert "auto-renew is off: it is suspended then" in said
+    control("PATCH", f"/servers/{id}", {"status": "terminated"})
+    gone = processes()
+    gone.of("server").diff(id, outputs, inputs)
+    assert f"server {id} (web) is gone from the account (last due" in gone.told[-1]

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -191,7 +192,7 @@ class Adapter:
         checked = engine.check(self.noun, raw, unknown)
         state = self._state(id, self._values(id, olds))
         self._must_be_of_this_key(state, olds)
-        if state.mode == "test" and self.noun.has_lapsed(state, self.session.clock.now()):
+        if state.mode == "test" and self.noun.has_lapsed(state, self._service_now(news)):
             self.tell(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
         found = engine.diff(self.noun, self._values(id, olds), checked.values, unknown, self._same(news))
@@ -205,6 +206,10 @@ class Adapter:
             camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces) for change in found.changes
         }
         return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.noun.delete_before_replace, properties)
+
+    def _service_now(self, props: Wire) -> datetime:
+        """The service's time; this machine's where the service cannot be asked."""
+        return self.session.clock.now() if self.session.unreachable() else self._context(props).service_now()
 
     def _remark(self, state: Any, props: Wire) -> None:
         """Say what the account shows of an object whatever the program declares. Without a key, or an answer, there is nothing to say."""

@@ -21,7 +21,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
 from typing import Any
@@ -47,7 +47,7 @@ from pulumi_hosting.resources.proof import is_bound, some_nobody
 GENERATIONS = 16
 ORDER_PREFIX = "order:"
 KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
-_MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at: clocks differ
+_MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
 _WORLD_AGE = 30.0  # seconds for which orders and servers, once listed, are believed
 _TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
 _UNDER_WAY = 30.0  # seconds for which another process's request for an order may be under way without showing anywhere
@@ -110,7 +110,7 @@ class ServerOrder:
 
     def __post_init__(self) -> None:
         me = account(self.context.client)
-        self.started = self.context.clock.now()
+        self.started: datetime | None = None
         self.keys = KeyRing(
             account_id=me.account_id,
             livemode=me.livemode,
@@ -205,6 +205,7 @@ class ServerOrder:
 
     def _order(self) -> Ordered:
         looked_again = False
+        self.started = self.context.service_now()
         for generation in range(GENERATIONS):
             try:
                 answer = self._send(generation)
@@ -351,7 +352,8 @@ class ServerOrder:
 
     def _unexplained_invoices(self) -> Iterator[int]:
         net: dict[int, Decimal] = {}
-        for movement in self.context.client.balance.transactions(since=self.started - _MONEY_WINDOW):
+        started = self.started or self.context.service_now()
+        for movement in self.context.client.balance.transactions(since=started - _MONEY_WINDOW):
             if movement.invoice_id is not None:
                 sign = 1 if movement.direction == "debit" else -1
                 net[movement.invoice_id] = net.get(movement.invoice_id, Decimal(0)) + sign * movement.amount

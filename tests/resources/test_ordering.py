@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -12,7 +13,7 @@ from pulumi_hosting.resources import engine
 from pulumi_hosting.resources.base import Ambiguous, Foreign, NotReady, NounError, TakenOver
 from pulumi_hosting.resources.marks import next_tag, ownership_tag, with_tag
 from pulumi_hosting.resources.server import SERVER
-from tests.resources.conftest import GOOD, Dying, House, Killed
+from tests.resources.conftest import GOOD, Dying, EmulatorClock, House, Killed
 
 WEEK = 7 * 24 * 3600
 IDENTITY = "pulumi:t/dev/server/web-1"
@@ -147,6 +148,45 @@ def test_money_that_no_server_explains_stops_it(house: House) -> None:
     with pytest.raises(NounError, match="not known"):
         house.order()
     assert house.living == []
+
+
+@dataclass
+class WrongClock(EmulatorClock):
+    """This machine's time is ``days`` away from the service's."""
+
+    days: float = 0
+
+    def now(self) -> datetime:
+        return super().now() + timedelta(days=self.days)
+
+
+@pytest.mark.parametrize("days", [-1, 1])
+def test_a_wrong_clock_hides_no_movement_of_money(house: House, days: float) -> None:
+    house.arm({"panel_timeout": "active"})
+    with pytest.raises(NotReady):
+        house.order({**GOOD, "name": "other"}, identity="other", wait_timeout=0.0)
+    house.arm({"status": 502, "code": "upstream_error"}, times=20)
+    context = house.context()
+    context.clock = WrongClock(house.control, days=days)
+    with pytest.raises(NounError, match="not known"):
+        engine.create(context, SERVER, engine.check(SERVER, GOOD).inputs)
+    assert house.living == []
+
+
+@pytest.mark.parametrize("offset", [-1, 0, 1])
+@pytest.mark.parametrize(("days", "taken"), [(6.9, True), (7.1, False)])
+def test_a_wrong_clock_makes_no_order_younger_or_older(house: House, days: float, taken: bool, offset: float) -> None:
+    first = house.order()
+    house.control("POST", "/clock", {"advance": days * 86400})
+    context = house.context()
+    context.clock = WrongClock(house.control, days=offset)
+    inputs = engine.check(SERVER, GOOD).inputs
+    if taken:
+        assert engine.create(context, SERVER, inputs).id == first.id
+    else:
+        with pytest.raises(Foreign, match=f"adopt_id={first.id}"):
+            engine.create(context, SERVER, inputs)
+    assert house.charges == 1
 
 
 def test_a_slow_order_is_waited_for(house: House) -> None:

@@ -185,7 +185,7 @@ def _newest_paid(context: Context, domain_id: int, since: datetime) -> m.Invoice
 def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
     """The renewal that is paid and that the domain does not show yet, if the account proves one: more years are paid than it has."""
     try:
-        recent = _newest_paid(context, domain.id, context.clock.now() - _SYNC)
+        recent = _newest_paid(context, domain.id, context.service_now() - _SYNC)
     except Forbidden:
         context.tell("without the scope invoices:read, a renewal that the registrar has not shown yet is known by its key alone")
         return None
@@ -210,7 +210,7 @@ def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
 def _refuse_second(context: Context, seen: _Seen) -> None:
     """Stop where the key of this date belongs to another period, which was paid and does not show yet. Raises ``Forbidden`` too: then
     nobody can tell."""
-    if invoice := _newest_paid(context, seen.id, context.clock.now() - _KEY_MEMORY):
+    if invoice := _newest_paid(context, seen.id, context.service_now() - _KEY_MEMORY):
         raise NounError(
             f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period (invoice {invoice.id}), and the new "
             "date does not show yet; nothing was charged. Next: run again once it does"

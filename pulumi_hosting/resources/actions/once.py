@@ -86,7 +86,7 @@ class Once(Generic[T]):
 
     def __post_init__(self) -> None:
         me = account(self.context.client)
-        self.started = self.context.clock.now()
+        self.started = self.context.service_now()
         self.keys = KeyRing(me.account_id, me.livemode, f"action:{self.operation}", self.operation, self.facts)
 
     def carry_out(self) -> T | None:

@@ -247,6 +247,7 @@ class Adapter:
         context = self._context(props)
         inputs = self._inputs(props)
         self._must_be_affordable(context, inputs)
+        context.approve = lambda cost: self._must_be_within_the_limit(context, cost)
         made: list[Any] = []
         try:
             state = engine.create(context, self.noun, inputs, made.append)
@@ -364,7 +365,13 @@ class Adapter:
         refusal = (
             f"its price is not known, and maxCharge is {limit}; it is not ordered. Next: see why there is no price, or leave maxCharge out"
         )
-        if cost is None or (refusal := self.session.budget.refusal(context.identity, cost) or ""):
+        if cost is None:
+            raise InvalidInput({"max_charge": refusal}, f"{self.noun.title} {self._title({IDENTITY: context.identity})}")
+        self._must_be_within_the_limit(context, cost)
+
+    def _must_be_within_the_limit(self, context: Context, cost: Cost) -> None:
+        """Book it, or raise ``InvalidInput``."""
+        if refusal := self.session.budget.refusal(context.identity, cost):
             raise InvalidInput({"max_charge": refusal}, f"{self.noun.title} {self._title({IDENTITY: context.identity})}")
 
     def _must_be_of_this_key(self, state: Any, olds: Wire) -> None:

@@ -233,6 +233,7 @@ class Context:
     - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity names, for one.
     - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
     - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
+    - ``approve``: called with the price before something is paid that may have been announced as found; raises to refuse it.
     - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
     """
 
@@ -251,6 +252,7 @@ class Context:
     strict: bool = False
     taken_over: set[str] = field(default_factory=set)
     save: Callable[[Any], None] = lambda state: None
+    approve: Callable[["Cost"], None] = lambda cost: None
     tell: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
 

@@ -479,6 +479,8 @@ def _made(context: Context, noun: Noun[Any, Any], inputs: Any, terms: Terms) -> 
         if cost is not None:
             remark_on_balance(context, cost)
         return Outcome("created", before, noun.predict(inputs, taken.state if taken else None), None, cost=cost, takeover=taken)
+    if taken is not None and terms.priced:
+        context = replace(context, approve=terms.approve)  # should it be paid after all
     state = create(context, noun, inputs, terms.save, wait=terms.wait)
     return Outcome("created", before, shown(noun, state), state, cost=cost, takeover=taken)
 

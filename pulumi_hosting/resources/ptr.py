@@ -166,6 +166,11 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
         try:
             context.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
         except NotFound:
+            # The address is gone, and its record with it: only the list shows that.
+            found = addresses.of_server(context, server_id, fresh=True)
+            ip = addresses.pick(found, wanted) if found is not None else None
+            if ip is not None and ip.ptr:
+                raise
             return
         _remember(context, server_id, int(wanted), None)
 

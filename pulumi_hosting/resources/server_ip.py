@@ -261,6 +261,8 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 return found
             if world != last:
                 last, generation = world, 0
+            if (cost := self.cost(context, inputs.given())) is not None:
+                context.approve(cost)
             try:
                 return self._buy(context, inputs, world, owners, generation)
             except OperationInProgress:
@@ -305,7 +307,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         if len(loose) + missing <= (inputs.order_attempt or 0):
             return None
         if loose:
-            unclear = "if an earlier run of this resource bought it; if another one did, this stops before it pays"
+            unclear = "an interrupted run of this resource may have bought it; nothing is paid before that is known"
             return self._taken_over(self._state(context, inputs.server_id, loose[-1]), unclear)
         state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
         return self._taken_over(state, "an address was bought for the server before and is not assigned yet")

@@ -15,7 +15,7 @@ import pytest
 from pulumi_hosting.emulator import running
 from pulumi_hosting.rehearsal import Control
 from pulumi_hosting.resources import engine, local_files
-from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.resources.base import Cost, NounError
 from pulumi_hosting.resources.claims import Claims
 from pulumi_hosting.resources.server_ip import SERVER_IP, ServerIpInputs, ServerIpState
 from tests.resources.conftest import GOOD, Dying, EmulatorClock, House, Killed
@@ -318,6 +318,27 @@ def test_what_an_interrupted_run_bought_is_announced_and_costs_nothing(house: Ho
     announced = taken.announcement(context.service_now())
     assert announced.startswith(f"takes over server address {taken.state.id}, ordered ")
     assert {request.split()[0] for request in house.transports[-1].sent} == {"GET"}
+
+
+def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(house: House, server: str) -> None:
+    """A preview cannot know what the other resources of the program have: here their claims come between preview and purchase."""
+    first = buy(house, server, A)
+    house.another_machine()
+    context = house.context(identity="pulumi:t/dev/server_ip/b")
+    taken = SERVER_IP.takeover(context, inputs_of(server))
+    assert taken is not None
+    assert "nothing is paid before that is known" in taken.reason
+    context.claims.add(A, first.id)
+    approved: list[Decimal] = []
+
+    def refuse(cost: Cost) -> None:
+        approved.append(cost.amount)
+        raise NounError("beyond the limit")
+
+    context.approve = refuse
+    with pytest.raises(NounError, match="beyond the limit"):
+        engine.create(context, SERVER_IP, inputs_of(server))
+    assert approved == debits(house) == [Decimal("2.00")]
 
 
 @pytest.mark.parametrize("after", [False, True])

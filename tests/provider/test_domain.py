@@ -8,7 +8,7 @@ import pytest
 from pulumi_hosting.api.errors import HostingError
 from pulumi_hosting.provider.values import IDENTITY
 from pulumi_hosting.rehearsal import Control
-from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures
+from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures are imported
 
 DAY = 86400
 WISH: dict[str, Any] = {"name": "example.com", "autoRenew": True}
@@ -23,7 +23,7 @@ def debits(control: Control) -> int:
 
 
 def checked(process: Any, wish: dict[str, Any], stack: str = "dev") -> tuple[dict[str, Any], dict[str, str]]:
-    return process.of("domain").check({}, {**wish, IDENTITY: f"pulumi:t/{stack}/domain/site"})  # type: ignore[no-any-return]
+    return process.of("domain").check({}, {**wish, IDENTITY: f"pulumi:t/{stack}/domain/site"})  # type: ignore[no-any-return]  # answers are any JSON
 
 
 @pytest.mark.emulator(clock="manual")

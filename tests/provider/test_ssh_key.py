@@ -5,7 +5,7 @@ from typing import Any
 
 from pulumi_hosting.provider.values import IDENTITY
 from pulumi_hosting.rehearsal import Control
-from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures
+from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures are imported
 from tests.pulumi.conftest import OTHER_KEY, PUBLIC_KEY
 
 KEY: dict[str, Any] = {"name": "alice", "publicKey": PUBLIC_KEY}
@@ -16,7 +16,7 @@ def keys(control: Control) -> list[int]:
 
 
 def declared(process: Any, given: dict[str, Any], olds: dict[str, Any] | None = None, name: str = "alice") -> tuple[Any, dict[str, str]]:
-    return process.of("ssh_key").check(olds or {}, {**given, IDENTITY: f"pulumi:t/dev/ssh_key/{name}"})  # type: ignore[no-any-return]
+    return process.of("ssh_key").check(olds or {}, {**given, IDENTITY: f"pulumi:t/dev/ssh_key/{name}"})  # type: ignore[no-any-return]  # answers are any JSON
 
 
 def test_a_key_of_another_stack_is_announced_recorded_and_left(processes: Any, control: Control) -> None:

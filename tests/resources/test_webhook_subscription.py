@@ -39,8 +39,8 @@ class InProcess(House):
 @pytest.fixture
 def house(tmp_path: Path) -> InProcess:
     lab = Lab(provisioning_delay=30)
-    lab.base_url = "http://127.0.0.1:1/v1"  # type: ignore[attr-defined]
-    return InProcess(lab, lab.control, tmp_path)  # type: ignore[arg-type]
+    lab.base_url = "http://127.0.0.1:1/v1"  # type: ignore[attr-defined]  # a house wants one
+    return InProcess(lab, lab.control, tmp_path)  # type: ignore[arg-type]  # it has what is used
 
 
 def inputs(**more: Any) -> Any:

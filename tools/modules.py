@@ -184,6 +184,7 @@ def sentence(text: str) -> str:
     return text if text.endswith((".", "?")) or not text else f"{text}."
 
 
+TEXTS: Mapping[str, str] = yaml.safe_load((PROSE / "texts.yml").read_text(encoding="utf-8"))
 SAMPLES: Mapping[str, Any] = yaml.safe_load((PROSE / "samples.yml").read_text(encoding="utf-8"))
 ANSIBLE_TYPES = {
     "string": "str",
@@ -204,13 +205,21 @@ def contents(model: type[BaseModel], owner: str, skip: frozenset[str] = frozense
         if item.secret or item.name in skip:
             continue
         name = RENAMED.get(f"{owner}.{item.name}", item.name)
-        shown[name] = returned(item.type, item.description, f"{owner}.{name}", name)
+        shown[name] = returned(item.type, item.description, f"{owner}.{name}", name, known_values(model, item.name))
     return shown
 
 
-def returned(type: Type, description: str, path: str, name: str) -> dict[str, Any]:
+def known_values(model: type[BaseModel], name: str) -> list[Any]:
+    """The values that the API document names for a text; none where any text will do."""
+    schema = model.model_json_schema()["properties"].get(name, {})
+    parts = [schema, *schema.get("anyOf", ()), *schema.get("allOf", ()), schema.get("items", {})]
+    parts += [part.get("items", {}) for part in schema.get("anyOf", ())]
+    return [value for part in parts for value in part.get("examples", part.get("enum", ())) if value is not None]
+
+
+def returned(type: Type, description: str, path: str, name: str, known: Sequence[Any] = ()) -> dict[str, Any]:
     said: dict[str, Any] = {
-        "description": sentence(description) or sentence(f"The {name.replace('_', ' ')}"),
+        "description": text_of(description, path, name),
         "type": ANSIBLE_TYPES[type.kind],
     }
     if type.kind == "array" and type.of is not None:
@@ -221,14 +230,22 @@ def returned(type: Type, description: str, path: str, name: str) -> dict[str, An
     if type.kind == "object" and type.model is not None:
         said["contains"] = contents(type.model, path)
         return said
-    said["sample"] = sample(path, name, type)
+    said["sample"] = sample(path, name, type, known)
     return said
 
 
-def sample(path: str, name: str, type: Type) -> Any:
+def text_of(description: str, path: str, name: str) -> str:
+    """What a result means: the model's words, unless they only repeat the name."""
+    repeats = description.rstrip(".").lower().removeprefix("the ") in ("", name.replace("_", " "))
+    return sentence(TEXTS.get(path, TEXTS.get(name, description)) if repeats else description)
+
+
+def sample(path: str, name: str, type: Type, known: Sequence[Any] = ()) -> Any:
     for key in (path, name):
-        if key in SAMPLES:
+        if key in SAMPLES and (key == path or not known or SAMPLES[key] in known or type.kind == "array"):
             return SAMPLES[key]
+    if known:
+        return [known[0]] if type.kind == "array" else known[0]
     if type.is_id:
         return "4711"
     if name.endswith("_at"):

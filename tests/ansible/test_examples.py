@@ -1,8 +1,12 @@
 """The modules' own examples are programs: all are run, as printed, against an emulator whose account holds what they speak of."""
 
+import json
+import os
+import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from tests.ansible.conftest import Ansible, Played
+from tests.ansible.conftest import BIN, ROOT, Ansible, Played
 from tests.ansible.test_playbooks import KEY_LINE
 from tests.ansible.test_specs import MODULES, module
 
@@ -17,7 +21,8 @@ def test_examples_run(ansible: Ansible, tmp_path: Path) -> None:
     ansible.client.domains.register(name="example-blog.com", years=1, privacy=True)
     ansible.client.servers.create(tariff_id=1, os="debian-12", name="web-1")
     variables = tmp_path / "vault.json"
-    variables.write_text(f'{{"vault_hosting_api_key": "{patient}"}}')
+    campaign_end = (datetime.now(UTC) + timedelta(days=40)).date().isoformat()
+    variables.write_text(json.dumps({"vault_hosting_api_key": patient, "campaign_end": campaign_end}))
     playbooks = {}
     for name in MODULES:
         playbooks[name] = tmp_path / f"{name}.yml"
@@ -41,3 +46,14 @@ def test_examples_run(ansible: Ansible, tmp_path: Path) -> None:
     secrets = [password, patient, *(file.read_text().strip() for file in once)]
     assert [secret for secret in secrets for played in runs if secret in played.output] == []
     assert [row["name"] for row in ansible.servers()] == ["db-1"]
+
+
+def test_ansible_lint_accepts_the_examples(tmp_path: Path) -> None:
+    """With its strictest profile, where warnings count too."""
+    for name in MODULES:
+        (tmp_path / f"{name}.yml").write_text("---\n" + module(name).EXAMPLES.lstrip())
+    environ = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path), "ANSIBLE_COLLECTIONS_PATH": str(ROOT)}
+    files = sorted(str(path) for path in tmp_path.glob("*.yml"))
+    command = [str(BIN / "ansible-lint"), "--offline", "--strict", "--nocolor", "--profile", "production", *files]
+    done = subprocess.run(command, cwd=tmp_path, env={**environ, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -29,10 +29,15 @@ def bought_once(ansible: Ansible, played: Any) -> None:
 
 def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"delay": 30}})
-    killed_once(ansible, ansible.start(server(**SERVER, notes="kept")))
+    killed_once(ansible, ansible.start(server(**SERVER, notes="kept", max_charge="7.00")))
     ansible.control("DELETE", "/faults")
-    played = ansible.play(server(**SERVER, notes="kept"))
+    played = ansible.play(server(**SERVER, notes="kept", max_charge="7.00"), server("calm", **SERVER, max_charge="7.00"))
     bought_once(ansible, played)
+    # The limit begins at nothing again; what the killed run may have charged is reported once.
+    reported = [
+        "was killed after it had charged, or may have charged, 5.00 EUR" in str(result.get("warnings")) for result in played.results
+    ]
+    assert reported == [True, False]
     assert played["server"]["server"]["notes"] == "kept"
     assert orders_of(ansible) == 1
 

@@ -1,9 +1,11 @@
 """What a run may charge, with which kind of key, and what is left when an order does not come in time."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.ansible.conftest import Ansible, Played, wait_for
 from tests.ansible.test_playbooks import SERVER, order, refused, server
@@ -252,3 +254,31 @@ def test_what_the_service_refused_is_not_counted(ansible: Ansible) -> None:
     ansible.control("PATCH", "/account", {"balance": "1.00"})
     checked = ansible.play(server("d", name="d", **ORDER), arguments=("--check",))
     assert "more than the balance of 1.00" in " ".join(checked["d"]["warnings"])
+
+
+def test_the_results_of_simultaneous_hosts_are_what_was_charged(ansible: Ansible) -> None:
+    """Five hosts order one server at the same moment: one order, and one result reports it."""
+    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "times": 9, "action": {"delay": 1}})
+    hosts = [f"h{number}" for number in range(5)]
+    renewal = {"name": "web-1", "until": "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"}
+    play = {
+        "hosts": "all",
+        "gather_facts": False,
+        "strategy": "free",
+        "connection": "local",
+        "module_defaults": {"group/hosting.cloud.all": {"max_charge": "16.00"}},
+        "tasks": [
+            {"name": "order", "hosting.cloud.server": {"name": "web-1", **ORDER}},
+            {"name": "renew", "hosting.cloud.server_renew": renewal},
+        ],
+    }
+    playbook = ansible.home / "hosts.yml"
+    playbook.write_text(yaml.safe_dump([play], sort_keys=False))
+    played = ansible.finish(ansible.start_file(playbook, ("-i", ",".join(hosts), "--forks", "5")))
+    assert len(played.lines) == 10
+    paid = [Decimal(row["amount"]) for row in ansible.control.ledger() if row["direction"] == "debit"]
+    reported = [Decimal(result["charge"]["amount"]) for result in played.results if result["charge"]]
+    assert sorted(reported) == sorted(paid)
+    assert len(paid) == 2
+    assert sum(result["changed"] for result in played.results) == 2
+    assert len(ansible.servers()) == 1

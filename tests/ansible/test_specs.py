@@ -4,11 +4,15 @@ import importlib
 import tomllib
 import types
 import typing
+from collections.abc import Iterator
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from pulumi_hosting.api.redact import Secret
@@ -16,11 +20,14 @@ from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.actions import ACTIONS
 from pulumi_hosting.resources.base import Inputs
 from pulumi_hosting.resources.lookups import LOOKUPS
+from pulumi_hosting.resources.shapes import fields
 from tests.ansible.conftest import COLLECTION, ROOT
 from tools import modules as generator
 
 DECLARED = list(NOUNS)
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins" / "modules").glob("*.py"))
+EMPTY_TEXTS = 0
+"""Results whose description only repeats their name."""
 WITHOUT_CHOICES = {("server", "months")}  # the model refuses other months with a rule, not with a type
 
 
@@ -135,6 +142,66 @@ def test_what_is_returned_is_what_may_be_shown(kind: str) -> None:
     shown = yaml.safe_load(module(kind).RETURN)[kind]["contains"]
     state = NOUNS[kind].State
     assert list(shown) == [field for field in state.model_fields if field not in state.secret_fields()]
+
+
+def shown_models(name: str) -> dict[str, type[BaseModel]]:
+    """The models of what a module returns, by the result's name."""
+    if name in generator.READ_MODULES:
+        wiring = generator.READ_MODULES[name]
+        if wiring.kind is not None:
+            return {wiring.result: NOUNS[wiring.kind].State}
+        return dict.fromkeys([wiring.result], *LOOKUPS[wiring.lookup].value.models()) if [*LOOKUPS[wiring.lookup].value.models()] else {}
+    if name in ACTIONS:
+        return {ACTIONS[name].result: ACTIONS[name].Result}
+    kind = name.replace("domain_transfer", "domain")
+    return {kind: NOUNS[kind].State}
+
+
+def wrong_samples(contains: dict[str, Any], model: type[BaseModel], path: str) -> list[str]:
+    """Samples that are none of the values which the API document names, no time, or no money."""
+    wrong = []
+    for field in fields(model):
+        shown = contains.get(generator.RENAMED.get(f"{path}.{field.name}", field.name))
+        if shown is None:
+            continue
+        inner = field.type.of.model if field.type.of is not None else field.type.model
+        if "contains" in shown and inner is not None:
+            wrong += wrong_samples(shown["contains"], inner, f"{path}.{field.name}")
+            continue
+        sample = shown["sample"]
+        known = generator.known_values(model, field.name)
+        for value in sample if isinstance(sample, list) else [sample]:
+            if known and value not in known:
+                wrong.append(f"{path}.{field.name}: {value!r} is none of {known}")
+        if field.name.endswith("_at") or field.name == "time":
+            datetime.fromisoformat(sample)
+        if field.name.startswith("price_") or field.name in ("charged", "amount"):
+            Decimal(sample)
+    return wrong
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_samples_are_values_that_the_field_can_have(name: str) -> None:
+    returned = yaml.safe_load(module(name).RETURN)
+    for result, model in shown_models(name).items():
+        assert wrong_samples(returned[result].get("contains", {}), model, result) == []
+
+
+def test_texts_of_results_say_more_than_the_name() -> None:
+    """A description that only repeats the field's name helps nobody; what is left of them may only become less."""
+    empty = [
+        f"{name}.{path}"
+        for name in MODULES
+        for path, shown in described(yaml.safe_load(module(name).RETURN))
+        if shown["description"].rstrip(".").lower().replace("the ", "") == path.rpartition(".")[2].replace("_", " ")
+    ]
+    assert len(empty) <= EMPTY_TEXTS, empty
+
+
+def described(shown: dict[str, Any], path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, item in shown.items():
+        yield f"{path}{name}", item
+        yield from described(item.get("contains", {}), f"{path}{name}.")
 
 
 def test_the_action_group_names_every_module_and_all_take_the_fast_path() -> None:

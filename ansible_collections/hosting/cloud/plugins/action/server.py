@@ -82,6 +82,7 @@ class ActionModule(ActionBase):
             return self._by_module(task_vars)
         module: Module = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
         call = FastCall(self, module, task_vars)
+        call.report_killed_runs()
         result = module.answer(call)
         if "failure" in result:
             result["failed"] = True
@@ -213,10 +214,13 @@ class FastCall(Call):
 
     def ledger(self) -> run_file.RunLedger:
         file = _folder() / (run_file.PREDICTED if self.check_mode else run_file.CHARGED)
-        if not self.check_mode and not file.exists():
+        return run_file.RunLedger(file, self._account(), self._holder)
+
+    def report_killed_runs(self) -> None:
+        """Say what runs that were killed had charged: the limit of this run begins at nothing."""
+        if self.params.get("max_charge") is not None and not self.check_mode:
             for line in run_file.of_killed_runs(_folder()):
                 self.warn(line)
-        return run_file.RunLedger(file, self._account(), self._holder)
 
     def _account(self) -> str:
         """Whose money it is: two keys of one account have one limit. ``UNKNOWN`` where the key is known elsewhere only."""

@@ -33,60 +33,60 @@ EXAMPLES = r"""
 
 RETURN = r"""
 account:
-  description: The account.
+  description: Who owns the API key, and in which currency the account is kept.
   returned: success
   type: dict
   contains:
     id:
-      description: Id.
+      description: Id by which the API and other modules name it.
       type: str
       sample: "4711"
     login:
-      description: The login.
+      description: Name that the owner signs in with.
       type: str
       sample: someone
     email:
-      description: The email.
+      description: Address that the provider writes to.
       type: str
       sample: someone@example.com
     name:
-      description: The name.
+      description: Name of the owner.
       type: str
       sample: web-1
     company:
-      description: The company.
+      description: Company that the account was opened for, if any.
       type: str
       sample: Example Ltd
     currency:
-      description: The currency.
+      description: ISO 4217 code of the currency that the balance is kept in.
       type: str
       sample: EUR
     group:
-      description: The group.
+      description: Customer group, which may bring a discount.
       type: dict
       contains:
         id:
-          description: Id.
+          description: Id by which the API and other modules name it.
           type: str
           sample: "4711"
         name:
-          description: The name.
+          description: What people call it.
           type: str
           sample: web-1
         discount_percent:
-          description: The discount percent.
+          description: Discount on the list price, from 0 to 100.
           type: float
           sample: 1.0
     loyalty_discount_percent:
-      description: The loyalty discount percent.
+      description: Discount for the time as a customer, from 0 to 100.
       type: float
       sample: 1.0
     email_verified:
-      description: The email verified.
+      description: Whether the owner has confirmed the address.
       type: bool
       sample: true
     two_factor_enabled:
-      description: The two factor enabled.
+      description: Whether the owner signs in with a second factor.
       type: bool
       sample: true
     created_at:

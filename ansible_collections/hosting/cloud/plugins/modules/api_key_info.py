@@ -48,15 +48,15 @@ api_keys:
   elements: dict
   contains:
     id:
-      description: Id.
+      description: Id by which the API and other modules name it.
       type: str
       sample: "4711"
     name:
-      description: The name.
+      description: Name that the owner gave the key.
       type: str
       sample: web-1
     hint:
-      description: The hint.
+      description: First and last letters of the key, to recognise it by.
       type: str
       sample: vk_live_…9f3a
     mode:
@@ -64,22 +64,22 @@ api_keys:
       type: str
       sample: live
     scopes:
-      description: The scopes.
+      description: What the key may do, such as V(servers:read).
       type: list
       elements: str
       sample:
         - servers:read
     ip_allowlist:
-      description: The ip allowlist.
+      description: Addresses and networks that the key may be used from; any, where empty.
       type: list
       elements: str
       sample: []
     rate_per_minute:
-      description: The rate per minute.
+      description: Requests a minute that the key may make.
       type: int
       sample: 1
     rate_expensive_per_minute:
-      description: The rate expensive per minute.
+      description: Requests a minute that the key may make of the expensive kind.
       type: int
       sample: 1
     not_before:
@@ -95,11 +95,11 @@ api_keys:
       type: str
       sample: "2026-11-21T10:00:00Z"
     revoked_reason:
-      description: The revoked reason.
+      description: Why it was revoked, if it was.
       type: str
       sample: lost
     active:
-      description: The active.
+      description: Whether the key works now, that is, is neither revoked nor outside of its time.
       type: bool
       sample: true
     last_used_at:
@@ -107,7 +107,7 @@ api_keys:
       type: str
       sample: "2026-11-21T10:00:00Z"
     last_used_ip:
-      description: The last used ip.
+      description: Address that the key was last used from.
       type: str
       sample: "203.0.113.50"
     created_at:

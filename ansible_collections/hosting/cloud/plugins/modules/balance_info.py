@@ -40,7 +40,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 balance:
-  description: The balance.
+  description: What can be spent at once, and what is soon due.
   returned: success
   type: dict
   contains:
@@ -49,7 +49,7 @@ balance:
       type: str
       sample: "1000.00"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     upcoming_7d:
@@ -61,7 +61,7 @@ balance:
       type: str
       sample: "25.00"
     low_balance:
-      description: The low balance.
+      description: Whether the balance does not cover what is soon due.
       type: bool
       sample: true
     auto_renew_total_monthly:

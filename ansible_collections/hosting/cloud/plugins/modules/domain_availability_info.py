@@ -48,11 +48,11 @@ availability:
   type: dict
   contains:
     name:
-      description: The name.
+      description: The domain that was asked about.
       type: str
       sample: web-1
     available:
-      description: The available.
+      description: Whether the domain can be registered now.
       type: bool
       sample: true
     reason:
@@ -60,7 +60,7 @@ availability:
       type: str
       sample: taken
     premium:
-      description: The premium.
+      description: Whether the registry asks a special price for the name.
       type: bool
       sample: true
     price_register:
@@ -72,11 +72,11 @@ availability:
       type: str
       sample: "5.00"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     min_years:
-      description: The min years.
+      description: Fewest years that can be paid at once.
       type: int
       sample: 1
 """

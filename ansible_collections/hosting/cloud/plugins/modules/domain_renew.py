@@ -11,6 +11,8 @@ short_description: Pay for a domain until a date
 version_added: "0.1.0"
 description:
   - Renews a domain only while it expires before O(until). Run twice, it renews once.
+  - The diff shows the date that is paid until, the date that will be reached at least, and the period that is
+    bought.
   - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not
     pay twice.
   - The registry may show the new date later. Until then the task does not pay again.
@@ -54,7 +56,7 @@ EXAMPLES = r"""
     - name: Have the domain paid for two more years
       hosting.cloud.domain_renew:
         name: example-blog.com
-        until: "{{ '%Y-%m-%d' | ansible.builtin.strftime(now(utc=true).timestamp() + 400 * 86400, utc=true) }}"
+        until: "{{ now(utc=true).year + 2 }}-06-01"  # noqa: jinja[spacing]  # ansible-lint takes the option for the keyword of tasks
 """
 
 RETURN = r"""

@@ -32,20 +32,20 @@ EXAMPLES = r"""
 
 RETURN = r"""
 health:
-  description: The health.
+  description: Whether the API is switched on, and the time of the service.
   returned: success
   type: dict
   contains:
     status:
       description: For example V(ok) or V(disabled).
       type: str
-      sample: active
+      sample: ok
     time:
       description: Time (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     version:
-      description: The version.
+      description: Version of the API that answers.
       type: str
       sample: "1.0"
 """

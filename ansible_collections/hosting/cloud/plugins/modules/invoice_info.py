@@ -91,7 +91,7 @@ invoices:
   elements: dict
   contains:
     id:
-      description: Id.
+      description: Id by which the API and other modules name it.
       type: str
       sample: "4711"
     status:
@@ -109,15 +109,15 @@ invoices:
       type: str
       sample: "5.00"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     description:
-      description: The description.
+      description: What it is or was for, in words of the provider.
       type: str
       sample: Renewal of web-1
     gateway:
-      description: The gateway.
+      description: Code of the payment gateway that was used; V(balance) for the balance itself.
       type: str
       sample: balance
     created_at:
@@ -137,12 +137,12 @@ invoices:
       type: str
       sample: "2026-11-21T10:00:00Z"
     lines:
-      description: The lines.
+      description: What the invoice consists of.
       type: list
       elements: dict
       contains:
         description:
-          description: The description.
+          description: What it is or was for, in words of the provider.
           type: str
           sample: VDS-2, one month
         amount:
@@ -158,7 +158,7 @@ invoices:
           type: str
           sample: "4711"
     pdf_url:
-      description: The pdf url.
+      description: Address of the PDF; M(hosting.cloud.invoice_info) saves it with O(hosting.cloud.invoice_info#module:pdf).
       type: str
       sample: https://api.example.com/v1/invoices/801/pdf
 """

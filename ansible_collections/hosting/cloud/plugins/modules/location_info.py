@@ -35,33 +35,33 @@ EXAMPLES = r"""
 
 RETURN = r"""
 locations:
-  description: The locations.
+  description: Every location where servers stand.
   returned: success
   type: list
   elements: dict
   contains:
     id:
-      description: The id.
+      description: Id by which the API and other modules name it.
       type: int
       sample: "4711"
     code:
-      description: The code.
+      description: Short code of the location, as other results name it.
       type: str
       sample: ams
     name:
-      description: The name.
+      description: What people call it.
       type: str
       sample: web-1
     country:
-      description: The country.
+      description: Country of the data centre, as two letters (ISO 3166).
       type: str
       sample: NL
     city:
-      description: The city.
+      description: City of the data centre.
       type: str
       sample: Amsterdam
     in_stock:
-      description: The in stock.
+      description: Whether it can be ordered now; null where the service does not say.
       type: bool
       sample: true
 """

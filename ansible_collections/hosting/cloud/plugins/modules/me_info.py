@@ -39,19 +39,19 @@ me:
   type: dict
   contains:
     key:
-      description: The key.
+      description: The API key that made the call.
       type: dict
       contains:
         id:
-          description: Id.
+          description: Id by which the API and other modules name it.
           type: str
           sample: "4711"
         name:
-          description: The name.
+          description: Name that the owner gave the key.
           type: str
           sample: web-1
         hint:
-          description: The hint.
+          description: First and last letters of the key, to recognise it by.
           type: str
           sample: vk_live_…9f3a
         mode:
@@ -59,22 +59,22 @@ me:
           type: str
           sample: live
         scopes:
-          description: The scopes.
+          description: What the key may do, such as V(servers:read).
           type: list
           elements: str
           sample:
             - servers:read
         ip_allowlist:
-          description: The ip allowlist.
+          description: Addresses and networks that the key may be used from; any, where empty.
           type: list
           elements: str
           sample: []
         rate_per_minute:
-          description: The rate per minute.
+          description: Requests a minute that the key may make.
           type: int
           sample: 1
         rate_expensive_per_minute:
-          description: The rate expensive per minute.
+          description: Requests a minute that the key may make of the expensive kind.
           type: int
           sample: 1
         not_before:
@@ -90,11 +90,11 @@ me:
           type: str
           sample: "2026-11-21T10:00:00Z"
         revoked_reason:
-          description: The revoked reason.
+          description: Why it was revoked, if it was.
           type: str
           sample: lost
         active:
-          description: The active.
+          description: Whether the key works now, that is, is neither revoked nor outside of its time.
           type: bool
           sample: true
         last_used_at:
@@ -102,7 +102,7 @@ me:
           type: str
           sample: "2026-11-21T10:00:00Z"
         last_used_ip:
-          description: The last used ip.
+          description: Address that the key was last used from.
           type: str
           sample: "203.0.113.50"
         created_at:
@@ -114,26 +114,26 @@ me:
       type: str
       sample: "4711"
     livemode:
-      description: The livemode.
+      description: Whether it concerns real objects, and none that a test key made.
       type: bool
       sample: true
     scopes:
-      description: The scopes.
+      description: What the key may do, such as V(servers:read).
       type: list
       elements: str
       sample:
         - servers:read
     available_scopes:
-      description: The available scopes.
+      description: Every scope that a key of this account could be given.
       type: list
       elements: str
       sample: []
     sandbox_enabled:
-      description: The sandbox enabled.
+      description: Whether test keys work on this account.
       type: bool
       sample: true
     api_version:
-      description: The api version.
+      description: Version of the API that answered.
       type: str
       sample: "1"
 """

@@ -65,15 +65,15 @@ orders:
       type: str
       sample: "4711"
     server_name:
-      description: The server name.
+      description: Name that the server has or will have.
       type: str
       sample: web-1
     tariff_id:
-      description: The tariff id.
+      description: Id of the tariff that was ordered or asked about.
       type: int
       sample: 12
     tariff_name:
-      description: The tariff name.
+      description: Name of the tariff that was ordered.
       type: str
       sample: VDS-2
     amount:
@@ -81,7 +81,7 @@ orders:
       type: str
       sample: "5.00"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     created_at:
@@ -93,11 +93,11 @@ orders:
       type: str
       sample: "2026-11-21T10:00:00Z"
     order_url:
-      description: The order url.
+      description: Page of the order in the web cabinet.
       type: str
       sample: https://panel.example.com/orders/4711
     failure_reason:
-      description: The failure reason.
+      description: Why the order was not carried out, if it was not.
       type: str
       sample: out of stock
 """

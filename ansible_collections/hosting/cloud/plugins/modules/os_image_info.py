@@ -47,11 +47,11 @@ os_images:
   elements: dict
   contains:
     slug:
-      description: The slug.
+      description: Short name that orders and reinstallations take as the image.
       type: str
       sample: debian-12
     name:
-      description: The name.
+      description: What people call it.
       type: str
       sample: web-1
     family:
@@ -59,15 +59,15 @@ os_images:
       type: str
       sample: linux
     version:
-      description: The version.
+      description: Version of the operating system.
       type: str
       sample: "12"
     supports_ssh_keys:
-      description: The supports ssh keys.
+      description: Whether SSH keys can be installed with it.
       type: bool
       sample: true
     min_disk_gb:
-      description: The min disk gb.
+      description: Smallest disk that the image fits on, in gigabytes.
       type: int
       sample: 1
 """

@@ -67,12 +67,12 @@ EXAMPLES = r"""
 
 RETURN = r"""
 quote:
-  description: The quote.
+  description: What the order would cost now. Nothing is ordered.
   returned: success
   type: dict
   contains:
     tariff_id:
-      description: The tariff id.
+      description: Id of the tariff that was ordered or asked about.
       type: int
       sample: 12
     billing_cycle:
@@ -80,11 +80,11 @@ quote:
       type: str
       sample: monthly
     months:
-      description: The months.
+      description: Number of months that the price is for.
       type: int
       sample: 1
     hours:
-      description: The hours.
+      description: Number of hours that the price is for.
       type: int
       sample: 1
     base_amount:
@@ -92,16 +92,16 @@ quote:
       type: str
       sample: "5.00"
     discounts:
-      description: The discounts.
+      description: What was taken off the price, one entry for each reason.
       type: list
       elements: dict
       contains:
         type:
           description: For example V(group), V(loyalty), V(volume), V(period) or V(promo).
           type: str
-          sample: server.created
+          sample: group
         percent:
-          description: The percent.
+          description: Part of the price that it takes off, from 0 to 100.
           type: float
           sample: 1.0
         amount:
@@ -113,23 +113,23 @@ quote:
       type: str
       sample: "5.00"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     promo:
-      description: The promo.
+      description: What became of the promo code, if one was asked about.
       type: dict
       contains:
         code:
-          description: The code.
+          description: The promo code that was asked about.
           type: str
           sample: ams
         valid:
-          description: The valid.
+          description: Whether the promo code lowers the price.
           type: bool
           sample: true
         message:
-          description: The message.
+          description: Why the promo code does not count, or what else there is to say of it.
           type: str
           sample: The code has expired
     balance:
@@ -137,7 +137,7 @@ quote:
       type: str
       sample: "1000.00"
     balance_sufficient:
-      description: The balance sufficient.
+      description: Whether the balance covers the total.
       type: bool
       sample: true
     shortfall:

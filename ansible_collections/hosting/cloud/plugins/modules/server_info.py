@@ -233,35 +233,35 @@ servers:
           type: str
           sample: running
         cpu_percent:
-          description: The cpu percent.
+          description: Load of the processors, from 0 to 100.
           type: float
           sample: 1.0
         memory:
-          description: The memory.
+          description: Use of the memory, where the server shows it.
           type: dict
           contains:
             used_mb:
-              description: The used mb.
+              description: What is in use, in megabytes.
               type: float
               sample: 1.0
             total_mb:
-              description: The total mb.
+              description: Size in megabytes.
               type: float
               sample: 1.0
         disk:
-          description: The disk.
+          description: Use of the disk, where the server shows it.
           type: dict
           contains:
             used_gb:
-              description: The used gb.
+              description: What is in use, in gigabytes.
               type: float
               sample: 1.0
             total_gb:
-              description: The total gb.
+              description: Size in gigabytes.
               type: float
               sample: 1.0
         uptime_seconds:
-          description: The uptime seconds.
+          description: Seconds since the server was started.
           type: int
           sample: 1
         checked_at:

@@ -64,31 +64,31 @@ server_ips:
       type: str
       sample: "4711"
     id:
-      description: Id.
+      description: Id by which the API and other modules name it.
       type: str
       sample: 4711/902
     address:
-      description: The address.
+      description: The IPv4 or IPv6 address in its usual short spelling.
       type: str
       sample: "203.0.113.8"
     version:
-      description: The version.
+      description: 4 for IPv4, 6 for IPv6.
       type: int
       sample: 1
     primary:
-      description: The primary.
+      description: Whether it came with the server and stays with it.
       type: bool
       sample: true
     ptr:
-      description: The ptr.
+      description: Host name that reverse DNS gives for the address.
       type: str
       sample: web-1.example.com
     gateway:
-      description: The gateway.
+      description: Router of the address, to be set in the server's network configuration.
       type: str
       sample: "203.0.113.1"
     netmask:
-      description: The netmask.
+      description: Netmask to be set with the address.
       type: str
       sample: "255.255.255.0"
     price_monthly:
@@ -117,7 +117,7 @@ quote:
       type: str
       sample: "1.20"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     next_due_at:
@@ -125,15 +125,15 @@ quote:
       type: str
       sample: "2026-11-21T10:00:00Z"
     extra_ips:
-      description: The extra ips.
+      description: Number of addresses that the server has beside its primary one.
       type: int
       sample: 1
     max_extra_ips:
-      description: The max extra ips.
+      description: Number of addresses that can be bought beside the primary one.
       type: int
       sample: 1
     balance_sufficient:
-      description: The balance sufficient.
+      description: Whether the balance covers the total.
       type: bool
       sample: true
 """

@@ -11,6 +11,8 @@ short_description: Pay for a server until a date
 version_added: "0.1.0"
 description:
   - Renews a server only while what is paid for ends before O(until). Run twice, it renews once.
+  - The diff shows the date that is paid until, the date that will be reached at least, and the period that is
+    bought.
   - It is paid from the balance, at once. A task that was interrupted is run again without danger and does not
     pay twice.
 author:
@@ -62,7 +64,7 @@ EXAMPLES = r"""
     - name: Have the server paid until the end of the campaign
       hosting.cloud.server_renew:
         name: web-1
-        until: "{{ '%Y-%m-%dT%H:%M:%SZ' | ansible.builtin.strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
+        until: "{{ campaign_end }}"  # noqa: jinja[spacing]  # ansible-lint takes the option for the keyword of tasks
         max_charge: "20.00"
 """
 

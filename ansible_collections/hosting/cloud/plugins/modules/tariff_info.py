@@ -55,67 +55,67 @@ tariffs:
   elements: dict
   contains:
     id:
-      description: The id.
+      description: Id by which the API and other modules name it.
       type: int
       sample: "4711"
     name:
-      description: The name.
+      description: What people call it.
       type: str
       sample: web-1
     description:
-      description: The description.
+      description: What it is or was for, in words of the provider.
       type: str
       sample: Alerts
     location:
-      description: The location.
+      description: Where servers of this tariff stand.
       type: dict
       contains:
         id:
-          description: The id.
+          description: Id by which the API and other modules name it.
           type: int
           sample: "4711"
         code:
-          description: The code.
+          description: Short code of the location, as other results name it.
           type: str
           sample: ams
         name:
-          description: The name.
+          description: What people call it.
           type: str
           sample: web-1
         country:
-          description: The country.
+          description: Country of the data centre, as two letters (ISO 3166).
           type: str
           sample: NL
         city:
-          description: The city.
+          description: City of the data centre.
           type: str
           sample: Amsterdam
         in_stock:
-          description: The in stock.
+          description: Whether it can be ordered now; null where the service does not say.
           type: bool
           sample: true
     resources:
-      description: The resources.
+      description: What a server of this tariff has.
       type: dict
       contains:
         cpu_cores:
-          description: The cpu cores.
+          description: Number of virtual processor cores.
           type: int
           sample: 1
         ram_mb:
-          description: The ram mb.
+          description: Size of the memory in megabytes.
           type: int
           sample: 1
         disk_gb:
-          description: The disk gb.
+          description: Size of the disk in gigabytes.
           type: int
           sample: 1
         bandwidth_tb:
-          description: The bandwidth tb.
+          description: Traffic per month that the price includes, in terabytes.
           type: float
           sample: 1.0
         port_mbps:
-          description: The port mbps.
+          description: Speed of the network port in megabits a second.
           type: int
           sample: 1
     price_monthly:
@@ -131,20 +131,20 @@ tariffs:
       type: str
       sample: "5.00"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     periods:
-      description: The periods.
+      description: What longer periods cost.
       type: list
       elements: dict
       contains:
         months:
-          description: The months.
+          description: Number of months that the price is for.
           type: int
           sample: 1
         discount_percent:
-          description: The discount percent.
+          description: Discount on the list price, from 0 to 100.
           type: float
           sample: 1.0
         total:
@@ -152,19 +152,19 @@ tariffs:
           type: str
           sample: "5.00"
     hourly_available:
-      description: The hourly available.
+      description: Whether a server of this tariff can be paid by the hour.
       type: bool
       sample: true
     in_stock:
-      description: The in stock.
+      description: Whether it can be ordered now; null where the service does not say.
       type: bool
       sample: true
     non_refundable:
-      description: The non refundable.
+      description: Whether nothing is paid back when a server of this tariff is deleted.
       type: bool
       sample: true
     excluded_os:
-      description: The excluded os.
+      description: Slugs of the images that cannot be installed with this tariff.
       type: list
       elements: str
       sample: []
@@ -173,7 +173,7 @@ tariffs:
       type: str
       sample: "2.00"
     max_extra_ips:
-      description: The max extra ips.
+      description: Number of addresses that can be bought beside the primary one.
       type: int
       sample: 1
 """

@@ -40,7 +40,7 @@ topup:
   type: dict
   contains:
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     min:
@@ -52,15 +52,15 @@ topup:
       type: str
       sample: "1000.00"
     first_topup_bonus_percent:
-      description: The first topup bonus percent.
+      description: What the provider adds to the first top-up, from 0 to 100.
       type: float
       sample: 1.0
     first_topup_eligible:
-      description: The first topup eligible.
+      description: Whether the account may still have that bonus.
       type: bool
       sample: true
     gateways:
-      description: The gateways.
+      description: Codes that M(hosting.cloud.balance_topup) takes as O(hosting.cloud.balance_topup#module:gateway).
       type: list
       elements: str
       sample:

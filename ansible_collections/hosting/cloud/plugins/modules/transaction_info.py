@@ -61,7 +61,7 @@ transactions:
   elements: dict
   contains:
     id:
-      description: Id.
+      description: Id by which the API and other modules name it.
       type: str
       sample: "4711"
     direction:
@@ -73,7 +73,7 @@ transactions:
       type: str
       sample: "5.00"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     type:
@@ -81,11 +81,11 @@ transactions:
       type: str
       sample: payment
     gateway:
-      description: The gateway.
+      description: Code of the payment gateway that was used; V(balance) for the balance itself.
       type: str
       sample: "203.0.113.1"
     description:
-      description: The description.
+      description: What it is or was for, in words of the provider.
       type: str
       sample: Alerts
     invoice_id:

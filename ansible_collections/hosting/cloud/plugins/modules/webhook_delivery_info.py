@@ -80,7 +80,7 @@ deliveries:
   elements: dict
   contains:
     id:
-      description: Id.
+      description: Id by which the API and other modules name it.
       type: str
       sample: "4711"
     subscription_id:
@@ -88,7 +88,7 @@ deliveries:
       type: str
       sample: "4711"
     event_id:
-      description: The event id.
+      description: Id of the event, equal in every attempt and for every subscription.
       type: str
       sample: evt_01JD3Z
     event_type:
@@ -98,11 +98,11 @@ deliveries:
       type: str
       sample: server.suspended
     status:
-      description: The status.
+      description: V(pending) while it will be tried, V(delivered), or V(dead) after the last attempt.
       type: str
       sample: active
     attempts:
-      description: The attempts.
+      description: How many times the delivery was tried so far.
       type: int
       sample: 1
     next_attempt_at:
@@ -114,19 +114,19 @@ deliveries:
       type: str
       sample: "2026-11-21T10:00:00Z"
     dead:
-      description: The dead.
+      description: Whether every attempt failed, so that it is not tried again.
       type: bool
       sample: true
     last_status:
-      description: The last status.
+      description: HTTP status that the receiver answered at the last attempt.
       type: int
       sample: 1
     last_error:
-      description: The last error.
+      description: Why the last attempt failed, in words.
       type: str
       sample: the receiver answered 500
     last_response:
-      description: The last response.
+      description: Beginning of what the receiver answered at the last attempt.
       type: str
       sample: Internal Server Error
     created_at:
@@ -134,11 +134,11 @@ deliveries:
       type: str
       sample: "2026-11-21T10:00:00Z"
     payload:
-      description: The payload.
+      description: The event as it was sent, where one delivery is read.
       type: dict
       contains:
         id:
-          description: The id.
+          description: Id by which the API and other modules name it.
           type: str
           sample: "4711"
         type:
@@ -152,7 +152,7 @@ deliveries:
           type: str
           sample: "2026-11-21T10:00:00Z"
         livemode:
-          description: The livemode.
+          description: Whether it concerns real objects, and none that a test key made.
           type: bool
           sample: true
         account_id:
@@ -160,15 +160,15 @@ deliveries:
           type: str
           sample: "4711"
         api_version:
-          description: The api version.
+          description: Version of the API that answered.
           type: str
           sample: "1"
         data:
-          description: The data.
+          description: What the event is about, with the object as the API shows it.
           type: dict
           sample: {}
         resource:
-          description: The resource.
+          description: Path of the object in the API.
           type: str
           sample: /v1/servers/4711
 """

@@ -48,7 +48,7 @@ events:
       type: str
       sample: server.created
     description:
-      description: The description.
+      description: When the provider sends events of this type.
       type: str
       sample: Alerts
 """

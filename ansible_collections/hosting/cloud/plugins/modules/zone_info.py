@@ -36,13 +36,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 zones:
-  description: The zones.
+  description: Every zone in which domains can be registered, with its prices.
   returned: success
   type: list
   elements: dict
   contains:
     tld:
-      description: The tld.
+      description: Ending of the domains, without the dot in front.
       type: str
       sample: com
     price_register:
@@ -58,23 +58,23 @@ zones:
       type: str
       sample: "5.00"
     currency:
-      description: The currency.
+      description: ISO 4217 code of the amounts beside it.
       type: str
       sample: EUR
     min_years:
-      description: The min years.
+      description: Fewest years that can be paid at once.
       type: int
       sample: 1
     max_years:
-      description: The max years.
+      description: Most years that can be paid at once.
       type: int
       sample: 1
     privacy_supported:
-      description: The privacy supported.
+      description: Whether the owner's data can be hidden.
       type: bool
       sample: true
     transfer_supported:
-      description: The transfer supported.
+      description: Whether a domain can be transferred to this provider.
       type: bool
       sample: true
 """

@@ -52,8 +52,3 @@ class KeyRing:
             "operation": self.operation,
         }
         return f"{SCHEME}-{digest(canonical(facts))[:52]}"
-
-
-def mark(identity: str) -> str:
-    """The ownership tag of an identity that took nothing over; see ``marks``."""
-    return f"[iac2:{digest(identity.encode())[:8]}]"

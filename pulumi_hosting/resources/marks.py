@@ -95,8 +95,3 @@ def was_taken_over(recorded: str | None, present: str | None) -> Literal["by a l
     if not is_same_holder(recorded, present):
         return "by another"
     return "by a later run" if takeovers(present) > takeovers(recorded) else None
-
-
-# The names of before, until their users have moved.
-split_mark = split_tag
-with_mark = with_tag

@@ -6,7 +6,7 @@ import pytest
 
 from pulumi_hosting.resources import NOUNS, engine
 from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.resources.marks import split_mark, with_mark
+from pulumi_hosting.resources.marks import split_tag, with_tag
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 
@@ -199,14 +199,14 @@ def test_the_fingerprint_is_the_one_ssh_keygen_prints() -> None:
     assert fingerprint(KEY) == "SHA256:cnmcsPqQgrIF4jj61QVgYj+0i8erbS7LwtQPWxd7nuM"
 
 
-# --- the mark behind the notes
+# --- the tag behind the notes
 
 
 @pytest.mark.parametrize("notes", ["", "mine", "mine [not a mark]", "[iac:short]"])
-def test_notes_survive_the_mark(notes: str) -> None:
-    assert split_mark(with_mark(notes, "[iac:abcdefgh]")) == (notes, "[iac:abcdefgh]")
+def test_notes_survive_the_tag(notes: str) -> None:
+    assert split_tag(with_tag(notes, "[iac:abcdefgh]")) == (notes, "[iac:abcdefgh]")
 
 
-def test_notes_without_a_mark_are_as_they_are() -> None:
-    assert split_mark("mine") == ("mine", None)
-    assert split_mark(None) == ("", None)
+def test_notes_without_a_tag_are_as_they_are() -> None:
+    assert split_tag("mine") == ("mine", None)
+    assert split_tag(None) == ("", None)

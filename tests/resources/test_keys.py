@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import KEY_LENGTH
-from pulumi_hosting.resources.keys import KeyRing, canonical, mark
+from pulumi_hosting.resources.keys import KeyRing, canonical
 from pulumi_hosting.resources.marks import is_tag_of, next_tag, ownership_tag, split_tag, with_tag
 
 BODY: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1", "months": 1}
@@ -35,8 +35,9 @@ def test_vectors_are_frozen(generation: int, key: str) -> None:
     assert ring().key(generation) == key
 
 
-def test_mark_is_frozen() -> None:
-    assert mark("pulumi:demo/dev/server/web-1") == "[iac2:wns2mcxo]"
+def test_the_vector_of_a_name_that_is_the_identity_is_frozen() -> None:
+    named = ring(identity="ansible:/server/web-1", body={"name": "web-1"})
+    assert named.key(0) == "iac2-idz54oevrvkkhtvcixuge7ibfp7g7ouzona2fol4hl3teftprhsq"
 
 
 @pytest.mark.parametrize(("takeovers", "tag"), [(0, "[iac2:wns2mcxo]"), (1, "[iac2:wns2mcxo.1]"), (12, "[iac2:wns2mcxo.12]")])

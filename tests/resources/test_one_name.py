@@ -12,6 +12,7 @@ import pytest
 
 from pulumi_hosting.resources import engine, local_files
 from pulumi_hosting.resources.base import Foreign
+from pulumi_hosting.resources.ordering import ServerOrder
 from pulumi_hosting.resources.server import SERVER
 from tests.resources.conftest import GOOD, Dying, House
 
@@ -99,3 +100,9 @@ def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_pl
     (outcome,) = at_once(house, [GOOD])
     assert outcome.action == "created"
     assert house.charges == 1
+
+
+def test_the_key_of_a_name_that_is_the_identity_is_made_of_the_name_alone(house: House) -> None:
+    for named, body in ((True, {"name": "web-1"}), (False, GOOD)):
+        order = ServerOrder(house.context(name_is_identity=named), {**GOOD, "password": "Abcdefg1"})
+        assert order.keys.body == body

@@ -142,13 +142,13 @@ class Declaration:
 
 
 class Dynamic(Declaration, Resource):
-    """Form one: a dynamic resource, served by this package in the program's own Python."""
+    """Form one: a dynamic resource, served by this package in the program's own Python. It takes over what form two declared."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(module=NAME, name=class_of(cls._kind), **options)
 
     def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
-        ours = pulumi.ResourceOptions(additional_secret_outputs=[*self._secrets])
+        ours = pulumi.ResourceOptions(additional_secret_outputs=[*self._secrets], aliases=[pulumi.Alias(type_=token(class_of(self._kind)))])
         if opts.id is None:
             props |= {IDENTITY: _identity(self._kind, resource_name, opts), **_organization()}
         Resource.__init__(self, PROVIDERS[self._kind](), resource_name, props, _merged(ours, opts))

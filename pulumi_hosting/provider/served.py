@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pulumi.dynamic import CheckFailure, CheckResult, ConfigureRequest, CreateResult, DiffResult, ReadResult, UpdateResult
+from pulumi.dynamic.dynamic import PROVIDER_KEY
 
 from pulumi_hosting.api.redact import clean_text
 from pulumi_hosting.provider.adapter import Adapter, Partial
@@ -33,7 +34,11 @@ class Served:
 
     def diff(self, id: str, olds: dict[str, Any], news: dict[str, Any]) -> DiffResult:
         found = plainly(lambda: self._adapter.diff(id, olds, news))
-        return DiffResult(changes=found.changes, replaces=list(found.replaces), delete_before_replace=found.delete_before_replace)
+        # What the plugin declared does not say yet who serves it: an update that changes nothing on the account records that.
+        unserved = PROVIDER_KEY in news and PROVIDER_KEY not in olds
+        return DiffResult(
+            changes=found.changes or unserved, replaces=list(found.replaces), delete_before_replace=found.delete_before_replace
+        )
 
     def create(self, props: dict[str, Any]) -> CreateResult:
         return CreateResult(*plainly(lambda: self._created(props)))

@@ -3,11 +3,13 @@
 import re
 import shlex
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref
+from pulumi_hosting.engines import Engine
+from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref, make_form_program
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 OPTIONS = "pulumi.ResourceOptions({})"
@@ -152,5 +154,31 @@ def test_a_destroy_while_an_order_is_under_way(formed: FormProgram) -> None:
     if formed.form != "native":
         formed.run(formed.stack.up())
     formed.run(formed.stack.destroy())
+    assert left(formed) == []
+    assert paid(formed) == 0
+
+
+def test_a_stack_that_changes_form_and_replaces(engine: Engine, emulator: Any, tmp_path: Path) -> None:
+    formed = make_form_program("native", engine, emulator, tmp_path / "program", tmp_path / "home")
+    formed.form = "dynamic"
+    formed.declare({"web": ("Server", SERVER), "old": ("Server", SERVER)})
+    formed.run(formed.stack.up())
+    formed.form = "native"
+    formed.declare({"web": ("Server", {**SERVER, "tariff_id": 2})})
+    formed.run(formed.stack.up("--refresh"), {"replace": 1, "delete": 1})
+    assert list(servers(formed)) == ["web"]
+    assert paid(formed) == Decimal("10.00")
+    # And back: an update that changes nothing on the account.
+    web = servers(formed)["web"]
+    formed.form = "dynamic"
+    formed.declare({"web": ("Server", {**SERVER, "tariff_id": 2})})
+    formed.run(formed.stack.up(), {"update": 1})
+    assert servers(formed) == {"web": web}
+    formed.run(formed.stack.up("--refresh", "--expect-no-changes"), {})
+    assert paid(formed) == Decimal("10.00")
+    formed.declare({"web": ("Server", SERVER)})
+    formed.run(formed.stack.up(), {"replace": 1})
+    assert servers(formed)["web"] != web
+    formed.run(formed.stack.destroy("--refresh"))
     assert left(formed) == []
     assert paid(formed) == 0

@@ -348,7 +348,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             context.warn(
                 f"server {state.id}: its generated root password "
                 + ("is not returned, since nothing here may keep it" if state.root_password else "was not shown to this run")
-                + ". Next: declare a password or SSH keys when ordering, or reset the password"
+                + ". Next: have another one made (with Ansible hosting.cloud.server_password, with Python servers.reset_password)"
             )
         return self._power(context, self._set_late(context, state, inputs), inputs)
 

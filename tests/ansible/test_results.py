@@ -1,5 +1,6 @@
 """What a task's result says: changes before and after, codes of failures, charges, and what is reported once."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -86,6 +87,8 @@ CAUSES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("invalid_input", "server", {"name": "b", "months": True, **ORDER}, {}),
     ("invalid_input", "server", {"name": "b", "ssh_key_ids": [True], **ORDER}, {}),
     ("invalid_input", "server", {"name": "b", "max_charge": "", **ORDER}, {}),
+    ("invalid_input", "server", {"name": "b", "max_charge": "1e2", **ORDER}, {}),
+    ("invalid_input", "server", {"name": "b", "max_charge": "\u0665", **ORDER}, {}),
 ]
 
 
@@ -171,3 +174,41 @@ def test_what_an_earlier_run_had_bought_is_not_charged_again() -> None:
     result = play("server", name="a", **ORDER)
     assert (result["failed"], result["changed"], result["charge"]) == (False, False, None)
     assert charged(lab) == ["5.00"]
+
+
+# --- what is reported once (M26, M57)
+
+
+def test_a_lost_root_password_is_reported_once_and_the_remedy_works(tmp_path: Path) -> None:
+    """The answer of the order is lost: its replay shows no password."""
+    lab = Lab()
+    play = Play(lab)
+    file = tmp_path / "root"
+    lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=1)
+    wish = {"name": "a", "root_password_file": str(file), **ORDER}
+    made, again = play("server", **wish), play("server", **wish)
+    (warning,) = made["warnings"]
+    assert "was not shown to this run" in warning
+    assert "hosting.cloud.server_password" in warning
+    assert (again["changed"], again["warnings"], file.exists()) == (False, [], False)
+    assert play("server_password", name="a", password_file=str(file))["changed"]
+    assert len(file.read_text().strip()) >= 8
+    assert account_problems(lab, play) == []
+
+
+def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:
+    file = tmp_path / "root"
+    for check_mode in (True, False):
+        play = play_on(Lab(), check_mode=check_mode)
+        wish = {"name": "a", "erase": "a", "state": "reinstalled", "root_password_file": str(file)}
+        result = play("server", **wish)
+        assert len(result["warnings"]) == 1, result["warnings"]
+        assert "disk" in result["warnings"][0]
+        assert result["diff"]["after"] == {"state": "reinstalled", "root_password_file": str(file)}
+
+
+def test_the_password_file_is_in_the_diff_of_an_order(tmp_path: Path) -> None:
+    file = str(tmp_path / "root")
+    for check_mode in (True, False):
+        result = Play(Lab(), check_mode=check_mode)("server", name="a", root_password_file=file, **ORDER)
+        assert result["diff"]["after"]["root_password_file"] == file

@@ -172,12 +172,15 @@ class ServerModule(NounModule):
         if acted is not None:
             return self._act(call, context, noun, acted, file)
         outcome = self.ensure(call, context, noun, wish, call.params.get("id"))
-        if file is not None and outcome.state is not None and not (file.exists or call.check_mode or context.mode == "test"):
-            call.warn(
-                f"the root password of server {outcome.state.id} is not known here: it is shown once, to the run whose order was carried "
-                "out at once. Next: have another one made with hosting.cloud.server_password"
-            )
-        return self.result(call, noun, wish, outcome)
+        return self._with_file(call, file, self.result(call, noun, wish, outcome), outcome.action == "created")
+
+    @staticmethod
+    def _with_file(call: Call, file: SecretFile | None, result: dict[str, Any], writes: bool) -> dict[str, Any]:
+        """With the file in the diff, where the task writes one."""
+        shown = result.get("diff")
+        if file is None or not writes or shown is None:
+            return result
+        return {**result, "diff": {**shown, "after": {**shown["after"], "root_password_file": str(file.path)}}}
 
     @staticmethod
     def _keep(call: Call, context: Context, file: SecretFile | None, state: Any) -> None:
@@ -208,7 +211,7 @@ class ServerModule(NounModule):
         deed = act(context, action, check(action, given), dry_run=call.check_mode)
         if call.planned is not None:
             effects.of_deed(call.planned, kind, deed)
-        if deed.note:
+        if deed.note and call.check_mode:  # for real it is said when it is done
             call.warn(deed.note)
         result: dict[str, Any] = {
             "changed": deed.changed,
@@ -217,7 +220,7 @@ class ServerModule(NounModule):
         }
         if call.wants_diff and result["changed"]:
             result["diff"] = {"before": {}, "after": {"state": call.params["state"]}}
-        return result
+        return self._with_file(call, file, result, generates)
 
 
 class OfServerModule(NounModule):

@@ -106,6 +106,10 @@ options:
       - A file that the generated root password is written to, readable by its owner only, on the machine that
         does the work (the controller, unless the task is delegated). Without it, a generated password is lost,
         and M(hosting.cloud.server_password) makes another.
+      - A relative path begins at the working directory of whoever does the work; C({{ playbook_dir }}) makes
+        it independent of that.
+      - It is shown once, to the task that orders. Where the answer was lost, that task warns of it; later tasks
+        do not.
     type: path
   erase:
     description:

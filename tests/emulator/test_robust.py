@@ -3,19 +3,25 @@
 import contextlib
 import json
 import logging
+import random
+import re
 import threading
 from collections.abc import Callable, Iterator
+from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import httpx
 import pytest
 
+from pulumi_hosting.api.operations import OPERATIONS, Operation
 from pulumi_hosting.emulator import agenda, asgi, webhooks
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.world import Row
 from tests.emulator.support import DAY, Lab, code
+from tests.emulator.test_contract import SCENES
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 GOOD, ODD = "https://hooks.example.org/good", "https://hooks.example.org/é?q=ö€"
@@ -426,3 +432,110 @@ def test_the_courier_survives_whatever_is_raised(
     http.post("/servers", json=SERVER, headers={"Idempotency-Key": "0123456789abcdeg"}).raise_for_status()
     assert arrived.wait(10)
     assert "a bug of the courier" in caplog.text
+
+
+# --- states that calls lead to ---------------------------------------------------------------------------------------------------
+
+FAULTS: tuple[dict[str, Any], ...] = (
+    {"refunded": 502},
+    {"panel_timeout": "active"},
+    {"panel_timeout": "cancelled"},
+    {"panel_timeout": "failed"},
+    {"registrar": "pending"},
+)
+
+
+def edits(lab: Lab, dice: random.Random) -> tuple[str, str, Any]:
+    """A control call on something that exists."""
+    objects = lab.control("GET", "/objects")
+    calls: list[tuple[str, str, Any]] = [
+        ("POST", "/clock", {"advance": dice.choice([0, 1, 59.5, 3600, DAY, 7 * DAY, 31 * DAY, 400 * DAY])}),
+        ("PATCH", "/account", {"balance": dice.choice(["0.00", "1.00", "1000.00", "100000.00"])}),
+        ("PATCH", "/account", {"group_discount_percent": dice.choice(["0", "33.3", "100"])}),
+        ("PATCH", "/tariffs/1", {"price_monthly": dice.choice(["0.00", "5.00", "999.99"])}),
+        ("PATCH", "/service", {"readings": {"sandbox_echo": dice.choice(["none", "server"])}}),
+        ("PATCH", "/service", {"readings": {"deleted_servers": dice.choice(["gone", "listed"])}}),
+    ]
+    for row in objects["servers"]:
+        status = dice.choice(["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"])
+        calls += [("DELETE", f"/servers/{row['id']}", None), ("PATCH", f"/servers/{row['id']}", {"status": status})]
+        calls.append(("PATCH", f"/servers/{row['id']}", {"blocked": dice.random() < 0.3, "auto_renew": dice.random() < 0.5}))
+    for row in objects["domains"]:
+        status = dice.choice(["pending", "active", "expired", "transfer_pending", "cancelled"])
+        calls += [("DELETE", f"/domains/{row['id']}", None), ("PATCH", f"/domains/{row['id']}", {"status": status})]
+    for row in objects["addresses"]:
+        calls.append(("DELETE", f"/servers/{row['server_id']}/ips/{row['id']}", None))
+    calls += [("DELETE", f"/webhooks/{row['id']}", None) for row in objects["subscriptions"]]
+    calls += [("DELETE", f"/ssh-keys/{row['id']}", None) for row in objects["ssh_keys"]]
+    calls += [("POST", f"/invoices/{row['id']}/confirm", {}) for row in objects["invoices"] if row["status"] == "not_paid"]
+    return dice.choice(calls)
+
+
+@cache
+def sample_bodies(dialect: str) -> dict[str, str]:
+    """A body that each operation takes."""
+    bodies = {}
+    for operation in OPERATIONS:
+        lab = Lab(dialect=dialect)
+        SCENES[operation.id](lab)
+        bodies[operation.id] = lab.core.world.requests[-1].body
+    return bodies
+
+
+def path_to(lab: Lab, operation: Operation, dice: random.Random) -> str:
+    """The path of an operation, with ids of things that exist where there are any."""
+    world = lab.core.world
+    tables: dict[str, dict[int, Any]] = {
+        "server_id": world.servers,
+        "ip_id": world.addresses,
+        "invoice_id": world.invoices,
+        "domain_id": world.domains,
+        "webhook_id": world.subscriptions,
+        "delivery_id": world.deliveries,
+        "tariff_id": world.tariffs,
+        "key_id": world.ssh_keys if "ssh" in operation.path else world.keys,
+    }
+    return re.sub(r"\{(\w+)\}", lambda found: str(dice.choice([*tables[found[1]], 7])), operation.path)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_state_leads_to_a_500_or_stops_the_deliveries(seed: int, dialect: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Random operations, simulated ones among them, on whatever exists, while staff edits it, time passes and things go wrong."""
+    dice = random.Random(seed)  # noqa: S311  # a test
+    lab = Lab(dialect=dialect, provisioning_delay=dice.choice([0, 600]), ip_delay=dice.choice([0, 600]))
+    bodies = sample_bodies(dialect)
+    subscribe(lab, GOOD)
+    for id in ("add_server_ip", "create_server", "register_domain", "create_ssh_key", "pay_invoice", "redeliver_webhook"):
+        SCENES[id](lab)
+    lab.order(tariff_id=3, hours=1)
+    lab.test("POST", "/servers", SERVER)
+    done: set[str] = set()
+    for _ in range(100):
+        if dice.random() < 0.2:
+            method, path, body = edits(lab, dice)
+            assert lab.http.request(method, f"/_control{path}", json=body).status_code < 500, path
+            continue
+        if dice.random() < 0.2:
+            lab.fault(dice.choice(FAULTS))
+        lab.receiver_status = dice.choice([200, 500, None])
+        operation = dice.choice([row for row in OPERATIONS if row.id != "revoke_api_key"])
+        options: dict[str, Any] = {"content": bodies[operation.id], "headers": {"Content-Type": "application/json"}}
+        answer = lab.call(
+            dice.choice([lab.live_key, lab.live_key, lab.test_key]),
+            operation.method,
+            path_to(lab, operation, dice),
+            **(options if bodies[operation.id] else {}),
+        )
+        assert answer.status_code < 500 or answer.status_code == 502, (operation.id, answer.text)
+        done |= {operation.id} if answer.is_success else set()
+        lab.advance(dice.choice([0, 0, 61, 601, DAY]))
+    assert not caplog.records
+    assert len(done) > 15
+    total = sum(Decimal(row["amount"]) * (1 if row["direction"] == "credit" else -1) for row in lab.control("GET", "/ledger"))
+    assert Decimal(lab.control("GET", "/objects")["accounts"][0]["balance"]) == 1000 + total
+    lab.control("DELETE", "/faults")
+    lab.control("PATCH", "/account", {"balance": "1000.00"})
+    lab.control("PATCH", "/tariffs/1", {"price_monthly": "5.00"})
+    lab.core.provisioning_delay, lab.receiver_status = 0, 200
+    every_read_works(lab)
+    still_delivers(lab)

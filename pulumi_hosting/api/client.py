@@ -55,7 +55,8 @@ class Client:
 
     - ``api_key``: ``vk_live_…`` or ``vk_test_…``, text or ``Secret``; default ``HOSTING_API_KEY``.
     - ``base_url``: https, ending in ``/v1``; http only to this machine; default ``HOSTING_BASE_URL``.
-    - ``timeout``: seconds to wait for the service in one attempt; ``deadline``: seconds for a call with all its attempts.
+    - ``timeout``: seconds that one attempt may take, from connecting to the last byte; ``deadline``: seconds for a call with all its
+      attempts and the pauses between them. Both hold whatever the service does.
     - ``ca_file``: certificates to trust instead of the usual ones, PEM.
     - ``read_only``: refuse everything that is not a GET with ``WriteRefused``, before anything is sent.
     - ``user_agent``: words added to the client's identification.

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
 # Shorter than the five seconds after which common servers close an idle connection: a mutation without a key must not be lost in that gap.
 KEEPALIVE_SECONDS = 2.0
+LOCATION = "hosting_location"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class Wire:
         self._pid = 0
 
     def exchange(self, request: Prepared, request_id: str, stop_at: float) -> Answer:
-        """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; each wait is at most ``timeout`` seconds.
+        """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; the attempt takes at most ``timeout`` seconds.
 
         Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large), ``ConfigurationError`` (certificate refused).
         """
@@ -87,7 +88,9 @@ class Wire:
 
     def _exchange(self, request: Prepared, request_id: str, stop_at: float) -> Answer:
         client = self._connected()
-        # Seconds to connect, to send, for each piece of the answer; the whole is bounded by stop_at.
+        from pulumi_hosting.api import bounded
+
+        # Seconds for the whole attempt, and so for each wait in it.
         wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
         message = client.build_request(
             request.operation.method,
@@ -97,14 +100,17 @@ class Wire:
             content=request.body,
             timeout=wait,
         )
-        response = client.send(message, stream=True)
-        try:
-            body = self._body(request.operation, response, stop_at)
-            if isinstance(body, HostingError):
-                raise body
-            return Answer(response.status_code, response.headers, body)
-        finally:
-            response.close()
+        with bounded.until(wait):
+            response = client.send(message, stream=True)
+            try:
+                body = self._body(request.operation, response, stop_at)
+                if isinstance(body, HostingError):
+                    raise body
+                if LOCATION in response.extensions:
+                    response.headers["Location"] = response.extensions[LOCATION]
+                return Answer(response.status_code, response.headers, body)
+            finally:
+                response.close()
 
     def _connected(self) -> "httpx.Client":
         with self._lock:
@@ -121,6 +127,8 @@ class Wire:
         import httpx
 
         tls = self._settings.is_tls
+        from pulumi_hosting.api import bounded
+
         client = httpx.Client(
             transport=self._transport,
             verify=tls_context(self._settings.ca_file) if tls and self._transport is None else False,
@@ -129,7 +137,9 @@ class Wire:
             follow_redirects=False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS),
             headers={"User-Agent": self._settings.user_agent, "Accept-Encoding": "gzip"},
+            event_hooks={"response": [_hide_location]},
         )
+        bounded.bound(client)
         client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
         return client
 
@@ -173,6 +183,12 @@ class Wire:
         return failure
 
 
+def _hide_location(response: "httpx.Response") -> None:
+    """Keep httpx from preparing the request that a redirect asks for: it is never sent, and an unreadable address would be an error."""
+    if "Location" in response.headers:
+        response.extensions[LOCATION] = response.headers.pop("Location")
+
+
 def _is_certificate(error: BaseException | None) -> bool:
     import ssl
 
@@ -198,12 +214,16 @@ def _decoded(response: "httpx.Response") -> Iterator[bytes]:
     if encoding not in ("gzip", "x-gzip"):
         raise httpx.DecodingError("an encoding that was not asked for", request=response.request)
     unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    begun = False
     for raw in response.iter_raw():
         while raw:
+            if unpack.eof:  # a further member of the same file
+                unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            begun = True
             yield unpack.decompress(raw, 1024 * 1024)
-            raw = unpack.unconsumed_tail
+            raw = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
     yield unpack.flush()
-    if not unpack.eof:
+    if not unpack.eof and begun:
         raise httpx.DecodingError("the compressed answer ends early", request=response.request)
 
 

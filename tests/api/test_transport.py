@@ -20,7 +20,7 @@ import pytest
 
 from pulumi_hosting.api import transport
 from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import ConfigurationError, InvalidResponse, TimedOut, TransportError, Unauthorized
+from pulumi_hosting.api.errors import ConfigurationError, InvalidResponse, RedirectRefused, TimedOut, TransportError, Unauthorized
 from tests.api.support import KEY, FakeTime, answer, scripted
 
 OK = b'{"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}'
@@ -115,6 +115,22 @@ def test_an_encoding_that_cannot_be_read_is_no_answer(body: bytes, encoding: str
 
     with serving(act) as url, client_for(url) as client, pytest.raises(TransportError):
         client.health()
+
+
+def test_all_members_of_a_gzip_are_read() -> None:
+    def act(handler: BaseHTTPRequestHandler) -> None:
+        send(handler, gzip.compress(OK[:20]) + gzip.compress(b"") + gzip.compress(OK[20:]), Content_Encoding="gzip")
+
+    with serving(act) as url, client_for(url) as client:
+        assert client.health().status == "ok"
+
+
+@pytest.mark.parametrize("location", ["http://[half", "https://a:b:c/", "http://\x7f/", "//", "https://other.example.com/"])
+def test_a_redirect_is_refused_at_once_also_if_nobody_can_read_where_to(location: str) -> None:
+    client, script = scripted(httpx.Response(302, headers={"Location": location}))
+    with pytest.raises(RedirectRefused, match="check the base URL"):
+        client.health()
+    assert len(script.requests) == 1
 
 
 def test_an_answer_that_is_too_large_is_not_read_to_its_end() -> None:

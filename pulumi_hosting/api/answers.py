@@ -1,20 +1,22 @@
 """From an answer on the wire to a typed result, or to the error it is. Pure functions.
 
-Answers are read with patience for growth (unknown fields, enum values, codes) and none for damage: what is not JSON, lacks a required
-field or has a wrong type is an :class:`~pulumi_hosting.api.errors.InvalidResponse` that names the place and repeats no value.
+Answers are read with patience for growth (unknown fields, enum values, codes). Damage is judged by what it hits: a decoration becomes
+``None``, an item of a list becomes :class:`~pulumi_hosting.api.results.Damaged`, and anything else (not JSON, an id, money or a secret that
+is absent or of a wrong type) is an :class:`~pulumi_hosting.api.errors.InvalidResponse` that names the place and repeats no value.
 """
 
 import json
+import logging
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from pydantic import ValidationError
-from pydantic_core import from_json
+from pydantic_core import from_json, to_json
 
 from pulumi_hosting.api.errors import ApiError, InvalidResponse, RedirectRefused, error_class
 from pulumi_hosting.api.meta import Bucket, Meta, RateLimit
@@ -22,8 +24,11 @@ from pulumi_hosting.api.models import Response
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.policy import parse_retry_after
 from pulumi_hosting.api.redact import Redactor, clean_text
-from pulumi_hosting.api.results import Document, Done, File
+from pulumi_hosting.api.repair import from_damaged, item_model, parsed_object, readable_facts
+from pulumi_hosting.api.results import Damaged, Document, Done, File
 from pulumi_hosting.api.transport import MAX_ANSWER_BYTES, Answer
+
+log = logging.getLogger("pulumi_hosting")
 
 T = TypeVar("T")
 
@@ -95,10 +100,10 @@ def _result(operation: Operation, answer: Answer, meta: Meta, redact: Redactor) 
     if model is bytes:
         return _file(operation, answer, meta)
     if model is dict:
-        return _open_object(operation, answer, meta)
-    parsed = _parsed(model, answer, redact)
+        return _open_object(operation, answer, meta, redact)
+    parsed = _parsed(operation, model, answer, meta, redact)
     if isinstance(parsed, _Damage):
-        _broken(operation, meta, parsed.what)
+        _broken(operation, meta, parsed.what, parsed.facts)
     return parsed
 
 
@@ -107,20 +112,46 @@ class _Damage:
     """What is wrong with an answer. Returned, not raised: the frames of an error must not hold the body, which may hold a password."""
 
     what: str
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def _parsed(model: type[Response], answer: Answer, redact: Redactor) -> Response | _Damage:
+def _parsed(operation: Operation, model: type[Response], answer: Answer, meta: Meta, redact: Redactor) -> Response | _Damage:
     # 204, or 200 with nothing: fine where nothing is required of the answer, an absent field otherwise.
-    body = answer.body if answer.body.strip() else b"{}"
+    body = redact.without_own_key(answer.body) if answer.body.strip() else b"{}"
     if has_odd_number(body):
         return _Damage("a number in it is not one that the API has")
     try:
         return model.model_validate_json(body)
     except ValidationError as error:
         places = _places(error, redact)
-    if places[0].startswith("(whole answer)"):
+    data = parsed_object(body)
+    if data is None or places[0].startswith("(whole answer)"):
         return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
-    return _Damage("; ".join(places))
+    found = _list_with_damage(operation, model, data, meta, redact) if item_model(model) else from_damaged(model, from_json(body))
+    if found is not None:
+        log.debug("%s: parts of the answer could not be read (request %s): %s", operation.id, meta.request_id, "; ".join(places))
+        return found
+    return _Damage("; ".join(places), readable_facts(data) if operation.is_write else {})
+
+
+def _list_with_damage(operation: Operation, model: type[Response], data: dict[str, Any], meta: Meta, redact: Redactor) -> Response | None:
+    """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where it is no list at all."""
+    rows, kind = data.get("data"), item_model(model)
+    page = from_damaged(model, {**data, "data": []}) if isinstance(rows, list) else None
+    if page is None or kind is None or not isinstance(rows, list):
+        return None
+    items: list[Any] = []
+    for row in rows:
+        try:
+            kind.model_validate_json(to_json(row))
+            places: list[str] = []
+        except ValidationError as error:
+            places = _places(error, redact)
+        item = from_damaged(kind, from_json(to_json(row)))
+        id = readable_facts({"id": row.get("id", row.get("invoice_id"))}).get("id") if isinstance(row, dict) else None
+        items.append(item if item is not None else Damaged(operation.id, id, "; ".join(places), meta.request_id))
+    page.__dict__["data"] = items  # frozen for users, and of a type that a model of the items would refuse
+    return page
 
 
 def _file(operation: Operation, answer: Answer, meta: Meta) -> File:
@@ -129,8 +160,8 @@ def _file(operation: Operation, answer: Answer, meta: Meta) -> File:
     return File(answer.body)
 
 
-def _open_object(operation: Operation, answer: Answer, meta: Meta) -> Document:
-    found = _json(answer.body)
+def _open_object(operation: Operation, answer: Answer, meta: Meta, redact: Redactor) -> Document:
+    found = _json(redact.without_own_key(answer.body))
     if found is None or has_odd_number(answer.body):
         found = None
         _broken(operation, meta, f"it is {_kind(answer)}, not a JSON object")
@@ -158,12 +189,13 @@ def _places(error: ValidationError, redact: Redactor) -> list[str]:
     return found
 
 
-def _broken(operation: Operation, meta: Meta, what: str) -> NoReturn:
+def _broken(operation: Operation, meta: Meta, what: str, facts: Mapping[str, Any] | None = None) -> NoReturn:
     raise InvalidResponse(
         f"{operation.id}: the answer is not what the API document describes: {what}",
         operation=operation.id,
         status=meta.status,
         request_id=meta.request_id,
+        partial=facts,
     )
 
 

@@ -209,7 +209,7 @@ class Client:
             headers["Idempotency-Key"] = key
         payload = encoded(operation, content) if content is not None else None
         sent = [getattr(content, name) for name in content.model_fields_set] if content is not None else []
-        redact = Redactor([self._settings.api_key, *(value for value in sent if isinstance(value, Secret))])
+        redact = Redactor((value for value in sent if isinstance(value, Secret)), own_key=self._settings.api_key)
         if payload is not None:
             headers["Content-Type"] = "application/json"
         text = query_text(operation, fields)

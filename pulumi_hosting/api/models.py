@@ -87,9 +87,14 @@ def _money_from_api(value: object) -> object:
     # A float has lost cents already; an answer that carries one is not what the document describes.
     if isinstance(value, Decimal):
         return value
-    if not isinstance(value, str) or len(value) > 40 or not _MONEY.fullmatch(value):
+    if not isinstance(value, str) or not is_money(value):
         raise ValueError("money must be a decimal string with 2 to 4 fraction digits")
     return Decimal(value)
+
+
+def is_money(text: str) -> bool:
+    """Whether the text is a sum of money as answers have it."""
+    return len(text) <= 40 and _MONEY.fullmatch(text) is not None
 
 
 def _money_to_api(value: Decimal) -> str:
@@ -155,6 +160,16 @@ def _timestamp_from_api(value: object) -> object:
         return value
     raise ValueError("a timestamp must be an RFC 3339 text with a zone")
 
+
+def _shown_once(value: object) -> object:
+    # The replay of a stored answer blanks its secrets (API document, "Idempotency"): nothing was shown.
+    return None if value == "" else value
+
+
+ShownOnce = Annotated[Secret | None, BeforeValidator(_shown_once)]
+"""A secret that is shown once: ``None`` in a replay, where the service blanks it."""
+NewSecret = Annotated[Secret, BeforeValidator(_shown_once)]
+"""A secret that the answer must show: a blank one is damage."""
 
 Timestamp = Annotated[
     AwareDatetime,
@@ -254,18 +269,18 @@ class Health(Response):
 
     status: Annotated[str, _known("ok", "disabled")]
     time: Timestamp
-    version: str
+    version: str | None = None
 
 
 class ApiKey(Response):
     """An API key as listed; never the key itself. ``rate_…`` are requests per minute, ``None`` = the default applies."""
 
     id: Id
-    name: str
+    name: str | None = None
     hint: str | None = None
     mode: Annotated[str, _known("live", "test")]
     scopes: list[str]
-    ip_allowlist: list[str] = []
+    ip_allowlist: list[str] | None = None
     rate_per_minute: int | None = None
     rate_expensive_per_minute: int | None = None
     not_before: Timestamp | None = None
@@ -292,7 +307,7 @@ class Me(Response):
     account_id: Id
     livemode: bool
     scopes: list[str]
-    available_scopes: list[str] = []
+    available_scopes: list[str] | None = None
     sandbox_enabled: bool | None = None
     api_version: str | None = None
 
@@ -301,21 +316,21 @@ class Group(Response):
     """A client group and its discount in percent."""
 
     id: int | None = None
-    name: str
-    discount_percent: Number = 0.0
+    name: str | None = None
+    discount_percent: Number | None = None
 
 
 class Account(Response):
     id: Id
-    login: str
-    email: str
+    login: str | None = None
+    email: str | None = None
     name: str | None = None
     company: str | None = None
     currency: str
     group: Group | None = None
     loyalty_discount_percent: Number | None = None
-    email_verified: bool
-    two_factor_enabled: bool
+    email_verified: bool | None = None
+    two_factor_enabled: bool | None = None
     created_at: Timestamp | None = None
 
 
@@ -326,7 +341,7 @@ class Balance(Response):
     currency: str
     upcoming_7d: Money
     upcoming_30d: Money
-    low_balance: bool
+    low_balance: bool | None = None
     auto_renew_total_monthly: Money | None = None
 
 
@@ -337,9 +352,9 @@ class Transaction(Response):
     direction: Annotated[str, _known("credit", "debit")]
     amount: Money
     currency: str
-    type: Annotated[str, _known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")]
+    type: Annotated[str, _known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")] | None = None
     gateway: str | None = None
-    description: str = ""
+    description: str | None = None
     invoice_id: int | None = None
     created_at: Timestamp
 
@@ -357,8 +372,8 @@ class TopupInfo(Response):
     currency: str
     min: Money = Field(validation_alias=AliasChoices("min", "min_amount"))
     max: Money = Field(validation_alias=AliasChoices("max", "max_amount"))
-    first_topup_bonus_percent: Number = 0.0
-    first_topup_eligible: bool = False
+    first_topup_bonus_percent: Number | None = None
+    first_topup_eligible: bool | None = None
     gateways: Annotated[list[str], BeforeValidator(_gateway_codes)]
 
 
@@ -372,7 +387,7 @@ class TopupRequest(Request):
 class TopupResult(Response):
     invoice_id: Id
     payment_url: str
-    gateway: str
+    gateway: str | None = None
     amount: Money | None = None
     currency: str | None = None
 
@@ -381,7 +396,7 @@ class TopupResult(Response):
 
 
 class InvoiceItem(Response):
-    description: str = ""
+    description: str | None = None
     amount: Money
     server_id: int | None = None
     domain_id: int | None = None
@@ -401,7 +416,7 @@ class Invoice(Response):
     due_at: Timestamp | None = None
     paid_at: Timestamp | None = None
     cancelled_at: Timestamp | None = None
-    items: list[InvoiceItem] = []
+    items: list[InvoiceItem] | None = None
     pdf_url: str | None = None
 
     @property
@@ -475,7 +490,7 @@ class Order(Response):
 class Location(Response):
     id: int | None = None
     code: str
-    name: str = ""
+    name: str | None = None
     country: str | None = None
     city: str | None = None
     in_stock: bool | None = None
@@ -493,7 +508,7 @@ class CatalogResources(Response):
 
 class PeriodPrice(Response):
     months: int
-    discount_percent: Number = 0.0
+    discount_percent: Number | None = None
     total: Money
 
 
@@ -509,11 +524,11 @@ class Tariff(Response):
     list_price_monthly: Money | None = None
     price_hourly: Money | None = None
     currency: str | None = None
-    periods: list[PeriodPrice] = []
-    hourly_available: bool = False
-    in_stock: bool = True
-    non_refundable: bool = False
-    excluded_os: list[str] = []
+    periods: list[PeriodPrice] | None = None
+    hourly_available: bool | None = None
+    in_stock: bool | None = None
+    non_refundable: bool | None = None
+    excluded_os: list[str] | None = None
     extra_ip_price_monthly: Money | None = None
     max_extra_ips: int | None = None
 
@@ -522,7 +537,7 @@ class OsImage(Response):
     """``slug`` is the value used as ``os`` when ordering and reinstalling."""
 
     slug: str
-    name: str = ""
+    name: str | None = None
     family: Annotated[str, _known("linux", "windows", "other")] | None = None
     version: str | None = None
     supports_ssh_keys: bool | None = None
@@ -537,9 +552,9 @@ class Zone(Response):
     price_renew: Money
     price_transfer: Money | None = None
     currency: str | None = None
-    min_years: int = 1
-    max_years: int = 10
-    privacy_supported: bool = False
+    min_years: int | None = None
+    max_years: int | None = None
+    privacy_supported: bool | None = None
     transfer_supported: bool | None = None
 
     @property
@@ -567,7 +582,7 @@ class Quote(Response):
     months: int | None = None
     hours: int | None = None
     base_amount: Money | None = None
-    discounts: list[Discount] = []
+    discounts: list[Discount] | None = None
     total: Money
     currency: str
     promo: Promo | None = None
@@ -590,7 +605,7 @@ class TariffRef(Response):
     """The tariff of a server; ``id`` is ``None`` once the tariff is gone."""
 
     id: int | None = None
-    name: str = ""
+    name: str | None = None
 
 
 class ServerResources(Response):
@@ -606,13 +621,13 @@ class ServerFlags(Response):
     """``blocked``: locked by staff; ``expired``: next_due_at is past; ``is_test``: a gratis trial (not the sandbox mark);
     ``synthetic``: imported, without a panel record; ``protected_until``: billing will not suspend it earlier."""
 
-    blocked: bool = False
-    suspended: bool = False
-    expired: bool = False
-    pending_cancel: bool = False
+    blocked: bool | None = None
+    suspended: bool | None = None
+    expired: bool | None = None
+    pending_cancel: bool | None = None
     protected_until: Timestamp | None = None
-    is_test: bool = False
-    synthetic: bool = False
+    is_test: bool | None = None
+    synthetic: bool | None = None
 
 
 class ServerBilling(Response):
@@ -624,7 +639,7 @@ class ServerBilling(Response):
     recurring_amount: Money
     currency: str | None = None
     next_due_at: Timestamp | None = None
-    auto_renew: bool
+    auto_renew: bool | None = None
     promo_code: str | None = None
     extra_ips: int | None = None
 
@@ -640,9 +655,9 @@ class Server(Response):
     location: Annotated[str | None, BeforeValidator(_name_of)] = None
     os: Annotated[str | None, BeforeValidator(_name_of)] = None
     primary_ip: str | None = Field(default=None, validation_alias=AliasChoices("primary_ip", "ip"))
-    ips: list[str] = []
+    ips: list[str] | None = None
     resources: ServerResources | None = None
-    flags: ServerFlags = ServerFlags()
+    flags: ServerFlags | None = None
     billing: ServerBilling | None = None
     notes: str | None = None
     created_at: Timestamp | None = None
@@ -722,7 +737,7 @@ class RefundQuote(Response):
     gross_amount: Money | None = None
     referral_adjustment: Money | None = None
     note: str | None = None
-    breakdown: list[RefundItem] = []
+    breakdown: list[RefundItem] | None = None
     computed_at: Timestamp | None = None
 
 
@@ -737,7 +752,7 @@ class ServerCreated(Response):
     """201 of ``POST /servers``. ``root_password`` is shown this once and blank in a replay; ``invoice_id`` is ``None`` in the sandbox."""
 
     server: Server
-    root_password: Secret | None = None
+    root_password: ShownOnce = None
     invoice_id: int | None = None
     charged: Money
     balance_after: Money | None = None
@@ -763,7 +778,7 @@ class DeleteResult(Response):
     """``refund`` is the credited sum in ``currency`` (``None`` where the answer does not say)."""
 
     server_id: int | None = None
-    status: str
+    status: str | None = None
     refund: Annotated[Money | None, BeforeValidator(_refund_amount), WithJsonSchema(_REFUND_SCHEMA)] = None
     currency: str | None = None
     balance_after: Money | None = None
@@ -788,8 +803,8 @@ class RenewResult(Response):
 
 class ActionResult(Response):
     server_id: Id
-    action: str
-    status: Annotated[str, _known("accepted", "done")]
+    action: str | None = None
+    status: Annotated[str, _known("accepted", "done")] | None = None
     message: str | None = None
 
 
@@ -797,14 +812,14 @@ class ReinstallResult(Response):
     """``root_password`` is ``None`` or blank when the caller supplied one; otherwise shown this once."""
 
     server_id: Id
-    status: Annotated[str, _known("reinstalling")]
+    status: Annotated[str, _known("reinstalling")] | None = None
     os: str | None = None
-    root_password: Secret | None = None
+    root_password: ShownOnce = None
 
 
 class ResetPasswordResult(Response):
     server_id: int | None = None
-    password: Secret
+    password: NewSecret
 
 
 def _check_password(value: Secret) -> Secret:
@@ -941,10 +956,16 @@ class IpAddRequest(Request):
 
 
 class IpAdded(Response):
-    """The purchase is paid; the address itself appears later in the list of the server's addresses. ``days``: what was paid for."""
+    """The purchase is paid; the address itself appears later in the list of the server's addresses. ``days``: what was paid for.
 
-    success: bool
-    server_id: Id
+    An older deployment answers with ``invoice_id`` and what the server costs from now on, and names neither server nor success.
+    """
+
+    success: bool | None = None
+    server_id: int | None = None
+    invoice_id: int | None = None
+    balance_after: Money | None = None
+    recurring_amount: Money | None = None
     charged: Money
     currency: str | None = None
     days: int | None = None
@@ -1005,11 +1026,11 @@ class Domain(Response):
     status: DomainStatusText
     registered_at: Timestamp | None = None
     expires_at: Timestamp | None = None
-    auto_renew: bool
-    privacy: bool
-    nameservers: list[str] = []
-    locked: bool = False
-    blocked: bool = False
+    auto_renew: bool | None = None
+    privacy: bool | None = None
+    nameservers: list[str] | None = None
+    locked: bool | None = None
+    blocked: bool | None = None
     price_renew: Money | None = None
     currency: str | None = None
     created_at: Timestamp | None = None
@@ -1172,7 +1193,7 @@ class Subscription(Response):
     url: str
     events: list[str]
     description: str | None = None
-    active: bool
+    active: bool | None = None
     failures_in_row: int | None = None
     disabled_at: Timestamp | None = None
     disabled_reason: str | None = None
@@ -1184,14 +1205,14 @@ class Subscription(Response):
 class SubscriptionCreated(Subscription):
     """``secret`` signs the deliveries and is shown this once (prefix ``whsec_``)."""
 
-    secret: Secret
+    secret: NewSecret
 
 
 class WebhookSecret(Response):
     """Answer of a rotation; the old secret stops at once."""
 
     id: int | None = None
-    secret: Secret
+    secret: NewSecret
 
 
 class SubscriptionDeleted(Response):
@@ -1210,7 +1231,7 @@ class Event(Response):
     id: str
     type: EventType
     created_at: Timestamp
-    livemode: bool = True
+    livemode: bool | None = None
     account_id: int | None = None
     api_version: str | None = None
     data: dict[str, Any]
@@ -1235,7 +1256,7 @@ class Delivery(Response):
     event_id: str | None = None
     event_type: EventType
     given_status: str | None = Field(default=None, validation_alias=AliasChoices("status", "given_status"), serialization_alias="status")
-    attempts: int = 0
+    attempts: int | None = None
     next_attempt_at: Timestamp | None = None
     delivered_at: Timestamp | None = None
     dead: bool | None = None
@@ -1246,9 +1267,11 @@ class Delivery(Response):
     payload: Event | None = None
 
     @property
-    def status(self) -> str:
-        """``pending`` | ``delivered`` | ``dead``, derived where the answer does not name it."""
-        return self.given_status or ("dead" if self.dead else "delivered" if self.delivered_at else "pending")
+    def status(self) -> str | None:
+        """``pending`` | ``delivered`` | ``dead``, derived where the answer does not name it; ``None`` where it says nothing of it."""
+        if self.given_status or self.dead or self.delivered_at:
+            return self.given_status or ("dead" if self.dead else "delivered")
+        return None if self.dead is None else "pending"
 
 
 class TestResult(Response):
@@ -1264,7 +1287,7 @@ class TestResult(Response):
 
 
 class Redelivery(Response):
-    status: Annotated[str, _known("queued")]
+    status: Annotated[str, _known("queued")] | None = None
     delivery: Delivery | None = None
 
 

@@ -7,16 +7,18 @@ travels, and a :class:`Redactor` removes known secrets from text that somebody e
 import base64
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, NoReturn
 from urllib.parse import quote
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
+from pydantic_core import CoreSchema, core_schema, from_json, to_json
 
 MASK = "**********"
 
 # C0 and C1 controls, ANSI sequences and the Unicode characters that reorder text: none may reach a terminal or a log.
+_ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
@@ -90,8 +92,10 @@ def clean_text(text: str, limit: int = 1000) -> str:
 class Redactor:
     """Removes known secrets from text, in the spellings they travel in: plain, URL-quoted and base64."""
 
-    def __init__(self, secrets: Iterable[Secret | str | None] = ()) -> None:
+    def __init__(self, secrets: Iterable[Secret | str | None] = (), *, own_key: Secret | None = None) -> None:
         self._spellings: set[str] = set()
+        self.add(own_key)
+        self._own = tuple(spelling.encode() for spelling in self._spellings)
         for secret in secrets:
             self.add(secret)
 
@@ -101,6 +105,19 @@ class Redactor:
         if text and len(text) >= 4:
             raw = text.encode()
             self._spellings |= {text, quote(text, safe=""), base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()}
+
+    def without_own_key(self, body: bytes) -> bytes:
+        """The JSON of an answer without the key it was asked with: a service that echoes it must not put it into results.
+
+        Free of cost where the key is not in it, and not hidden in escapes.
+        """
+        if _ESCAPED_ASCII.search(body):
+            with suppress(ValueError):
+                body = to_json(from_json(body))
+        for spelling in self._own:
+            if spelling in body:
+                body = body.replace(spelling, MASK.encode())
+        return body
 
     def __call__(self, text: str) -> str:
         for spelling in sorted(self._spellings, key=len, reverse=True):

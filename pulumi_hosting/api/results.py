@@ -3,9 +3,9 @@
 Everything here carries ``meta`` (:class:`~pulumi_hosting.api.meta.Meta`), as the models do.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from typing import Any, Final, Generic, TypeAlias, TypeVar, overload
+from typing import Any, Final, Generic, NoReturn, TypeAlias, TypeVar, overload
 
 from pulumi_hosting.api.errors import InvalidResponse
 from pulumi_hosting.api.meta import Meta
@@ -36,6 +36,77 @@ Given: TypeAlias = T | Unset
 def given(**arguments: Any) -> dict[str, Any]:
     """Those arguments that were given."""
     return {name: value for name, value in arguments.items() if value is not UNSET}
+
+
+class Damaged:
+    """An item of a list that could not be read: in the place of the object, so that nobody takes the object for absent.
+
+    ``id`` is the object's id where that could be read, else ``None``; ``reason`` says what is wrong with it. To skip such items, ask
+    ``isinstance(item, Damaged)``; any other use of one raises ``InvalidResponse``. A list that holds one proves no absence.
+    """
+
+    __slots__ = ("id", "operation", "reason", "request_id")
+
+    def __init__(self, operation: str, id: int | None, reason: str, request_id: str | None = None) -> None:
+        self.operation, self.id, self.reason, self.request_id = operation, id, reason, request_id
+
+    def error(self) -> InvalidResponse:
+        """What is raised for it."""
+        what = f"item {self.id}" if self.id is not None else "an item"
+        return InvalidResponse(
+            f"{self.operation}: {what} of the list could not be read: {self.reason}",
+            operation=self.operation,
+            request_id=self.request_id,
+            partial={} if self.id is None else {"id": self.id},
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.error()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Damaged) and (self.id, self.reason) == (other.id, other.reason)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.reason))
+
+    def __repr__(self) -> str:
+        return f"<Damaged item {self.id} of {self.operation}: {self.reason}>"
+
+    def __reduce__(self) -> Any:
+        return Damaged, (self.operation, self.id, self.reason, self.request_id)
+
+
+def whole(items: Iterable[R]) -> list[R]:
+    """The items as a list, if all of them could be read: use it before concluding that something is absent.
+
+    Raises ``InvalidResponse`` for the first damaged one.
+    """
+    found = list(items)
+    for item in found:
+        if isinstance(item, Damaged):
+            raise item.error()
+    return found
+
+
+def readable(items: Iterable[R]) -> tuple[list[R], list[Damaged]]:
+    """The items that could be read, and the damaged ones."""
+    found: list[Any] = list(items)
+    return [item for item in found if not isinstance(item, Damaged)], [item for item in found if isinstance(item, Damaged)]
+
+
+def pick(items: Iterable[R], matches: Callable[[R], bool]) -> R | None:
+    """The first item that matches. Where none does and one is damaged, which could be the one: ``InvalidResponse``, never ``None``."""
+    damaged: Damaged | None = None
+    for item in items:
+        if isinstance(item, Damaged):
+            damaged = damaged or item
+        elif matches(item):
+            return item
+    if damaged is not None:
+        raise damaged.error()
+    return None
 
 
 class Done(Response):
@@ -89,6 +160,8 @@ class Pages(Generic[R]):
     """A list that is read as it is walked: ``for server in client.servers.list()``.
 
     Every loop over it is a walk of its own, from the first page (or from the ``cursor`` given), one request per page when it is needed.
+    An item that could not be read is handed out as :class:`Damaged`.
+
     The service promises no duplicates and no gaps within a walk; items added meanwhile may be missed. A cursor that comes twice would
     walk in circles, so it is an :class:`~pulumi_hosting.api.errors.InvalidResponse`. Errors of a page are raised where the loop stands.
     """
@@ -122,6 +195,21 @@ class Pages(Generic[R]):
     def __iter__(self) -> Iterator[R]:
         for page in self.pages():
             yield from page.data
+
+    def __getitem__(self, index: int) -> R:
+        """The item at ``index`` from the start, one or more requests; ``IndexError`` where the list is shorter."""
+        if index < 0:
+            raise IndexError(f"{self._operation}: a list that is read as it is walked has no end to count from; use list(...)")
+        for place, item in enumerate(self):
+            if place == index:
+                return item
+        raise IndexError(f"{self._operation}: the list has no item {index}")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"whether {self._operation} has items is not known before it is asked; use list(...), or next(iter(...), None)")
+
+    def __len__(self) -> int:
+        raise TypeError(f"how many items {self._operation} has is not known before all are read; use len(list(...))")
 
     def __repr__(self) -> str:
         return f"<Pages of {self._operation}>"

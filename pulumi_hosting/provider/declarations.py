@@ -159,7 +159,7 @@ class DomainDeclaration(Declaration):
     """Full name in punycode and lower case, such as xn--mnster-3ya.example."""
     status: pulumi.Output[str]
     """One of pending, active, expired, transfer_pending and cancelled."""
-    nameservers: pulumi.Output[list[str]]
+    nameservers: pulumi.Output[list[str] | None]
     """Host names of its name servers, in lower case and alphabetical order."""
     privacy: pulumi.Output[bool | None]
     """Whether the owner's data is hidden in WHOIS."""

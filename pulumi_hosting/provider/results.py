@@ -16,7 +16,7 @@ class HealthInfo(Record):
     """For example ``ok`` or ``disabled``."""
     time: str
     """Time (RFC 3339, UTC)."""
-    version: str
+    version: str | None
 
 
 @pulumi.output_type
@@ -25,12 +25,12 @@ class ApiKeyInfo(Record):
 
     id: str
     """Id."""
-    name: str
+    name: str | None
     hint: str | None
     mode: str
     """For example ``live`` or ``test``."""
     scopes: list[str]
-    ip_allowlist: list[str] = pulumi.property("ipAllowlist")
+    ip_allowlist: list[str] | None = pulumi.property("ipAllowlist")
     rate_per_minute: int | None = pulumi.property("ratePerMinute")
     rate_expensive_per_minute: int | None = pulumi.property("rateExpensivePerMinute")
     not_before: str | None = pulumi.property("notBefore")
@@ -57,7 +57,7 @@ class MeInfo(Record):
     """Id of the account."""
     livemode: bool
     scopes: list[str]
-    available_scopes: list[str] = pulumi.property("availableScopes")
+    available_scopes: list[str] | None = pulumi.property("availableScopes")
     sandbox_enabled: bool | None = pulumi.property("sandboxEnabled")
     api_version: str | None = pulumi.property("apiVersion")
 
@@ -68,8 +68,8 @@ class GroupInfo(Record):
 
     id: str | None
     """Id."""
-    name: str
-    discount_percent: float = pulumi.property("discountPercent")
+    name: str | None
+    discount_percent: float | None = pulumi.property("discountPercent")
 
 
 @pulumi.output_type
@@ -78,15 +78,15 @@ class AccountInfo(Record):
 
     id: str
     """Id."""
-    login: str
-    email: str
+    login: str | None
+    email: str | None
     name: str | None
     company: str | None
     currency: str
     group: GroupInfo | None
     loyalty_discount_percent: float | None = pulumi.property("loyaltyDiscountPercent")
-    email_verified: bool = pulumi.property("emailVerified")
-    two_factor_enabled: bool = pulumi.property("twoFactorEnabled")
+    email_verified: bool | None = pulumi.property("emailVerified")
+    two_factor_enabled: bool | None = pulumi.property("twoFactorEnabled")
     created_at: str | None = pulumi.property("createdAt")
     """Time (RFC 3339, UTC)."""
 
@@ -102,7 +102,7 @@ class BalanceInfo(Record):
     """Amount of money, a decimal text."""
     upcoming_30d: str = pulumi.property("upcoming30d")
     """Amount of money, a decimal text."""
-    low_balance: bool = pulumi.property("lowBalance")
+    low_balance: bool | None = pulumi.property("lowBalance")
     auto_renew_total_monthly: str | None = pulumi.property("autoRenewTotalMonthly")
     """Amount of money, a decimal text."""
 
@@ -118,10 +118,10 @@ class TransactionInfo(Record):
     amount: str
     """Amount of money, a decimal text."""
     currency: str
-    type: str
+    type: str | None
     """For example ``topup``, ``payment``, ``refund``, ``bonus``, ``referral``, ``adjustment`` or ``other``."""
     gateway: str | None
-    description: str
+    description: str | None
     invoice_id: str | None = pulumi.property("invoiceId")
     """Id of the invoice."""
     created_at: str = pulumi.property("createdAt")
@@ -137,8 +137,8 @@ class TopupInfo(Record):
     """Amount of money, a decimal text."""
     max: str
     """Amount of money, a decimal text."""
-    first_topup_bonus_percent: float = pulumi.property("firstTopupBonusPercent")
-    first_topup_eligible: bool = pulumi.property("firstTopupEligible")
+    first_topup_bonus_percent: float | None = pulumi.property("firstTopupBonusPercent")
+    first_topup_eligible: bool | None = pulumi.property("firstTopupEligible")
     gateways: list[str]
 
 
@@ -146,7 +146,7 @@ class TopupInfo(Record):
 class InvoiceItemInfo(Record):
     """As the API's ``InvoiceItem``."""
 
-    description: str
+    description: str | None
     amount: str
     """Amount of money, a decimal text."""
     server_id: str | None = pulumi.property("serverId")
@@ -180,7 +180,7 @@ class InvoiceInfo(Record):
     """Time (RFC 3339, UTC)."""
     cancelled_at: str | None = pulumi.property("cancelledAt")
     """Time (RFC 3339, UTC)."""
-    items: list[InvoiceItemInfo]
+    items: list[InvoiceItemInfo] | None
     pdf_url: str | None = pulumi.property("pdfUrl")
 
 
@@ -190,7 +190,7 @@ class LocationInfo(Record):
 
     id: int | None
     code: str
-    name: str
+    name: str | None
     country: str | None
     city: str | None
     in_stock: bool | None = pulumi.property("inStock")
@@ -212,7 +212,7 @@ class PeriodPriceInfo(Record):
     """As the API's ``PeriodPrice``."""
 
     months: int
-    discount_percent: float = pulumi.property("discountPercent")
+    discount_percent: float | None = pulumi.property("discountPercent")
     total: str
     """Amount of money, a decimal text."""
 
@@ -233,11 +233,11 @@ class TariffInfo(Record):
     price_hourly: str | None = pulumi.property("priceHourly")
     """Amount of money, a decimal text."""
     currency: str | None
-    periods: list[PeriodPriceInfo]
-    hourly_available: bool = pulumi.property("hourlyAvailable")
-    in_stock: bool = pulumi.property("inStock")
-    non_refundable: bool = pulumi.property("nonRefundable")
-    excluded_os: list[str] = pulumi.property("excludedOs")
+    periods: list[PeriodPriceInfo] | None
+    hourly_available: bool | None = pulumi.property("hourlyAvailable")
+    in_stock: bool | None = pulumi.property("inStock")
+    non_refundable: bool | None = pulumi.property("nonRefundable")
+    excluded_os: list[str] | None = pulumi.property("excludedOs")
     extra_ip_price_monthly: str | None = pulumi.property("extraIpPriceMonthly")
     """Amount of money, a decimal text."""
     max_extra_ips: int | None = pulumi.property("maxExtraIps")
@@ -248,7 +248,7 @@ class OsImageInfo(Record):
     """``slug`` is the value used as ``os`` when ordering and reinstalling."""
 
     slug: str
-    name: str
+    name: str | None
     family: str | None
     """For example ``linux``, ``windows`` or ``other``."""
     version: str | None
@@ -268,9 +268,9 @@ class ZoneInfo(Record):
     price_transfer: str | None = pulumi.property("priceTransfer")
     """Amount of money, a decimal text."""
     currency: str | None
-    min_years: int = pulumi.property("minYears")
-    max_years: int = pulumi.property("maxYears")
-    privacy_supported: bool = pulumi.property("privacySupported")
+    min_years: int | None = pulumi.property("minYears")
+    max_years: int | None = pulumi.property("maxYears")
+    privacy_supported: bool | None = pulumi.property("privacySupported")
     transfer_supported: bool | None = pulumi.property("transferSupported")
 
 
@@ -305,7 +305,7 @@ class QuoteInfo(Record):
     hours: int | None
     base_amount: str | None = pulumi.property("baseAmount")
     """Amount of money, a decimal text."""
-    discounts: list[DiscountInfo]
+    discounts: list[DiscountInfo] | None
     total: str
     """Amount of money, a decimal text."""
     currency: str
@@ -322,7 +322,7 @@ class TariffRefInfo(Record):
     """The tariff of a server; ``id`` is ``None`` once the tariff is gone."""
 
     id: int | None
-    name: str
+    name: str | None
 
 
 @pulumi.output_type
@@ -341,14 +341,14 @@ class ServerFlagsInfo(Record):
     imported, without a panel record; ``protected_until``: billing will not suspend it earlier.
     """
 
-    blocked: bool
-    suspended: bool
-    expired: bool
-    pending_cancel: bool = pulumi.property("pendingCancel")
+    blocked: bool | None
+    suspended: bool | None
+    expired: bool | None
+    pending_cancel: bool | None = pulumi.property("pendingCancel")
     protected_until: str | None = pulumi.property("protectedUntil")
     """Time (RFC 3339, UTC)."""
-    is_test: bool = pulumi.property("isTest")
-    synthetic: bool
+    is_test: bool | None = pulumi.property("isTest")
+    synthetic: bool | None
 
 
 @pulumi.output_type
@@ -365,7 +365,7 @@ class ServerBillingInfo(Record):
     currency: str | None
     next_due_at: str | None = pulumi.property("nextDueAt")
     """Time (RFC 3339, UTC)."""
-    auto_renew: bool = pulumi.property("autoRenew")
+    auto_renew: bool | None = pulumi.property("autoRenew")
     promo_code: str | None = pulumi.property("promoCode")
     extra_ips: int | None = pulumi.property("extraIps")
 
@@ -384,9 +384,9 @@ class ServerInfo(Record):
     location: str | None
     os: str | None
     primary_ip: str | None = pulumi.property("primaryIp")
-    ips: list[str]
+    ips: list[str] | None
     resources: ServerResourcesInfo | None
-    flags: ServerFlagsInfo
+    flags: ServerFlagsInfo | None
     billing: ServerBillingInfo | None
     notes: str | None
     created_at: str | None = pulumi.property("createdAt")
@@ -432,7 +432,7 @@ class RefundQuoteInfo(Record):
     referral_adjustment: str | None = pulumi.property("referralAdjustment")
     """Amount of money, a decimal text."""
     note: str | None
-    breakdown: list[RefundItemInfo]
+    breakdown: list[RefundItemInfo] | None
     computed_at: str | None = pulumi.property("computedAt")
     """Time (RFC 3339, UTC)."""
 
@@ -483,9 +483,9 @@ class ServerDetailInfo(Record):
     location: str | None
     os: str | None
     primary_ip: str | None = pulumi.property("primaryIp")
-    ips: list[str]
+    ips: list[str] | None
     resources: ServerResourcesInfo | None
-    flags: ServerFlagsInfo
+    flags: ServerFlagsInfo | None
     billing: ServerBillingInfo | None
     notes: str | None
     created_at: str | None = pulumi.property("createdAt")
@@ -603,11 +603,11 @@ class DomainInfo(Record):
     """Time (RFC 3339, UTC)."""
     expires_at: str | None = pulumi.property("expiresAt")
     """Time (RFC 3339, UTC)."""
-    auto_renew: bool = pulumi.property("autoRenew")
-    privacy: bool
-    nameservers: list[str]
-    locked: bool
-    blocked: bool
+    auto_renew: bool | None = pulumi.property("autoRenew")
+    privacy: bool | None
+    nameservers: list[str] | None
+    locked: bool | None
+    blocked: bool | None
     price_renew: str | None = pulumi.property("priceRenew")
     """Amount of money, a decimal text."""
     currency: str | None
@@ -636,7 +636,7 @@ class SubscriptionInfo(Record):
     url: str
     events: list[str]
     description: str | None
-    active: bool
+    active: bool | None
     failures_in_row: int | None = pulumi.property("failuresInRow")
     disabled_at: str | None = pulumi.property("disabledAt")
     """Time (RFC 3339, UTC)."""
@@ -660,7 +660,7 @@ class EventInfo(Record):
     """
     created_at: str = pulumi.property("createdAt")
     """Time (RFC 3339, UTC)."""
-    livemode: bool
+    livemode: bool | None
     account_id: str | None = pulumi.property("accountId")
     """Id of the account."""
     api_version: str | None = pulumi.property("apiVersion")
@@ -683,7 +683,7 @@ class DeliveryInfo(Record):
     ``domain.renewed``, ``key.created``, ``key.revoked`` or ``ping``.
     """
     status: str | None
-    attempts: int
+    attempts: int | None
     next_attempt_at: str | None = pulumi.property("nextAttemptAt")
     """Time (RFC 3339, UTC)."""
     delivered_at: str | None = pulumi.property("deliveredAt")

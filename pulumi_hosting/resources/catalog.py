@@ -55,5 +55,5 @@ def balance(context: Context, *, fresh: bool = False) -> m.Balance | None:
 
 def choices(found: Mapping[int, m.Tariff], at_most: int = 12) -> str:
     """The ids of tariffs that can be ordered, for a message."""
-    names = [f"{tariff.id} ({tariff.name})" for tariff in found.values() if tariff.in_stock]
+    names = [f"{tariff.id} ({tariff.name})" for tariff in found.values() if tariff.in_stock is not False]
     return ", ".join(names[:at_most]) + (" …" if len(names) > at_most else "")

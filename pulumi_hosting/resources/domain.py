@@ -153,7 +153,7 @@ class DomainState(base.State):
     id: str = Field(description="Id of the domain; its name until the service shows a number, and in the sandbox.")
     name: str = Field(description="Full name in punycode and lower case, such as xn--mnster-3ya.example.")
     status: str = Field(default="pending", description="One of pending, active, expired, transfer_pending and cancelled.")
-    nameservers: list[str] = Field(default=[], description="Host names of its name servers, in lower case and alphabetical order.")
+    nameservers: list[str] | None = Field(default=None, description="Host names of its name servers, in lower case and alphabetical order.")
     privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
     auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance before it expires.")
     registered_at: str | None = Field(
@@ -174,7 +174,7 @@ def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:
         id=str(domain.id),
         name=ascii_name(domain.name),
         status=domain.status,
-        nameservers=_hosts(domain.nameservers),
+        nameservers=None if domain.nameservers is None else _hosts(domain.nameservers),
         privacy=domain.privacy,
         auto_renew=domain.auto_renew,
         registered_at=as_text(domain.registered_at),
@@ -190,7 +190,7 @@ def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:
 
 def _is_gone(domain: m.Domain) -> bool:
     # A deployment may call a domain that staff locked cancelled; it is still there.
-    return domain.status == "cancelled" and not domain.blocked
+    return domain.status == "cancelled" and domain.blocked is not True
 
 
 def _is_settled(domain: m.Domain) -> bool:
@@ -283,7 +283,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         if zone is None:
             return {"name": f"no zone of this provider ends {name!r}: choose one of {', '.join(sorted(catalog.zones(context)))}"}
         failures: dict[str, str] = {}
-        if wish.get("privacy") and "privacy" in fields and not zone.privacy_supported:
+        if wish.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
             failures["privacy"] = f".{zone.tld.lstrip('.')} hides no owner's data: leave it out or say false"
         if "name" not in fields:
             return failures
@@ -292,8 +292,8 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         if wish.get("auth_code") is not None:
             if zone.price_transfer is None or zone.transfer_supported is False:
                 failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
-        elif not zone.min_years <= wish.get("years", 1) <= zone.max_years:
-            failures["years"] = f"must be {zone.min_years} to {zone.max_years} in this zone"
+        elif not (zone.min_years or 1) <= wish.get("years", 1) <= (zone.max_years or 10):
+            failures["years"] = f"must be {zone.min_years or 1} to {zone.max_years or 10} in this zone"
         elif not failures and (existing := self._named(context, name)) is not None:
             is_known = context.name_is_identity or context.client.is_test_key or str(existing.id) in context.owned
             if not is_known and (refusal := self._not_ours(context, existing)):

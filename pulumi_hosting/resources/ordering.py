@@ -336,7 +336,7 @@ class ServerOrder:
             if isinstance(error, InsufficientFunds):
                 return error.required is not None and client.balance.get().balance >= error.required
             if error.code in ("no_capacity", "tariff_unavailable"):
-                return client.catalog.tariff(self.body["tariff_id"]).in_stock
+                return client.catalog.tariff(self.body["tariff_id"]).in_stock is True
             if error.code == "os_not_allowed":
                 return any(image.slug == self.body["os"] for image in client.catalog.os_images(tariff_id=self.body["tariff_id"]))
         except (Forbidden, NotFound):
@@ -360,7 +360,7 @@ class ServerOrder:
         for invoice_id, amount in net.items():
             if amount > 0:
                 invoice = self.context.client.invoices.get(invoice_id)
-                if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items):
+                if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ()):
                     yield invoice_id
 
 

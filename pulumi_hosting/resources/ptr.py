@@ -106,7 +106,7 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
             server = context.client.servers.get(int(wish["server_id"]))
         except NotFound:
             return {"server_id": f"there is no server {wish['server_id']} on this account"}
-        known = {addresses.plain_address(text) for text in server.ips}
+        known = {addresses.plain_address(text) for text in server.ips or ()}
         if known and wish.get("address") is not None and wish["address"] not in known:
             return {"address": f"server {server.id} has no address {wish['address']}: choose one of {', '.join(sorted(known))}"}
         return {}

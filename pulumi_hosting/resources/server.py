@@ -160,15 +160,17 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             tariff = catalog.tariffs(context).get(wish["tariff_id"])
             if tariff is None:
                 failures["tariff_id"] = f"there is no tariff {wish['tariff_id']}: choose one of {catalog.choices(catalog.tariffs(context))}"
-            elif "tariff_id" in fields and not tariff.in_stock and not self._has_begun(context, wish):
+            elif "tariff_id" in fields and tariff.in_stock is False and not self._has_begun(context, wish):
                 failures["tariff_id"] = f"tariff {tariff.id} ({tariff.name}) is out of stock"
-            elif "hourly" in (wish.get("billing_cycle"), "hourly" if wish.get("hours") else None) and not tariff.hourly_available:
+            elif "hourly" in (wish.get("billing_cycle"), "hourly" if wish.get("hours") else None) and tariff.hourly_available is False:
                 failures["billing_cycle"] = f"tariff {tariff.id} ({tariff.name}) is not offered by the hour"
+            elif "tariff_id" in fields and tariff.in_stock is None:
+                context.warn(f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock")
         if fields & {"tariff_id", "os"} and "os" in wish:
             images = catalog.os_images(context)
             if wish["os"] not in images:
                 failures["os"] = f"there is no image {wish['os']!r}: choose one of {', '.join(sorted(images))}"
-            elif tariff is not None and wish["os"] in tariff.excluded_os:
+            elif tariff is not None and wish["os"] in (tariff.excluded_os or ()):
                 failures["os"] = f"image {wish['os']} is not offered with tariff {tariff.id} ({tariff.name})"
         keys = wish.get("ssh_key_ids") if "ssh_key_ids" in fields and not context.client.is_test_key else None
         if keys and (missing := [id for id in keys if id not in known_keys(context, keys)]):

@@ -354,7 +354,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         invoices = [
             invoice
             for invoice in self._invoices(context)
-            if invoice.paid_at is not None and any(str(item.server_id) == server_id for item in invoice.items)
+            if invoice.paid_at is not None and any(str(item.server_id) == server_id for item in invoice.items or ())
         ]
         everything = frozenset(str(ip.id) for ip in found)
         by_id = tuple(sorted(invoices, key=lambda invoice: invoice.id))
@@ -573,7 +573,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         """The new address of the list that is ours. The server itself shows it too and is the cheaper question."""
         before = frozenset(state.present_before or ())
         try:
-            shown = len(context.client.servers.get(int(state.server_id)).ips)
+            shown = len(context.client.servers.get(int(state.server_id)).ips or ())
         except NotFound:
             raise NounError(f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again") from None
         if 0 < shown <= len(before):

@@ -159,7 +159,7 @@ def charge_of(context: Context, server: m.Server) -> Decimal | None:
     def fetch() -> dict[int, Decimal]:
         try:
             latest = islice(context.client.invoices.list(type="vds_purchase", limit=100), 100)
-            return {item.server_id: invoice.amount for invoice in latest for item in invoice.items if item.server_id is not None}
+            return {item.server_id: invoice.amount for invoice in latest for item in invoice.items or () if item.server_id is not None}
         except ApiError:
             return {}
 

@@ -245,7 +245,7 @@ def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
         currency=(billing.currency if billing else None) or (last.currency if last else None),
         next_due_at=as_text(billing.next_due_at) if billing else None,
         refund_quote=_refund(quote) if quote else (last.refund_quote if last else None),
-        blocked=server.flags.blocked,
+        blocked=server.flags.blocked if server.flags else None,
         created_at=as_text(server.created_at),
         **({name: getattr(last, name) for name in KEPT} if last else {}),
     )

@@ -320,7 +320,7 @@ def test_a_server_that_moves_between_pages_comes_once(ansible: Ansible) -> None:
 
 def test_where_to_connect_to(ansible: Ansible) -> None:
     (id,) = order(ansible.client, "web-1")
-    (v4, v6) = ansible.client.servers.get(int(id)).ips
+    (v4, v6) = ansible.client.servers.get(int(id)).ips or []
     assert ":" in v6
 
     def place(*ways: str, **options: Any) -> Any:

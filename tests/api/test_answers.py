@@ -16,6 +16,7 @@ from pulumi_hosting.api import errors
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.answers import has_odd_number
 from pulumi_hosting.api.operations import OPERATIONS
+from pulumi_hosting.api.results import Damaged
 from tests.api.support import KEY, answer, refusal, scripted
 from tests.api.test_retries import call
 
@@ -128,7 +129,8 @@ SPELLINGS: list[tuple[str, Any, str, Any]] = [
     ("get_webhook_delivery", {"id": 1, "event_type": "ping", "status": "dead"}, "status", "dead"),
     ("get_webhook_delivery", {"id": 1, "event_type": "ping", "dead": True}, "status", "dead"),
     ("get_webhook_delivery", {"id": 1, "event_type": "ping", "delivered_at": "2026-01-01T00:00:00Z"}, "status", "delivered"),
-    ("get_webhook_delivery", {"id": 1, "event_type": "ping"}, "status", "pending"),
+    ("get_webhook_delivery", {"id": 1, "event_type": "ping", "dead": False}, "status", "pending"),
+    ("get_webhook_delivery", {"id": 1, "event_type": "ping"}, "status", None),
 ]
 
 
@@ -199,6 +201,11 @@ def test_each_required_field_that_is_absent_is_named(operation: Any, status: int
     assert read(operation.id, whole, status) is not None
     for place in required_places(whole):
         if place and isinstance(place[-1], str):
+            if place[0] == "data" and len(place) > 1:
+                (item,) = read(operation.id, without(whole, place), status).data
+                assert isinstance(item, Damaged)
+                assert f"{'.'.join(map(str, place[2:]))}: Field required" in item.reason
+                continue
             with pytest.raises(errors.InvalidResponse) as caught:
                 read(operation.id, without(whole, place), status)
             assert caught.value.operation == operation.id
@@ -220,6 +227,11 @@ def test_each_required_field_of_a_wrong_type_is_named_without_its_value(operatio
             if (place[-1], wrong) == ("data", {"canary": "value"}) and isinstance(node["data"], dict):
                 continue
             node[place[-1]] = wrong
+            if place[0] == "data" and len(place) > 1:
+                (item,) = read(operation.id, damaged, status).data
+                assert isinstance(item, Damaged)
+                assert "canary" not in repr(item)
+                continue
             with pytest.raises(errors.InvalidResponse) as caught:
                 read(operation.id, damaged, status)
             assert "canary" not in str(caught.value)
@@ -249,9 +261,7 @@ def test_each_required_field_of_a_wrong_type_is_named_without_its_value(operatio
         b'{"id": 1, "name": "a", "status": "active", "unknown": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b'{"a":' * 50_000,
         b'{"id": 1, "name": "a", "status": "active", "resources": {"ram_mb": 1' + b"0" * 30 + b"}}",
-        b'{"id": 1, "name": "a", "status": "active", "created_at": 1767225600}',
-        b'{"id": 1, "name": "a", "status": "active", "created_at": "1767225600"}',
-        b'{"id": 1, "name": "a", "status": "active", "created_at": ""}',
+        b'{"id": 1, "name": "a", "status": 5, "created_at": ""}',
     ],
 )
 def test_damaged_json_is_one_clear_error(body: bytes) -> None:
@@ -259,6 +269,11 @@ def test_damaged_json_is_one_clear_error(body: bytes) -> None:
         read("get_server", body)
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize("time", ["1767225600", '"1767225600"', '""', '"9999-12-31T23:59:59-23:59"', '"0001-01-01T00:00:00+14:00"', "{}"])
+def test_a_time_that_cannot_be_read_is_none(time: str) -> None:
+    assert read("get_server", f'{{"id": 1, "name": "a", "status": "active", "created_at": {time}}}'.encode()).created_at is None
 
 
 @pytest.mark.parametrize("price", [1, 1.5, "1", "1.5", "1.00000", "1,00", "NaN", "1e5", " 1.00", "+1.00", None, "9" * 50 + ".00"])

@@ -20,7 +20,7 @@ class ApiKeyRevokeInputs(Inputs):
 
 class ApiKeyGone(Result):
     id: str = Field(description="Id of the API key.")
-    name: str = Field(description="Name of the API key.")
+    name: str | None = Field(default=None, description="Name of the API key.")
     mode: str | None = Field(default=None, description="live or test: the kind of the key. A test key is revoked as really as a live one.")
     status: str = Field(description="active, or revoked.")
     scopes: list[str] = Field(default=[], description="What it was allowed to do.")

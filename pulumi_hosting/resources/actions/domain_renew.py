@@ -98,7 +98,7 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
             happened=lambda: _fresh(context, seen.id).expires_at != seen.expires_at,
             concerns=lambda invoice: _is_of(invoice, seen.id),
             price=plan.cost.amount if plan.cost else None,
-            contradicted=lambda error: isinstance(error, DomainBlocked) and not _fresh(context, seen.id).blocked,
+            contradicted=lambda error: isinstance(error, DomainBlocked) and _fresh(context, seen.id).blocked is False,
             bound_elsewhere=lambda: _refuse_second(context, seen),
         )
         try:
@@ -169,7 +169,7 @@ def _cost(context: Context, domain: m.Domain, years: int) -> Cost | None:
 
 
 def _is_of(invoice: m.Invoice, domain_id: int) -> bool:
-    return invoice.type == "domain_renewal" and any(item.domain_id == domain_id for item in invoice.items)
+    return invoice.type == "domain_renewal" and any(item.domain_id == domain_id for item in invoice.items or ())
 
 
 def _newest_paid(context: Context, domain_id: int, since: datetime) -> m.Invoice | None:
@@ -201,7 +201,9 @@ def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
     paid = sum(
         round(invoice.amount / price)
         for invoice in context.client.invoices.list()
-        if invoice.status == "paid" and any(item.domain_id == domain.id for item in invoice.items) and (price := prices.get(invoice.type))
+        if invoice.status == "paid"
+        and any(item.domain_id == domain.id for item in invoice.items or ())
+        and (price := prices.get(invoice.type))
     )
     # Discounts and cheaper days make this too small, never too large; then the key alone keeps the renewal from being paid twice.
     return recent if round((domain.expires_at - domain.registered_at) / _YEAR) < paid else None

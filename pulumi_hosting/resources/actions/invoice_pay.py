@@ -114,8 +114,8 @@ def _shown(invoice: m.Invoice) -> InvoicePaid:
         created_at=as_text(invoice.created_at),
         due_at=as_text(invoice.due_at),
         paid_at=as_text(invoice.paid_at),
-        server_ids=sorted({str(item.server_id) for item in invoice.items if item.server_id}, key=int),
-        domain_ids=sorted({str(item.domain_id) for item in invoice.items if item.domain_id}, key=int),
+        server_ids=sorted({str(item.server_id) for item in invoice.items or () if item.server_id}, key=int),
+        domain_ids=sorted({str(item.domain_id) for item in invoice.items or () if item.domain_id}, key=int),
     )
 
 

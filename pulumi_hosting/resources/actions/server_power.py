@@ -120,7 +120,7 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         if os not in images:
             raise InvalidInput({"os": f"there is no image {os!r}: choose one of {', '.join(sorted(images))}"}, self.title)
         tariff = None if state.tariff_id is None else catalog.tariffs(context).get(state.tariff_id)
-        if tariff is not None and os in tariff.excluded_os:
+        if tariff is not None and os in (tariff.excluded_os or ()):
             raise InvalidInput({"os": f"image {os} is not offered with tariff {tariff.id} ({tariff.name})"}, self.title)
 
     def perform(self, context: Context, inputs: ServerReinstallInputs, plan: Plan) -> ServerState:

@@ -125,7 +125,7 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
             facts={"server_id": server.id, "next_due_at": as_text(seen)},
             send=lambda key: _renew(context, server.id, period, key),
             happened=lambda: _due(_fresh(context, str(server.id))) != seen,
-            concerns=lambda invoice: invoice.type == "vds_renewal" and any(item.server_id == server.id for item in invoice.items),
+            concerns=lambda invoice: invoice.type == "vds_renewal" and any(item.server_id == server.id for item in invoice.items or ()),
             price=plan.cost.amount if plan.cost else None,
             contradicted=lambda error: _is_contradicted(context, server.id, error),
             is_of_the_past=lambda answer: self._is_taken_back(context, server, answer),
@@ -191,7 +191,8 @@ def _renew(context: Context, server_id: int, period: _Period, key: str) -> m.Ren
 def _is_contradicted(context: Context, server_id: int, error: ApiError) -> bool:
     """Whether a refusal that speaks of the server's state is an old one."""
     if isinstance(error, ServerBlocked):
-        return not _fresh(context, str(server_id)).flags.blocked
+        flags = _fresh(context, str(server_id)).flags
+        return flags is not None and flags.blocked is False
     if error.code == "cancel_pending":
         return _fresh(context, str(server_id)).status != "pending_cancel"
     if error.code == "service_state":

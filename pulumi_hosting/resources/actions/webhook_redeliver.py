@@ -26,7 +26,7 @@ class WebhookRedelivered(Result):
     id: str = Field(description="Id of the delivery.")
     event_id: str | None = Field(default=None, description="Id of the event, the same in every attempt.")
     event_type: str = Field(description="Type of the event, such as server.created.")
-    status: str = Field(description="pending, delivered or dead.")
+    status: str | None = Field(default=None, description="pending, delivered or dead; empty where the API does not say.")
     attempts: int | None = Field(default=None, description="Attempts made so far.")
     last_status: int | None = Field(default=None, description="HTTP status of the receiver at the last attempt; empty if none came.")
     last_error: str | None = Field(default=None, description="What went wrong at the last attempt.")
@@ -87,7 +87,7 @@ def _redeliver(context: Context, delivery: m.Delivery) -> WebhookRedelivered:
         return _shown(_seen(context, delivery))
     except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
         after = _seen(context, delivery)
-        if after.status == "dead":
+        if after.status in ("dead", None):
             raise Failed(f"{error.summary} — delivery {delivery.id} is not queued again. Next: run again", error) from None
         return _shown(after)
     return _shown(delivery, "pending")

@@ -138,7 +138,7 @@ class NounModule(Module):
         id = after.get("server_id") or after["id"]
         try:
             for invoice in islice(call.connect(False).invoices.list(), 20):
-                if invoice.paid_at is not None and any(str(getattr(item, field)) == str(id) for item in invoice.items):
+                if invoice.paid_at is not None and any(str(getattr(item, field)) == str(id) for item in invoice.items or ()):
                     call.movement = f"{self.kind}/{invoice.id}"
                     return {"amount": str(invoice.amount), "currency": invoice.currency}
         except ApiError:

@@ -82,7 +82,7 @@ deliveries:
       type: str
       sample: server.suspended
     status:
-      description: pending, delivered or dead.
+      description: pending, delivered or dead; empty where the API does not say.
       type: str
       sample: active
     attempts:

@@ -14,15 +14,49 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pulumi_hosting.api.client import Client as Client
     from pulumi_hosting.api.errors import ApiError as ApiError
+    from pulumi_hosting.api.errors import BadRequest as BadRequest
+    from pulumi_hosting.api.errors import CallError as CallError
     from pulumi_hosting.api.errors import ConfigurationError as ConfigurationError
+    from pulumi_hosting.api.errors import Conflict as Conflict
+    from pulumi_hosting.api.errors import DomainBlocked as DomainBlocked
+    from pulumi_hosting.api.errors import DomainUnavailable as DomainUnavailable
+    from pulumi_hosting.api.errors import Forbidden as Forbidden
     from pulumi_hosting.api.errors import HostingError as HostingError
+    from pulumi_hosting.api.errors import IdempotencyConflict as IdempotencyConflict
+    from pulumi_hosting.api.errors import IdempotencyInProgress as IdempotencyInProgress
+    from pulumi_hosting.api.errors import InsufficientFunds as InsufficientFunds
+    from pulumi_hosting.api.errors import InsufficientScope as InsufficientScope
     from pulumi_hosting.api.errors import InvalidInput as InvalidInput
+    from pulumi_hosting.api.errors import InvalidPeriod as InvalidPeriod
     from pulumi_hosting.api.errors import InvalidResponse as InvalidResponse
+    from pulumi_hosting.api.errors import IpLimitReached as IpLimitReached
+    from pulumi_hosting.api.errors import MethodNotAllowed as MethodNotAllowed
+    from pulumi_hosting.api.errors import NoCapacity as NoCapacity
+    from pulumi_hosting.api.errors import NotFound as NotFound
+    from pulumi_hosting.api.errors import OperationInProgress as OperationInProgress
+    from pulumi_hosting.api.errors import OsNotAllowed as OsNotAllowed
+    from pulumi_hosting.api.errors import PayloadTooLarge as PayloadTooLarge
+    from pulumi_hosting.api.errors import RateLimited as RateLimited
+    from pulumi_hosting.api.errors import RedirectRefused as RedirectRefused
+    from pulumi_hosting.api.errors import SandboxRefused as SandboxRefused
+    from pulumi_hosting.api.errors import ServerBlocked as ServerBlocked
+    from pulumi_hosting.api.errors import ServerError as ServerError
+    from pulumi_hosting.api.errors import ServiceState as ServiceState
+    from pulumi_hosting.api.errors import TimedOut as TimedOut
     from pulumi_hosting.api.errors import TransportError as TransportError
+    from pulumi_hosting.api.errors import Unauthorized as Unauthorized
+    from pulumi_hosting.api.errors import Unavailable as Unavailable
+    from pulumi_hosting.api.errors import UnsupportedMediaType as UnsupportedMediaType
+    from pulumi_hosting.api.errors import UpstreamRejected as UpstreamRejected
+    from pulumi_hosting.api.errors import ValidationFailed as ValidationFailed
     from pulumi_hosting.api.errors import WebhookRejected as WebhookRejected
     from pulumi_hosting.api.errors import WriteRefused as WriteRefused
     from pulumi_hosting.api.redact import Secret as Secret
     from pulumi_hosting.api.results import UNSET as UNSET
+    from pulumi_hosting.api.results import Damaged as Damaged
+    from pulumi_hosting.api.results import matching as matching
+    from pulumi_hosting.api.results import readable as readable
+    from pulumi_hosting.api.results import whole as whole
 
 # --- written by `make docs` from here
 if TYPE_CHECKING:
@@ -198,15 +232,49 @@ _GENERATED = {
 _HOMES = {
     "Client": "pulumi_hosting.api.client",
     "ApiError": "pulumi_hosting.api.errors",
+    "BadRequest": "pulumi_hosting.api.errors",
+    "CallError": "pulumi_hosting.api.errors",
     "ConfigurationError": "pulumi_hosting.api.errors",
+    "Conflict": "pulumi_hosting.api.errors",
+    "DomainBlocked": "pulumi_hosting.api.errors",
+    "DomainUnavailable": "pulumi_hosting.api.errors",
+    "Forbidden": "pulumi_hosting.api.errors",
     "HostingError": "pulumi_hosting.api.errors",
+    "IdempotencyConflict": "pulumi_hosting.api.errors",
+    "IdempotencyInProgress": "pulumi_hosting.api.errors",
+    "InsufficientFunds": "pulumi_hosting.api.errors",
+    "InsufficientScope": "pulumi_hosting.api.errors",
     "InvalidInput": "pulumi_hosting.api.errors",
+    "InvalidPeriod": "pulumi_hosting.api.errors",
     "InvalidResponse": "pulumi_hosting.api.errors",
+    "IpLimitReached": "pulumi_hosting.api.errors",
+    "MethodNotAllowed": "pulumi_hosting.api.errors",
+    "NoCapacity": "pulumi_hosting.api.errors",
+    "NotFound": "pulumi_hosting.api.errors",
+    "OperationInProgress": "pulumi_hosting.api.errors",
+    "OsNotAllowed": "pulumi_hosting.api.errors",
+    "PayloadTooLarge": "pulumi_hosting.api.errors",
+    "RateLimited": "pulumi_hosting.api.errors",
+    "RedirectRefused": "pulumi_hosting.api.errors",
+    "SandboxRefused": "pulumi_hosting.api.errors",
+    "ServerBlocked": "pulumi_hosting.api.errors",
+    "ServerError": "pulumi_hosting.api.errors",
+    "ServiceState": "pulumi_hosting.api.errors",
+    "TimedOut": "pulumi_hosting.api.errors",
     "TransportError": "pulumi_hosting.api.errors",
+    "Unauthorized": "pulumi_hosting.api.errors",
+    "Unavailable": "pulumi_hosting.api.errors",
+    "UnsupportedMediaType": "pulumi_hosting.api.errors",
+    "UpstreamRejected": "pulumi_hosting.api.errors",
+    "ValidationFailed": "pulumi_hosting.api.errors",
     "WebhookRejected": "pulumi_hosting.api.errors",
     "WriteRefused": "pulumi_hosting.api.errors",
     "Secret": "pulumi_hosting.api.redact",
     "UNSET": "pulumi_hosting.api.results",
+    "Damaged": "pulumi_hosting.api.results",
+    "matching": "pulumi_hosting.api.results",
+    "readable": "pulumi_hosting.api.results",
+    "whole": "pulumi_hosting.api.results",
     **_GENERATED,
 }
 

@@ -41,23 +41,31 @@ def given(**arguments: Any) -> dict[str, Any]:
 class Damaged:
     """An item of a list that could not be read: in the place of the object, so that nobody takes the object for absent.
 
-    ``id`` is the object's id where that could be read, else ``None``; ``reason`` says what is wrong with it. To skip such items, ask
-    ``isinstance(item, Damaged)``; any other use of one raises ``InvalidResponse``. A list that holds one proves no absence.
+    ``known_id`` is the object's id where that could be read, else ``None``; ``reason`` says what is wrong with it. To skip such items, ask
+    ``isinstance(item, Damaged)``, or use :func:`readable`. Any other use, of ``id`` where it is unknown too, raises ``InvalidResponse``:
+    a list that holds one proves no absence.
     """
 
-    __slots__ = ("id", "operation", "reason", "request_id")
+    __slots__ = ("known_id", "operation", "reason", "request_id")
 
-    def __init__(self, operation: str, id: int | None, reason: str, request_id: str | None = None) -> None:
-        self.operation, self.id, self.reason, self.request_id = operation, id, reason, request_id
+    def __init__(self, operation: str, known_id: int | None, reason: str, request_id: str | None = None) -> None:
+        self.operation, self.known_id, self.reason, self.request_id = operation, known_id, reason, request_id
+
+    @property
+    def id(self) -> int:
+        """The object's id. Raises ``InvalidResponse`` where it could not be read."""
+        if self.known_id is None:
+            raise self.error()
+        return self.known_id
 
     def error(self) -> InvalidResponse:
         """What is raised for it."""
-        what = f"item {self.id}" if self.id is not None else "an item"
+        what = f"item {self.known_id}" if self.known_id is not None else "an item"
         return InvalidResponse(
             f"{self.operation}: {what} of the list could not be read: {self.reason}",
             operation=self.operation,
             request_id=self.request_id,
-            partial={} if self.id is None else {"id": self.id},
+            partial={} if self.known_id is None else {"id": self.known_id},
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -66,16 +74,16 @@ class Damaged:
         raise self.error()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Damaged) and (self.id, self.reason) == (other.id, other.reason)
+        return isinstance(other, Damaged) and (self.known_id, self.reason) == (other.known_id, other.reason)
 
     def __hash__(self) -> int:
-        return hash((self.id, self.reason))
+        return hash((self.known_id, self.reason))
 
     def __repr__(self) -> str:
-        return f"<Damaged item {self.id} of {self.operation}: {self.reason}>"
+        return f"<Damaged item {self.known_id} of {self.operation}: {self.reason}>"
 
     def __reduce__(self) -> Any:
-        return Damaged, (self.operation, self.id, self.reason, self.request_id)
+        return Damaged, (self.operation, self.known_id, self.reason, self.request_id)
 
 
 def whole(items: Iterable[R]) -> list[R]:
@@ -96,17 +104,13 @@ def readable(items: Iterable[R]) -> tuple[list[R], list[Damaged]]:
     return [item for item in found if not isinstance(item, Damaged)], [item for item in found if isinstance(item, Damaged)]
 
 
-def pick(items: Iterable[R], matches: Callable[[R], bool]) -> R | None:
-    """The first item that matches. Where none does and one is damaged, which could be the one: ``InvalidResponse``, never ``None``."""
-    damaged: Damaged | None = None
-    for item in items:
-        if isinstance(item, Damaged):
-            damaged = damaged or item
-        elif matches(item):
-            return item
-    if damaged is not None:
-        raise damaged.error()
-    return None
+def matching(items: Iterable[R], matches: Callable[[R], bool]) -> list[R]:
+    """The items that match. Where none does and one is damaged, which could be the one: ``InvalidResponse``, never an empty list."""
+    good, damaged = readable(items)
+    found = [item for item in good if matches(item)]
+    if not found and damaged:
+        raise damaged[0].error()
+    return found
 
 
 class Done(Response):

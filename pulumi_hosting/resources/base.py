@@ -235,6 +235,8 @@ class Context:
     - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
     - ``approve``: called with the price before something is paid that may have been announced as found; raises to refuse it.
     - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
+    - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None stops with an error. Only for
+      those who list what there is, never for those who conclude that something is absent.
     """
 
     client: Client
@@ -255,6 +257,7 @@ class Context:
     approve: Callable[["Cost"], None] = lambda cost: None
     tell: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
+    skip_damaged: Callable[[HostingError], None] | None = None
 
     @property
     def mode(self) -> str:

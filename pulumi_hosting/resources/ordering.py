@@ -33,6 +33,7 @@ from pulumi_hosting.api.errors import (
     IdempotencyConflict,
     IdempotencyInProgress,
     InsufficientFunds,
+    InvalidResponse,
     NotFound,
     TransportError,
 )
@@ -209,6 +210,10 @@ class ServerOrder:
         for generation in range(GENERATIONS):
             try:
                 answer = self._send(generation)
+            except InvalidResponse as error:
+                if accepted := self._accepted_in_part(error):
+                    return accepted
+                raise
             except ApiError as error:
                 verdict = judge(error, self._contradicted)
                 if verdict is Verdict.REFUSED and error.outcome_unknown:
@@ -277,6 +282,19 @@ class ServerOrder:
             return None
         reason, attempts = "this resource's idempotency key names it", answer.meta.attempts if answer.meta else 1
         return Ordered(server, None, None, answer.charged, answer.invoice_id, found=True, reason=reason, attempts=attempts)
+
+    def _accepted_in_part(self, error: InvalidResponse) -> Ordered | None:
+        """What an accepted order came to whose answer could be read in part, by the ids in it; None where they do not lead on."""
+        server_id, invoice_id = error.partial.get("server_id"), error.partial.get("invoice_id")
+        try:
+            if server_id is not None:
+                server = self._alive(server_id, None)
+                return Ordered(server, None, error.partial.get("root_password"), error.charged, invoice_id) if server else None
+            if invoice_id is not None:
+                return self._accepted(self.context.client.orders.get(invoice_id))
+        except (ApiError, InvalidResponse):
+            return None
+        return None
 
     def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
         """The server an answer names, if it lives and is still what was ordered. Raises Foreign for one that was renamed since."""

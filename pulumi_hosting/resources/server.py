@@ -23,6 +23,7 @@ from pulumi_hosting.api.errors import (
     Unavailable,
 )
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
+from pulumi_hosting.api.results import Damaged, matching
 from pulumi_hosting.resources import base, catalog
 from pulumi_hosting.resources.base import (
     Ambiguous,
@@ -96,7 +97,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     @staticmethod
     def _named(context: Context, name: str) -> ServerState | None:
-        living = [server for server in context.client.servers.list() if server.name == name and not server.is_gone]
+        living = matching(context.client.servers.list(), lambda server: server.name == name and not server.is_gone)
         if len(living) > 1:
             raise Ambiguous(f"server name {name!r}", [str(server.id) for server in living])
         return from_api(living[0]) if living else None
@@ -226,7 +227,11 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
         """By ``status`` and ``ip`` (the service looks) and by ``name`` (we do)."""
-        return (from_api(server) for server in context.client.servers.list(**filters) if name is None or server.name == name)
+        for server in context.client.servers.list(**filters):
+            if isinstance(server, Damaged) and context.skip_damaged is not None:
+                context.skip_damaged(server.error())
+            elif name is None or server.name == name:
+                yield from_api(server)
 
     def is_provisional(self, state: ServerState) -> bool:
         return state.id.startswith(ORDER_PREFIX)

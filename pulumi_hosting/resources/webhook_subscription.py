@@ -16,6 +16,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.results import matching
 from pulumi_hosting.api.values import check_line
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
@@ -159,7 +160,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         if context.client.is_test_key:
             return None
         wanted = _plain_url(inputs.url)
-        same = [found for found in context.client.webhooks.list() if _plain_url(found.url) == wanted]
+        same = matching(context.client.webhooks.list(), lambda found: _plain_url(found.url) == wanted)
         if len(same) > 1:
             raise Ambiguous("the url of this webhook subscription", [str(found.id) for found in same])
         return _from_api(same[0], inputs.url) if same else None

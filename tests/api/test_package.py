@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import pulumi_hosting
+from pulumi_hosting.api import errors
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import HostingError
 
@@ -25,8 +26,14 @@ def test_the_names_are_those_of_their_homes() -> None:
 
 
 def test_every_error_a_caller_may_want_to_catch_is_at_hand() -> None:
-    for name in ("ApiError", "ConfigurationError", "InvalidInput", "InvalidResponse", "TransportError", "WebhookRejected", "WriteRefused"):
-        assert issubclass(getattr(pulumi_hosting, name), HostingError)
+    every = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, HostingError)}
+    assert len(every) > 30
+    for name in every:
+        assert getattr(pulumi_hosting, name) is getattr(errors, name)
+
+
+def test_what_handles_damaged_lists_is_at_hand() -> None:
+    assert {"Damaged", "matching", "readable", "whole"} <= set(pulumi_hosting.__all__)
 
 
 def test_what_is_not_there_is_not_there() -> None:

@@ -398,6 +398,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             client = Client(api_key, base_url, timeout=timeout, read_only=True, user_agent=f"ansible {self.NAME}")
             with client:
                 context = Context(client=client, identity=f"ansible:inventory/{self.NAME}", warn=self.display.warning)
+                if not self.get_option("strict"):
+                    context.skip_damaged = lambda error: self.display.warning(f"one server is left out: {error}")
                 # By id: what moves from one page to the next while they are read comes twice.
                 found = {state.id: engine.shown(noun, state) for state in noun.all(context, **filters)}
                 if self.get_option("addresses"):

@@ -1,0 +1,82 @@
+"""Answers that cannot be read as a whole: what was bought is kept, what is readable is found, and nothing is taken for absent."""
+
+from typing import Any
+
+import pytest
+
+from pulumi_hosting.api.errors import HostingError, InvalidResponse
+from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.resources.server import SERVER
+from tests.resources.conftest import GOOD, House
+
+
+def debits(house: House) -> int:
+    return sum(1 for row in house.control.ledger() if row["direction"] == "debit")
+
+
+@pytest.mark.parametrize(
+    "patch",
+    [
+        {"server": {"flags": {"suspended": None}}},
+        {"server": {"name": None}},
+        {"server": {"status": 7}},
+        {"balance_after": 5},
+        {"server": {"billing": {"recurring_amount": 1.5}}},
+        {"charged": None},
+    ],
+    ids=str,
+)
+def test_an_order_whose_answer_is_damaged_is_kept(house: House, patch: dict[str, Any]) -> None:
+    house.arm({"patch": patch})
+    state = house.order()
+    assert [str(server["id"]) for server in house.living] == [state.id]
+    assert state.root_password is not None
+    assert debits(house) == 1
+
+
+def test_an_order_whose_server_cannot_be_told_names_key_and_charge_and_is_found_again(house: House) -> None:
+    house.arm({"patch": {"server": {"id": "x"}, "invoice_id": None}})
+    with pytest.raises(InvalidResponse, match=r"charged 5\.00") as caught:
+        house.order()
+    assert caught.value.idempotency_key
+    state = house.order()
+    assert [str(server["id"]) for server in house.living] == [state.id]
+    assert debits(house) == 1
+
+
+def test_a_list_with_a_damaged_item_proves_no_absence_and_nothing_is_ordered(house: House) -> None:
+    house.order()
+    house.arm({"patch": {"data": [{"id": 20001, "name": "web-2"}]}}, method="GET", times=9)
+    with pytest.raises(InvalidResponse, match="item 20001 of the list could not be read"):
+        house.order({**GOOD, "name": "web-2"}, identity="pulumi:t/dev/server/web-2")
+    house.control("DELETE", "/faults")
+    assert len(house.living) == 1
+    assert debits(house) == 1
+
+
+def test_the_readable_is_found_beside_the_damaged(house: House) -> None:
+    house.order()
+    context = house.context()
+    rows = house.control("GET", "/objects")["servers"]
+    assert len(rows) == 1
+    page = [{"id": 5}, {"id": 20001, "name": "web-1", "status": "active"}]
+    house.arm({"patch": {"data": page}}, method="GET", times=9)
+    inputs = engine.check(SERVER, GOOD).inputs
+    found = SERVER.find(context, inputs)
+    assert found is not None
+    assert found.id == "20001"
+    with pytest.raises(InvalidResponse):
+        list(NOUNS["server"].all(context))
+    skipped: list[HostingError] = []
+    context.skip_damaged = skipped.append
+    assert [state.id for state in NOUNS["server"].all(context)] == ["20001"]
+    assert "item 5" in str(skipped[0])
+
+
+def test_a_tariff_that_does_not_say_whether_it_is_in_stock_is_neither_refused_nor_praised(house: House) -> None:
+    tariff = next(row for row in house.context().client.catalog.tariffs() if row.id == 1).model_dump(mode="json")
+    tariff.pop("in_stock")
+    house.arm({"patch": {"data": [{**tariff, "in_stock": None}]}}, path="^/catalog/tariffs$", method="GET", times=9)
+    failures = SERVER.validate(house.context(), engine.check(SERVER, GOOD).inputs.given(), frozenset(GOOD))
+    assert not failures
+    assert any("does not say whether it is in stock" in line for line in house.told)

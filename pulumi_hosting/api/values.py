@@ -14,7 +14,8 @@ import unicodedata
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-SERVER_NAME_PATTERN = r"^[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?)*$"
+SERVER_NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
+"""The characters, as the API document says them; :func:`check_server_name` looks at the labels as well."""
 HOST_NAME_PATTERN = (
     r"^(?=.{1,253}\.?$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+\.?$"
 )
@@ -22,7 +23,7 @@ KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ssh-dss", "ecdsa-sha2-nistp256", "ecdsa-
 NOTES_BYTES = 60 * 1024
 """Most bytes of a server's notes as JSON. The API names no bound but 64 KB for a whole body, which also holds the ownership tag."""
 
-_SERVER_NAME = re.compile(SERVER_NAME_PATTERN)
+_SERVER_LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f]")
 _CONTROLS_OF_LINES = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -60,9 +61,9 @@ def check_notes(value: str) -> str:
 
 def check_server_name(value: str) -> str:
     """A server's name: labels of A-Z a-z 0-9 _ - between dots, of 1 to 63 characters, not beginning or ending with a hyphen."""
-    if not re.fullmatch(r"[A-Za-z0-9._-]+", value):
+    if not re.fullmatch(SERVER_NAME_PATTERN.strip("^$"), value):
         raise ValueError("may contain only A-Z a-z 0-9 . _ - and must not be empty")
-    if len(value) > 253 or not _SERVER_NAME.fullmatch(value):
+    if len(value) > 253 or not all(map(_SERVER_LABEL.fullmatch, value.split("."))):
         raise ValueError(
             "must be a host name: labels of 1 to 63 characters between dots, none beginning or ending with a hyphen, 253 characters in all"
         )

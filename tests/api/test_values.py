@@ -154,7 +154,11 @@ REFUSED: list[tuple[str, tuple[int, ...], str, dict[str, Any], list[Any]]] = [
         (),
         "since",
         {},
-        [datetime.fromisoformat("0001-01-01T00:00:00+14:00"), datetime.fromisoformat("9999-12-31T23:59:59-14:00"), datetime(2026, 1, 1)],  # noqa: DTZ001  # without a zone: what is refused
+        [
+            datetime.fromisoformat("0001-01-01T00:00:00+14:00"),
+            datetime.fromisoformat("9999-12-31T23:59:59-14:00"),
+            datetime.fromisoformat("2026-01-01T00:00:00"),
+        ],  # without a zone: what is refused
     ),
 ]
 CASES = [(operation, ids, field, {**body, field: value}) for operation, ids, field, body, values in REFUSED for value in values]

@@ -16,7 +16,6 @@ import httpcore
 if TYPE_CHECKING:
     import ssl
 
-    import httpx
 
 _PIECE = 8 * 1024  # bytes written between two looks at the clock
 
@@ -48,8 +47,8 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
     return left if timeout is None else min(timeout, left)
 
 
-def bound(client: "httpx.Client") -> None:
-    """Makes all connections of ``client``, those through proxies too, of bounded sockets."""
+def bound(client: Any) -> None:
+    """Makes all connections of ``client`` (an ``httpx.Client``), those through proxies too, of bounded sockets."""
     for transport in (client._transport, *client._mounts.values()):
         pool = getattr(transport, "_pool", None)
         if isinstance(pool, httpcore.ConnectionPool):

@@ -11,10 +11,8 @@ purchase per server at a time (``Owners.turn``):
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -32,6 +30,7 @@ from pulumi_hosting.api.errors import (
     TransportError,
 )
 from pulumi_hosting.resources import addresses, base, catalog
+from pulumi_hosting.resources.address_facts import World, bought, is_used, keys_of, look, named, quote_of, was_charged
 from pulumi_hosting.resources.address_owners import Owners
 from pulumi_hosting.resources.base import (
     REPLACES,
@@ -43,11 +42,8 @@ from pulumi_hosting.resources.base import (
     NotReady,
     NounError,
     Takeover,
-    account,
     as_text,
 )
-from pulumi_hosting.resources.keys import KeyRing
-from pulumi_hosting.resources.proof import NOBODY, is_bound
 
 PENDING = "pending:"
 SIMULATED = "sandbox"
@@ -88,45 +84,6 @@ class ServerIpState(base.State):
     present_before: list[str] | None = Field(
         default=None, description="Ids of the server's addresses just before the purchase, while it is pending."
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _World:
-    """A server's addresses as the service counts them."""
-
-    extra: tuple[m.Ip, ...]
-    everything: frozenset[str]
-    bought: int
-    most: int
-    invoices: tuple[m.Invoice, ...]
-    """The paid ones, of addresses of the server, by id."""
-
-    @property
-    def paid(self) -> int:
-        return len(self.invoices)
-
-    @property
-    def missing(self) -> int:
-        """Bought addresses that the list does not show yet."""
-        return max(0, self.bought - len(self.extra))
-
-    def before(self, unexplained: int) -> "_Facts":
-        """What a purchase saw that brought the last ``unexplained`` addresses, or all that followed it."""
-        left = len(self.extra) - unexplained
-        return _Facts(tuple(ip.id for ip in self.extra[:left]), self.bought - unexplained, self.paid - unexplained)
-
-    def invoice_after(self, paid: int) -> str | None:
-        """Id of the one invoice that followed the first ``paid``; None where there is none, or are several."""
-        return str(self.invoices[paid].id) if len(self.invoices) == paid + 1 else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Facts:
-    """What keys are made of."""
-
-    present: tuple[int, ...]
-    bought: int
-    paid: int
 
 
 class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
@@ -195,7 +152,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         """The server is there and may have one more address."""
         if "server_id" not in wish or wish.get("adopt_id") is not None or context.client.is_test_key:
             return {}
-        quote = self._quote(context, wish["server_id"])
+        quote = quote_of(context, wish["server_id"])
         if quote is None:
             return {"server_id": f"there is no server {wish['server_id']} on this account"}
         if quote.extra_ips >= quote.max_extra_ips and not self._unexplained(context, wish["server_id"]):
@@ -205,26 +162,13 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
     def _unexplained(self, context: Context, server_id: str) -> list[m.Ip]:
         """Bought addresses that neither this run nor the notes of this machine know to be another resource's."""
         found = addresses.of_server(context, server_id) or []
-        return self._loose(context, server_id, _bought(found), Owners(context, server_id))
-
-    @staticmethod
-    def _quote(context: Context, server_id: str, *, fresh: bool = False) -> m.IpQuote | None:
-        if fresh:
-            context.reads.forget("ip quote", server_id)
-
-        def fetch() -> m.IpQuote | None:
-            try:
-                return context.client.servers.ips.quote(int(server_id))
-            except NotFound:
-                return None
-
-        return context.shared(("ip quote", server_id), fetch)
+        return self._loose(context, server_id, bought(found), Owners(context, server_id))
 
     def cost(self, context: Context, wish: Mapping[str, Any]) -> Cost | None:
         """Until the server's next due date; it adds to the renewals after that."""
         if "server_id" not in wish or wish.get("adopt_id") is not None:
             return None
-        quote = self._quote(context, wish["server_id"])
+        quote = quote_of(context, wish["server_id"])
         if quote is None:
             return None
         balance = catalog.balance(context)
@@ -268,8 +212,8 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             except OperationInProgress:
                 if wait.over:
                     raise
-                key = self._keys(context, inputs, world.before(0)).key(generation)
-                generation += self._is_used(context, key)  # the refusal may be stored, and would be repeated for ever
+                key = keys_of(context, inputs.server_id, inputs.order_attempt or 0, world.before(0)).key(generation)
+                generation += is_used(context, key)  # the refusal may be stored, and would be repeated for ever
             context.tell(f"server {inputs.server_id}: another operation is running")
             wait.pause()
 
@@ -290,14 +234,14 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             return self._taken_over(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it")
         if context.client.is_test_key:
             return None
-        quote = self._quote(context, inputs.server_id)
+        quote = quote_of(context, inputs.server_id)
         found = addresses.of_server(context, inputs.server_id)
         if quote is None or found is None:
             return None
         owners = Owners(context, inputs.server_id)
-        bought = _bought(found)
-        loose = self._loose(context, inputs.server_id, bought, owners)
-        missing = max(0, quote.extra_ips - len(bought))
+        extra = bought(found)
+        loose = self._loose(context, inputs.server_id, extra, owners)
+        missing = max(0, quote.extra_ips - len(extra))
         intent = owners.intent()
         mine = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None)
         if mine is None and intent is not None:
@@ -331,10 +275,10 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         )
 
     # 1
-    def _settled(self, context: Context, inputs: ServerIpInputs) -> _World:
+    def _settled(self, context: Context, inputs: ServerIpInputs) -> World:
         wait = context.patience()
         while True:
-            world = self._world(context, inputs.server_id)
+            world = look(context, inputs.server_id)
             if not world.missing or (wait.over and world.missing <= (inputs.order_attempt or 0)):
                 return world
             if wait.over:
@@ -346,31 +290,8 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             context.tell(f"server {inputs.server_id}: waiting for an address that was bought before")
             wait.pause()
 
-    def _world(self, context: Context, server_id: str) -> _World:
-        found = addresses.of_server(context, server_id, fresh=True)
-        quote = self._quote(context, server_id, fresh=True)
-        if found is None or quote is None:
-            raise NounError(f"server_id: there is no server {server_id} on this account. Next: correct server_id")
-        invoices = [
-            invoice
-            for invoice in self._invoices(context)
-            if invoice.paid_at is not None and any(str(item.server_id) == server_id for item in invoice.items or ())
-        ]
-        everything = frozenset(str(ip.id) for ip in found)
-        by_id = tuple(sorted(invoices, key=lambda invoice: invoice.id))
-        return _World(tuple(_bought(found)), everything, quote.extra_ips, quote.max_extra_ips, by_id)
-
-    @staticmethod
-    def _invoices(context: Context) -> Iterable[m.Invoice]:
-        try:
-            return list(context.client.invoices.list(type="ip_purchase"))
-        except ApiError as error:
-            if error.status != 400:
-                raise
-            return list(context.client.invoices.list(type="vds_addon"))  # the other name of the same thing
-
     # 2
-    def _lost(self, context: Context, inputs: ServerIpInputs, world: _World, owners: Owners) -> ServerIpState | None:
+    def _lost(self, context: Context, inputs: ServerIpInputs, world: World, owners: Owners) -> ServerIpState | None:
         """The address that an interrupted run of this resource bought. Raises ``Foreign`` for more addresses that nothing explains than
         ``order_attempt`` allows for."""
         wait = context.patience(_CLAIM_PATIENCE)
@@ -385,7 +306,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             if wait.over:
                 invoice = f", newest invoice {world.invoices[-1].id}" if world.invoices else ""
                 raise Foreign(
-                    f"server {server_id} has addresses that nothing here explains: {_named(loose)}{invoice}; nothing was bought. Next: if "
+                    f"server {server_id} has addresses that nothing here explains: {named(loose)}{invoice}; nothing was bought. Next: if "
                     f"other stacks, playbooks or people have them, set order_attempt to {allowed} to buy another; if an interrupted run of "
                     "this resource bought one and nothing else has it, set adopt_id to that one",
                     id=f"{server_id}/{loose[0].id}",
@@ -402,14 +323,14 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             ip for ip in extra if f"{server_id}/{ip.id}" not in known and (context.name_is_identity or not owners.is_noted_as_anothers(ip))
         ]
 
-    def _proven(self, context: Context, inputs: ServerIpInputs, world: _World, loose: list[m.Ip], owners: Owners) -> ServerIpState | None:
+    def _proven(self, context: Context, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners) -> ServerIpState | None:
         """The one of ``loose`` that is shown to be this resource's, by the notes of this machine or by its purchase's key."""
         ip, paid, key = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None), None, None
         if ip is None:
             since = context.service_now() - _KEY_MEMORY + _MARGIN
             for paid, key, candidates in self._purchases(context, inputs, world, loose, owners):
                 bought_at = candidates[0].added_at or (world.invoices[-1].paid_at if world.invoices else None)
-                if bought_at is not None and bought_at > since and self._was_charged(context, inputs, key):
+                if bought_at is not None and bought_at > since and was_charged(context, inputs.server_id, key):
                     ip = self._taken(owners, inputs.server_id, candidates, world, paid)
                     break
         if ip is None:
@@ -422,7 +343,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         owners.record(ip, key, invoice)
         return state.model_copy(update={"purchase_key": key, "invoice_id": invoice})
 
-    def _taken(self, owners: Owners, server_id: str, new: list[m.Ip], world: _World, paid: int) -> m.Ip | None:
+    def _taken(self, owners: Owners, server_id: str, new: list[m.Ip], world: World, paid: int) -> m.Ip | None:
         """The first of the addresses that came since this resource's purchase which no other resource claimed. Two purchases at the same
         moment bring two addresses, and each may have either. ``paid``: the purchases before it. Raises ``NounError`` where claims prove
         nothing and there are several."""
@@ -434,7 +355,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 if len(new) == 1 and world.paid == paid + 1 and not world.missing:
                     return ip
                 raise NounError(
-                    f"server {server_id} got addresses from several purchases at the same time: {_named(new)}; which of them is this "
+                    f"server {server_id} got addresses from several purchases at the same time: {named(new)}; which of them is this "
                     "resource's is not known, and nothing more was bought. Next: give adopt_id the one that no other stack or play has"
                 )
         return None
@@ -456,7 +377,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             )
 
     def _purchases(
-        self, context: Context, inputs: ServerIpInputs, world: _World, loose: list[m.Ip], owners: Owners
+        self, context: Context, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners
     ) -> Iterator[tuple[int, str, list[m.Ip]]]:
         """Purchases that this resource may have made, as noted here or as the world looked before: how many had been paid before, the key,
         and the addresses that came afterwards."""
@@ -467,33 +388,13 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 yield intent["paid"], intent["purchase_key"], new
         for place, first in enumerate(loose):
             facts = world.before(len(world.extra) - world.extra.index(first))
-            keys = self._keys(context, inputs, facts)
+            keys = keys_of(context, inputs.server_id, inputs.order_attempt or 0, facts)
             yield from ((facts.paid, key, loose[place:]) for key in map(keys.key, range(_GENERATIONS)))
 
-    def _was_charged(self, context: Context, inputs: ServerIpInputs, key: str) -> bool:
-        """Whether the key is bound to a purchase that was carried out: its replay says so."""
-        if not self._is_used(context, key):
-            return False
-        try:
-            context.client.servers.ips.add(int(inputs.server_id), idempotency_key=key)
-        except ApiError:
-            return False  # bound to a refusal
-        return True
-
-    @staticmethod
-    def _is_used(context: Context, key: str) -> bool:
-        return is_bound(partial(context.client.servers.renew, NOBODY, months=1, idempotency_key=key))
-
-    @staticmethod
-    def _keys(context: Context, inputs: ServerIpInputs, facts: _Facts) -> KeyRing:
-        me = account(context.client)
-        body = {"server_id": inputs.server_id, "present": list(facts.present), "bought": facts.bought, "paid": facts.paid}
-        return KeyRing(me.account_id, me.livemode, context.identity, "add_server_ip", body, inputs.order_attempt or 0)
-
     # 3
-    def _buy(self, context: Context, inputs: ServerIpInputs, world: _World, owners: Owners, generation: int) -> ServerIpState:
+    def _buy(self, context: Context, inputs: ServerIpInputs, world: World, owners: Owners, generation: int) -> ServerIpState:
         """Pay for one. Raises ``OperationInProgress`` where the server is busy: the world may change by that."""
-        keys = self._keys(context, inputs, world.before(0))
+        keys = keys_of(context, inputs.server_id, inputs.order_attempt or 0, world.before(0))
         added: m.IpAdded | None = None
         before = sorted(world.everything, key=int)
         while True:
@@ -528,9 +429,9 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 present_before=before,
             )
 
-    def _must_have_moved(self, context: Context, inputs: ServerIpInputs, world: _World, error: HostingError, key: str) -> None:
+    def _must_have_moved(self, context: Context, inputs: ServerIpInputs, world: World, error: HostingError, key: str) -> None:
         """After a lost answer: go on if the account shows the purchase, else stop."""
-        after = self._world(context, inputs.server_id)
+        after = look(context, inputs.server_id)
         if (after.bought, after.paid, after.everything) == (world.bought, world.paid, world.everything):
             raise NounError(
                 f"{error} — no purchase and no new address show yet. Next: run again; the same purchase is repeated, never a second "
@@ -545,7 +446,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             balance = catalog.balance(context, fresh=True)
             return error.required is not None and balance is not None and balance.balance >= error.required
         if isinstance(error, IpLimitReached):
-            quote = self._quote(context, inputs.server_id, fresh=True)
+            quote = quote_of(context, inputs.server_id, fresh=True)
             return quote is not None and quote.extra_ips < quote.max_extra_ips
         return False
 
@@ -578,7 +479,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             raise NounError(f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again") from None
         if 0 < shown <= len(before):
             return None
-        world = self._world(context, state.server_id)
+        world = look(context, state.server_id)
         owners = Owners(context, state.server_id)
         new = [ip for ip in self._loose(context, state.server_id, world.extra, owners) if str(ip.id) not in before]
         number = state.id.rpartition("/")[2]
@@ -637,15 +538,6 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 context.reads.forget("ips", server_id)
             context.tell(f"server {server_id}: another operation is running")
             wait.pause()
-
-
-def _bought(found: Iterable[m.Ip]) -> list[m.Ip]:
-    """The bought ones, in the order of their ids."""
-    return sorted((ip for ip in found if not ip.primary and ip.ip_version != 6), key=lambda ip: ip.id)
-
-
-def _named(found: Iterable[m.Ip]) -> str:
-    return ", ".join(f"{ip.address} (id {ip.id})" for ip in found)
 
 
 SERVER_IP = ServerIpNoun()

@@ -1,10 +1,9 @@
 """What is bought for a server goes with it, so that its price is refunded: by the ledger, on an engine."""
 
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting import account_check
-from pulumi_hosting.account_check import Claims
 from tests.pulumi.conftest import FormProgram, Ref
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
@@ -28,27 +27,20 @@ def bought(formed: FormProgram) -> list[str]:
     return [f"{row['server_id']}/{row['id']}" for row in formed.objects("addresses") if row.get("bought")]
 
 
-def check(formed: FormProgram) -> None:
-    assert account_check.check(formed.control, Claims.of_stack(formed.stack.export())) == []
-
-
 def test_an_address_is_refunded_with_its_server(formed: FormProgram) -> None:
     formed.declare(WITH_SERVER)
     made = formed.run(formed.stack.up())
     assert "forfeit" not in made.output
     assert "only an address that goes with its server is refunded" not in made.output
-    check(formed)
     # A replacement: the address of the old server goes with it.
     formed.declare({**WITH_SERVER, "web": ("Server", {**SERVER, "tariff_id": 2})})
     formed.run(formed.stack.up())
     assert credited(formed) == Decimal("7.00")
     assert bought(formed) == [formed.resources()["mail"]["id"]]
-    check(formed)
     formed.run(formed.stack.destroy())
     assert credited(formed) == total(formed, "payment", "debit") == Decimal("19.00")
     assert formed.living == []
     assert bought(formed) == []
-    check(formed)
 
 
 def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: FormProgram) -> None:
@@ -60,7 +52,8 @@ def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: Form
         "/faults",
         {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": {"status": 502, "code": "upstream_error"}, "times": 99},
     )
-    failed = formed.stack.destroy()
+    with formed.stack.unchecked("Pulumi forgets what goes with a server before the server is deleted"):
+        failed = formed.stack.destroy()
     assert failed.exit_code != 0, failed.output
     assert [*formed.resources()] == ["web"]
     assert bought(formed) == ids
@@ -69,12 +62,10 @@ def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: Form
     formed.run(formed.stack.up())
     assert bought(formed) == ids == [formed.resources()["mail"]["id"]]
     assert credited(formed) == 0
-    check(formed)
     formed.run(formed.stack.destroy())
     assert credited(formed) == Decimal("7.00")
     assert formed.living == []
     assert bought(formed) == []
-    check(formed)
 
 
 def test_an_address_of_a_server_that_stays_is_released(formed: FormProgram) -> None:
@@ -83,6 +74,7 @@ def test_an_address_of_a_server_that_stays_is_released(formed: FormProgram) -> N
     formed.declare({**stays, "mail": WITH_SERVER["mail"]})
     formed.run(formed.stack.up())
     assert len(bought(formed)) == 1
+    formed.stack.allow("retain_on_delete", formed.resources()["web"]["id"])
     formed.run(formed.stack.destroy())
     assert bought(formed) == []
     assert len(formed.living) == 1
@@ -99,10 +91,9 @@ def test_a_server_by_its_id_alone_warns_once(formed: FormProgram) -> None:
     formed.run(formed.stack.up())
     formed.run(formed.stack.destroy())
     assert credited(formed) == Decimal("7.00")
-    check(formed)
 
 
-def test_two_providers_of_one_program_buy_an_address_each(formed: FormProgram) -> None:
+def test_two_providers_and_two_stacks_buy_an_address_each(formed: FormProgram) -> None:
     """Each provider is a process of its own and knows nothing of the other's resources."""
     if formed.form == "native":
         provider = f"other = hosting.Provider('other', api_key={formed.emulator.live_key!r}, base_url={formed.emulator.base_url!r})"
@@ -113,8 +104,20 @@ def test_two_providers_of_one_program_buy_an_address_each(formed: FormProgram) -
     formed.run(formed.stack.up())
     assert sorted(bought(formed)) == sorted(formed.resources()[name]["id"] for name in ("a", "b"))
     assert len(bought(formed)) == 2
-    check(formed)
     formed.run(formed.stack.up(), {})
+    # Another stack, and the same server.
+    server = formed.resources()["web"]["id"]
+    program = (formed.directory / "__main__.py").read_text(encoding="utf-8")
+    prod = replace(formed.stack, name="prod")
+    prod.init()
+    formed.declare({"c": ("ServerIp", {"server_id": server})})
+    formed.run(prod.up())
+    assert len(bought(formed)) == 3
+    (formed.directory / "__main__.py").write_text(program, encoding="utf-8")
+    formed.run(formed.stack.up("--refresh"), {})
+    formed.declare({"c": ("ServerIp", {"server_id": server})})
+    formed.run(prod.destroy())
+    (formed.directory / "__main__.py").write_text(program, encoding="utf-8")
+    assert sorted(bought(formed)) == sorted(formed.resources()[name]["id"] for name in ("a", "b"))
     formed.run(formed.stack.destroy())
     assert formed.living == []
-    check(formed)

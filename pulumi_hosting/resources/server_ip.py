@@ -303,6 +303,12 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             allowed = len(loose) + world.missing
             if allowed <= (inputs.order_attempt or 0):
                 return None
+            if wait.over and context.name_is_identity:
+                raise Foreign(
+                    f"server {server_id} got addresses since this run looked: {named(loose)}; nothing was bought. Next: run again, and "
+                    "they are counted",
+                    id=f"{server_id}/{loose[0].id}",
+                )
             if wait.over:
                 invoice = f", newest invoice {world.invoices[-1].id}" if world.invoices else ""
                 raise Foreign(

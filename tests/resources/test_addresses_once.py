@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -249,20 +249,33 @@ def test_where_refusals_are_not_remembered_two_machines_stop_and_pay_no_more(
     assert len(debits(house)) == len(bought(house)) == 2
 
 
-def test_one_resource_on_two_machines_is_one_purchase(house: House, server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("machines", [1, 2])
+def test_two_plays_that_want_the_first_address_buy_one(
+    house: House, server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, machines: int
+) -> None:
     meeting = threading.Barrier(2)
     ids: list[str] = []
 
     def run() -> None:
         ids.append(buy(house, server, "ansible:/server_ip/1", transport=Together(meeting=meeting), name_is_identity=True).id)
+        meeting.abort()
 
-    with separate_machines(monkeypatch, tmp_path):
+    with separate_machines(monkeypatch, tmp_path) if machines == 2 else nullcontext():
         threads = [threading.Thread(target=run, name=str(number)) for number in range(2)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
+    assert len(ids) == 2
     assert len({*ids}) == 1
+    assert len(debits(house)) == len(bought(house)) == 1
+
+
+def test_plays_of_two_scopes_that_want_the_first_address_buy_one(house: House, server: str) -> None:
+    """Both looked before either bought: the second is told to look again, and finds the first address in its place."""
+    buy(house, server, "ansible:one/server_ip/1", name_is_identity=True)
+    with pytest.raises(NounError, match=r"got addresses since this run looked: .*; nothing was bought\. Next: run again"):
+        buy(house, server, "ansible:two/server_ip/1", name_is_identity=True)
     assert len(debits(house)) == len(bought(house)) == 1
 
 

@@ -39,6 +39,8 @@ def remark_on_namesakes(context: Context, name: str) -> None:
         return
     twins = context.claims.name(context.identity, name)
     for server in living_servers(context):
+        if str(server.id) in context.owned:
+            continue  # also under the name it had before a rename
         owner = context.claims.owner(str(server.id))
         if server.name == name and owner not in (None, context.identity) and context.claims.named(owner or "") in (None, name):
             twins |= {owner or ""}

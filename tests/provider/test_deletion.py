@@ -61,6 +61,8 @@ def test_a_replacement_after_a_rename_deletes_the_old_one(account: Account) -> N
     later = account.process()
     checked = later.check("server", "web9", {**WEB, "tariffId": 2.0})
     assert later.of("server", native=True).diff(web.id, web.outputs, checked).replaces == ("tariffId",)
+    later.check("server", "web9", {**WEB, "tariffId": 2.0})  # engines check once more before a replacement
+    assert not any("another server of this program" in line for line in later.lines)
     new = Entry(*later.of("server", native=True).create(checked), checked)
     later.delete("server", web)
     assert account.living == [new.id]

@@ -1,5 +1,6 @@
 """A deletion deletes or fails, on an engine: destroy, removal and replacement, refreshed or not. Every step ends by asking the account."""
 
+import json
 import re
 import shlex
 from decimal import Decimal
@@ -180,5 +181,30 @@ def test_a_stack_that_changes_form_and_replaces(engine: Engine, emulator: Any, t
     formed.run(formed.stack.up(), {"replace": 1})
     assert servers(formed)["web"] != web
     formed.run(formed.stack.destroy("--refresh"))
+    assert left(formed) == []
+    assert paid(formed) == 0
+
+
+def test_a_renamed_stack_and_project_replaces_like_any_other(formed: FormProgram) -> None:
+    """The state moves to another project and stack, as `pulumi stack rename` moves it. Every run refreshes, by the project's option."""
+    formed.declare({"web": ("Server", SERVER), "key": ("SshKey", {"public_key": PUBLIC_KEY})})
+    formed.run(formed.stack.up())
+    first = servers(formed)["web"]
+    exported = json.dumps(formed.stack.export("--show-secrets"))
+    for old, new in (("urn:pulumi:dev::toys::", "urn:pulumi:prod::games::"), ("::toys-dev", "::games-prod")):
+        exported = exported.replace(old, new)
+    formed.run(formed.stack.run("stack", "rm", "--yes", "--force"))
+    formed.stack.name = "prod"
+    (formed.directory / "Pulumi.yaml").write_text("name: games\nruntime: python\noptions: {refresh: always}\n", encoding="utf-8")
+    formed.stack.init()
+    (formed.directory / "moved.json").write_text(exported, encoding="utf-8")
+    formed.run(formed.stack.run("stack", "import", "--file", "moved.json"))
+    formed.run(formed.stack.up("--expect-no-changes"))
+    formed.declare({"web": ("Server", {**SERVER, "tariff_id": 2})})
+    formed.run(formed.stack.up(), {"replace": 1, "delete": 1})
+    assert servers(formed)["web"] != first
+    assert formed.objects("ssh_keys") == []
+    assert paid(formed) == Decimal("10.00")
+    formed.run(formed.stack.destroy())
     assert left(formed) == []
     assert paid(formed) == 0

@@ -22,6 +22,7 @@ from pulumi_hosting.api.errors import (
     IdempotencyConflict,
     IdempotencyInProgress,
     InsufficientFunds,
+    InvalidResponse,
     NotFound,
     TransportError,
     UpstreamRejected,
@@ -222,7 +223,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
 
     def is_let_go(self, state: DomainState) -> bool:
         """The API cannot delete domains: one whose auto-renew is off ends when its time is over."""
-        return not state.auto_renew
+        return state.auto_renew is False
 
     # --- looking
 
@@ -427,7 +428,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
                     id=state.id,
                 )
             return
-        if found.auto_renew:
+        if found.auto_renew is not False:  # None: not known
             if not _is_settled(found):
                 raise NotReady(
                     f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be turned off before it is active; "
@@ -517,6 +518,10 @@ class _Order:
                 if generation >= _GENERATIONS:
                     raise
                 key = self.keys.key(generation)
+            except InvalidResponse:
+                if found := look(self.context, self.inputs.name):
+                    return _from_api(found)  # it was ordered, and the answer could not be read
+                raise
             except (ApiError, TransportError) as error:
                 if found := look(self.context, self.inputs.name):
                     return _from_api(found)  # it was not there before: the answer was lost, the order was not

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
+from pulumi_hosting.api.errors import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, Takeover, Trait, as_text
@@ -150,7 +150,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
             try:
                 made = context.client.ssh_keys.create(name=inputs.name, public_key=inputs.public_key)
                 return self._kept(context, inputs, made)
-            except (TransportError, ApiError) as error:
+            except (TransportError, ApiError, InvalidResponse) as error:
                 if isinstance(error, ApiError) and error.status < 500 and error.status != 409:
                     raise
                 # The answer was lost, or another process was faster: what is on the account now decides.
@@ -175,16 +175,16 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         own = _from_api(made, inputs.public_key, None if context.name_is_identity else False)
         try:
             keys = context.client.ssh_keys.list()
-        except (TransportError, ApiError) as error:  # it was made, and that must be remembered
+            same = [key for key in keys if material(key.public_key) == material(inputs.public_key) and key.name == inputs.name]
+        except HostingError as error:  # it was made, and that must be remembered
             context.warn(f"SSH key {made.id} was added, and whether another process added it too is not known: {error}")
             return own
-        same = [key for key in keys if material(key.public_key) == material(inputs.public_key) and key.name == inputs.name]
         first = min(same, key=lambda key: key.id, default=made)
         if first.id >= made.id:
             return own
         try:
             context.client.ssh_keys.delete(made.id)
-        except (TransportError, ApiError) as error:
+        except HostingError as error:
             context.warn(f"SSH key {made.id} is the same as {first.id}, which another process added, and could not be deleted: {error}")
             return own
         context.tell(f"takes over SSH key {first.id}, which another process added at the same moment; destroy keeps it")

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import ApiError, NotFound, TransportError
+from pulumi_hosting.api.errors import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.api.results import matching
@@ -184,7 +184,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         for double in self._doubles(listed, found):
             context.warn(
                 f"webhook subscription {double.id} is a second one of this resource: a request of an interrupted run was processed late. "
-                "It is deleted with the next change of this resource"
+                "It is deleted when this resource is changed or destroyed next"
             )
         return state.model_copy(update={"ownership_tag": _tag(found)})
 
@@ -207,7 +207,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
                 context.client.webhooks.delete(double.id)
             except NotFound:
                 continue
-            except (TransportError, ApiError) as error:
+            except HostingError as error:
                 context.warn(f"webhook subscription {double.id} is a second one of this resource and could not be deleted: {error}")
             else:
                 context.tell(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
@@ -245,7 +245,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
                 body["description"] = description
             try:
                 made = context.client.webhooks.create(**body)
-            except (TransportError, ApiError) as error:
+            except (TransportError, ApiError, InvalidResponse) as error:
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
                 # The answer was lost: what is on the account now decides.
@@ -312,11 +312,10 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         """Of those that several runs made at the same moment each keeps the one with the lowest id, and deletes its own otherwise."""
         own = _from_api(made, inputs.url, made.secret, tag)
         try:
-            listed = context.client.webhooks.list()
-        except (TransportError, ApiError) as error:  # it was made, and its secret is not shown again
+            same = [one for one in context.client.webhooks.list() if self._is_same(context, inputs, one)]
+        except HostingError as error:  # it was made, and its secret is not shown again
             context.warn(f"webhook subscription {made.id} was made, and whether another run made one too is not known: {error}")
             return own
-        same = [one for one in listed if self._is_same(context, inputs, one)]
         first = min(same, key=lambda one: one.id, default=None)
         if first is None or first.id >= made.id:
             return own
@@ -324,7 +323,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             context.client.webhooks.delete(made.id)
         except NotFound:
             pass
-        except (TransportError, ApiError) as error:
+        except HostingError as error:
             context.warn(f"webhook subscription {made.id} is a second one beside {first.id} and could not be deleted: {error}")
             return own
         at_once = f"another run made webhook subscription {first.id} at the same moment, and only that run knows its secret"
@@ -498,7 +497,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             context.client.webhooks.delete(int(state.id))
         except NotFound:
             pass
-        except TransportError:
+        except (TransportError, InvalidResponse):
             if any(str(found.id) == state.id for found in context.client.webhooks.list()):
                 raise
         finally:

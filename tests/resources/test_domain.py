@@ -192,6 +192,15 @@ def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(house: Hou
     )
 
 
+def test_one_whose_auto_renew_is_not_shown_is_turned_off(house: House) -> None:
+    state = create(house, inputs(auto_renew=True))
+    house.arm({"patch": {"data": [{"auto_renew": None}]}}, path="^/domains$", method="GET", times=99)
+    house.arm({"patch": {"auto_renew": None}}, path="^/domains/[0-9]+$", method="GET", times=99)
+    delete(house, state)
+    assert the_one(house)["auto_renew"] is False
+    assert len(stays(house)) == 1
+
+
 def test_one_that_cannot_be_changed_yet_is_not_reported_as_removed(house: House) -> None:
     house.arm({"registrar": "pending"}, path="^/domains$")
     state = create(house)

@@ -99,6 +99,18 @@ def test_a_lost_answer_costs_nothing_twice(house: House, name: str, action: dict
     assert spent(house) - before == cost
 
 
+@pytest.mark.parametrize("name", ["domain", "transfer", "webhook", "ssh_key"])
+def test_an_answer_that_cannot_be_read_hides_nothing(house: House, name: str) -> None:
+    _, cost = reference(house, name)
+    noun, inputs = wish_of(house, name)
+    damage = {"id": "x", "charged": "much", "domain_id": [], "status": 7}
+    house.arm({"patch": damage}, path="^/(domains|domains/transfers|webhooks|ssh-keys)$", times=1)
+    state = run(house, noun, inputs)
+    (row,) = made(house, noun)
+    assert state.id == str(row["id"])
+    assert spent(house) == cost
+
+
 def test_two_addresses_of_one_server_are_two_purchases(house: House) -> None:
     noun, inputs = wish_of(house, "server_ip")
     context = house.context(identity="pulumi:t/dev/server_ip/a")

@@ -140,6 +140,13 @@ def test_a_surplus_that_cannot_be_deleted_is_kept_in_the_state(house: House) -> 
     assert any("could not be deleted" in line for line in house.told)
 
 
+def test_a_list_that_cannot_be_read_after_the_creation_loses_nothing(house: House) -> None:
+    house.arm({"patch": {"data": [{"id": "x"}]}}, path="^/ssh-keys$", method="GET", after=1)
+    made = create(house)
+    assert (made.taken_over, on_account(house)) == (False, [int(made.id)])
+    assert any("whether another process added it too is not known" in line for line in house.told)
+
+
 def test_a_deletion_that_fails_is_no_success(house: House) -> None:
     made = create(house)
     house.arm({"status": 502, "code": "upstream_error"}, path="^/ssh-keys/", method="DELETE", times=99)

@@ -249,6 +249,18 @@ def test_the_one_to_be_replaced_is_not_taken_for_the_new_one(house: InProcess) -
     assert the_one(house)["id"] == int(new.id)
 
 
+def test_a_list_that_cannot_be_read_after_the_creation_loses_nothing(house: InProcess) -> None:
+    probe = Dying(inner=house.inner)
+    create(house, transport=probe)
+    looks = probe.sent[: probe.sent.index("POST /v1/webhooks")].count("GET /v1/webhooks")
+    house.control("POST", "/reset", {})
+    house.arm({"patch": {"data": [{"id": "x"}]}}, path="^/webhooks$", method="GET", after=looks)
+    state = create(house)
+    row = the_one(house)
+    assert (state.id, state.secret.reveal()) == (str(row["id"]), row["secret"])
+    assert any("whether another run made one too is not known" in line for line in house.told)
+
+
 def test_a_deletion_that_fails_is_no_success(house: InProcess) -> None:
     state = create(house)
     house.arm({"status": 502, "code": "upstream_error"}, path="^/webhooks/", method="DELETE", times=99)

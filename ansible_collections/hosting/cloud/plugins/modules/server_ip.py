@@ -29,12 +29,12 @@ options:
     type: str
   adopt_id:
     description:
-      - Take over this bought address of the server instead of buying one, where the module stopped beside addresses
-        it could not explain.
+      - Take over this bought address of the server (its id, or the address itself) instead of buying one.
     type: str
   order_attempt:
     description:
-      - Raise this number to buy another where the module stopped beside addresses that it cannot explain.
+      - Buy another although up to this many addresses came while the task waited for its turn. Needed only where
+        the module asks for it.
     type: int
   server_name:
     description:

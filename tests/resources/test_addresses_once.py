@@ -13,6 +13,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator import running
+from pulumi_hosting.provider.adapter import Adapter
+from pulumi_hosting.provider.session import Session
 from pulumi_hosting.rehearsal import Control
 from pulumi_hosting.resources import engine, local_files
 from pulumi_hosting.resources.base import Cost, NounError
@@ -385,3 +387,21 @@ def slow(tmp_path: Path) -> Iterator[House]:
         yield made
         for transport in made.transports:
             transport.close()
+
+
+def test_what_an_interrupted_run_bought_leaves_the_limit_untouched(house: House, server: str) -> None:
+    killed(house, server, after=True)
+    told: list[str] = []
+    session = Session({"HOSTING_API_KEY": house.emulator.live_key, "HOSTING_BASE_URL": house.emulator.base_url})
+    session.configure({"maxCharge": "1.99"})  # an address costs 2.00
+    adapter = Adapter(SERVER_IP, session, told.append)
+    inputs, failures = adapter.check({}, {"serverId": server, "__identity": A})
+    assert failures == {}
+    assert [line for line in told if line.startswith(f"a: takes over server address {bought(house)[0]}, ordered ")]
+    assert session.budget.total("EUR") == 0
+    id, _ = adapter.create(inputs)
+    assert [id] == bought(house)
+    assert len(debits(house)) == 1
+    assert session.budget.total("EUR") == 0
+    _, failures = adapter.check({}, {"serverId": server, "__identity": B})
+    assert "maxCharge" in " ".join(failures.values())

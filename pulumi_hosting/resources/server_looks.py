@@ -10,7 +10,6 @@ from typing import Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import (
-    ApiError,
     HostingError,
     NotFound,
 )
@@ -162,7 +161,7 @@ def charge_of(context: Context, server: m.Server) -> Decimal | None:
         try:
             latest = islice(context.client.invoices.list(type="vds_purchase", limit=100), 100)
             return {item.server_id: invoice.amount for invoice in latest for item in invoice.items or () if item.server_id is not None}
-        except ApiError:
+        except HostingError:
             return {}
 
     return context.shared(("purchases",), fetch).get(server.id)

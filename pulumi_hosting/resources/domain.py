@@ -199,8 +199,8 @@ def _is_settled(domain: m.Domain) -> bool:
 
 
 def _is_unlisted_order(state: DomainState) -> bool:
-    """Whether the state is that of an order whose domain the account does not show yet: it has no number."""
-    return not state.id.isdigit() and state.status in ("pending", "transfer_pending") and state.mode != "test"
+    """Whether the state is that of an order whose domain the account does not show yet: it has no number. An import knows no name."""
+    return bool(state.name) and not state.id.isdigit() and state.status in ("pending", "transfer_pending") and state.mode != "test"
 
 
 class DomainNoun(base.Noun[DomainInputs, DomainState]):

@@ -120,6 +120,7 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormP
     formed.declare({"web": ("Server", SERVER), "kept": ("Server", retained)})
     formed.run(formed.stack.up())
     web = servers(formed)["web"]
+    formed.stack.allow("retain_on_delete", *(server["id"] for server in formed.living if server["name"] == "kept"))
     formed.declare(
         {"web": ("Server", SERVER), "kept": ("Server", retained), "twin": ("Server", {**SERVER, "name": "web", "adopt_id": web})}
     )

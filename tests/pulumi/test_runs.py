@@ -36,6 +36,7 @@ def test_two_backends_with_one_project_and_stack(colleagues: tuple[FormProgram, 
         formed.declare({"web": ("Server", SERVER)})
     ours.run(ours.stack.up())
     (web,) = ours.living
+    theirs.stack.allow("the other backend has it", web["id"])
     # Strict: without a scope nothing is taken over, and nothing is sent.
     theirs.stack.environ["HOSTING_STRICT"] = "true"
     requests = len(ours.control("GET", "/requests"))

@@ -80,3 +80,12 @@ def test_a_tariff_that_does_not_say_whether_it_is_in_stock_is_neither_refused_no
     failures = SERVER.validate(house.context(), engine.check(SERVER, GOOD).inputs.given(), frozenset(GOOD))
     assert not failures
     assert any("does not say whether it is in stock" in line for line in house.told)
+
+
+@pytest.mark.parametrize("keeps_secrets", [True, False])
+def test_a_password_that_was_lost_with_its_answer_is_reported_with_the_remedy(house: House, keeps_secrets: bool) -> None:
+    house.arm({"drop": "after"})
+    state = house.order(keeps_secrets=keeps_secrets)
+    assert state.root_password is None
+    assert any("was not shown to this run" in line and "servers.reset_password" in line for line in house.told)
+    assert debits(house) == 1

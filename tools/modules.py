@@ -258,7 +258,8 @@ def sample(path: str, name: str, type: Type, known: Sequence[Any] = ()) -> Any:
 
 
 CHARGE = {
-    "description": "What the task charges to the balance, or would in check mode. Null where it charges nothing.",
+    "description": "What the task's own request charges to the balance, or would in check mode. Null where it charges nothing; with the "
+    "amount null where the price is not known before an earlier task has really run, which a warning says too.",
     "returned": "success",
     "type": "dict",
     "contains": {

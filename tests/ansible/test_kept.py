@@ -1,11 +1,13 @@
 """Secrets that the service shows once reach their files, whatever fails around them; and check mode of a play that makes everything."""
 
 import stat
+from pathlib import Path
 from typing import Any
 
 from tests.ansible.conftest import Ansible
 from tests.ansible.test_playbooks import SERVER, refused, server
 
+CONNECTIONS = Path(__file__).parent / "connection"
 ORDER: dict[str, Any] = {name: value for name, value in SERVER.items() if name not in ("name", "password", "ssh_key_ids")}
 URL = "https://hooks.example.com/kept"
 
@@ -168,3 +170,27 @@ def test_every_failure_has_facts(ansible: Ansible) -> None:
         wrong, unknown, {"name": "wait", "hosting.cloud.server": {"name": "x", "wait_timeout": -1}, "ignore_errors": True}
     )
     assert [line["result"]["failure"]["code"] for line in played.lines] == ["invalid_input"] * 3
+
+
+def test_check_mode_knows_the_play_whoever_does_the_work(ansible: Ansible) -> None:
+    """What tasks of the controller and of modules would do is known to both."""
+    away = {"vars": {"ansible_connection": "elsewhere"}}
+    until = "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
+    tasks: list[dict[str, Any]] = [
+        server("order", name="web-1", **ORDER),
+        {**server("describe", name="web-1", notes="two"), **away},
+        {"name": "renew", "hosting.cloud.server_renew": {"name": "web-1", "until": until, "max_charge": "30.00"}, **away},
+        {**server("remove", name="web-1", state="absent"), **away},
+        {**server("gone", name="web-1", notes="three"), "ignore_errors": True},
+        {**server("another", name="web-2", **ORDER), **away},
+        server("there", name="web-2", notes="four"),
+    ]
+    environ = {"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS)}
+    checked = ansible.play(*tasks, arguments=("--check",), environ=environ)
+    assert ansible.writes() == []
+    played = ansible.play(*tasks, environ=environ)
+    for one, other in zip(checked.lines, played.lines, strict=True):
+        facts = [(line["outcome"], line["result"].get("changed"), line["result"].get("charge")) for line in (one, other)]
+        assert facts[0] == facts[1], one["task"]
+    assert played["gone"]["failure"]["fields"] == {"tariff_id": "is required", "os": "is required"}
+    assert "_hosting" not in checked.output + played.output + str(played.results)

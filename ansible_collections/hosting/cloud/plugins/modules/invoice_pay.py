@@ -110,7 +110,9 @@ invoice:
       type: str
       sample: "995.00"
 charge:
-  description: What the task charges to the balance, or would in check mode. Null where it charges nothing.
+  description: What the task's own request charges to the balance, or would in check mode. Null where it charges
+    nothing; with the amount null where the price is not known before an earlier task has really run, which a
+    warning says too.
   returned: success
   type: dict
   contains:

@@ -176,6 +176,24 @@ def test_what_an_earlier_run_had_bought_is_not_charged_again() -> None:
     assert charged(lab) == ["5.00"]
 
 
+def test_of_two_machines_that_order_one_server_at_the_same_moment_one_reports_the_charge(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    lab = Lab()
+    first, second = Play(lab), Play(lab)
+    ordered: list[dict[str, Any]] = []
+
+    def elsewhere() -> None:
+        monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path / "elsewhere"))  # runs on one machine take turns
+        ordered.append(second("server", name="a", **ORDER))
+
+    first.before_write = elsewhere
+    ordered.append(first("server", name="a", **ORDER))
+    assert [result["failed"] for result in ordered] == [False, False]
+    assert [(result["changed"], (result["charge"] or {}).get("amount")) for result in ordered] == [(True, "5.00"), (False, None)]
+    assert charged(lab) == ["5.00"]
+
+
 # --- what is reported once (M26, M57)
 
 

@@ -175,7 +175,7 @@ class FastCall(Call):
                     arguments[option] = environment[variable]
         validated = ArgumentSpecValidator(spec, **module.rules).validate(arguments)
         self._secrets: set[str] = {*validated._no_log_values, *private_lines(arguments)}
-        self.params = validated.validated_parameters
+        self.params = {name: _number(value) for name, value in validated.validated_parameters.items()}
         if self.check_mode:
             self.params = without_unknown_items(self.params)
             self.planned = run_file.planned(_folder(), self._key)
@@ -270,6 +270,13 @@ class FastCall(Call):
             result["warnings"] = list(self._warnings)
         shown: dict[str, Any] = remove_values(result, self._secrets)
         return shown
+
+
+def _number(value: Any) -> Any:
+    """A plain number: Ansible's own carry where they were written, and the client takes no other than Python's."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
+    return float(value) if isinstance(value, float) else value
 
 
 def _folder() -> Path:

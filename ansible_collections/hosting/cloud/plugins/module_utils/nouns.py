@@ -127,6 +127,8 @@ class NounModule(Module):
         call.movement = f"{self.kind}/{after.get('invoice_id') or after['id']}"
         if after.get("charged") is None and after.get("mode") != "test" and call.lost:
             return self.charged_unseen(call, outcome)
+        if call.replayed and not call.lost:
+            return None  # another run ordered it at the same moment
         return charge(after.get("charged"), after.get("currency") or (outcome.cost.currency if outcome.cost else None))
 
     def charged_unseen(self, call: Call, outcome: Outcome) -> dict[str, Any]:

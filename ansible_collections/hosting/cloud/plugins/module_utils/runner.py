@@ -10,6 +10,7 @@ The core is imported inside functions: the modules' documentation and options mu
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import traceback
@@ -85,7 +86,9 @@ class Call(ABC):
     booking: tuple[str, Cost] | None = None
     """The purchase that was booked last, and its announced price."""
     lost: list[str] | None = None
-    """The ids of operations whose answer was lost, so that they may have been carried out. Kept by :class:`WatchedWire`."""
+    """The ids of purchases whose answer was lost, so that they may have been carried out. Kept by :class:`WatchedWire`."""
+    replayed = False
+    """Whether the last order was answered as one that another process had sent: the password in the answer was blank."""
 
 
 def private_lines(params: Mapping[str, Any]) -> Iterable[str]:
@@ -173,16 +176,19 @@ def watched(client: Client, call: Call) -> Client:
         wire = wire.inner
     if call.lost is None:
         call.lost = []
-    watching: Any = WatchedWire(wire, call.lost) if call.planned is None else PlannedWire(wire, call.planned)
+    watching: Any = WatchedWire(wire, call) if call.planned is None else PlannedWire(wire, call.planned)
     client._wire = watching
     return client
 
 
-class WatchedWire:
-    """Notes which writes of a task had no answer, or one that does not tell whether they were carried out."""
+PURCHASES = frozenset({"create_server", "add_server_ip", "register_domain", "transfer_domain"})
 
-    def __init__(self, inner: Any, lost: list[str]) -> None:
-        self.inner, self._lost = inner, lost
+
+class WatchedWire:
+    """Notes which purchases of a task had no answer that tells whether they were carried out, and which were another process's."""
+
+    def __init__(self, inner: Any, call: Call) -> None:
+        self.inner, self._call = inner, call
 
     def exchange(self, request: Any, *rest: Any, **options: Any) -> Any:
         try:
@@ -192,14 +198,18 @@ class WatchedWire:
             raise
         if answer.status >= 500:
             self._note(request)
+        if request.operation.id == "create_server" and answer.status == 201:
+            # A replay shows no secret (API document, "Idempotency").
+            shown = json.loads(answer.body).get("root_password")
+            self._call.replayed = not shown and (shown == "" or "password" not in json.loads(request.body))
         return answer
 
     def close(self) -> None:
         self.inner.close()
 
     def _note(self, request: Any) -> None:
-        if request.operation.is_write:
-            self._lost.append(request.operation.id)
+        if request.operation.id in PURCHASES and self._call.lost is not None:
+            self._call.lost.append(request.operation.id)
 
 
 def context_of(call: Call, what: str, *, read_only: bool) -> Context:

@@ -187,7 +187,8 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         except HostingError as error:
             context.warn(f"SSH key {made.id} is the same as {first.id}, which another process added, and could not be deleted: {error}")
             return own
-        context.tell(f"takes over SSH key {first.id}, which another process added at the same moment; destroy keeps it")
+        kept = "" if context.name_is_identity else "; destroy keeps it"
+        context.tell(f"takes over SSH key {first.id}, which another process added at the same moment{kept}")
         return _from_api(first, inputs.public_key, self._is_taken_over(context))
 
     @staticmethod

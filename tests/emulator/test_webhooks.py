@@ -331,3 +331,30 @@ def test_a_silent_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
         assert webhooks.send(webhooks.Attempt(url, {}, b"{}")).error == "no answer within 0.05 seconds"
+
+
+def test_what_cannot_be_sent_as_it_is_holds_up_nothing(receiver: Receiver) -> None:
+    """Over real sockets with a real clock: an address beyond ASCII, and one of an origin that nobody listens at."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
+        nobody = f"http://127.0.0.1:{closed.server_port}"
+    routes = {"https://hooks.example.org": receiver.url, "https://dead.example.org": nobody}
+    with running(webhook_route=routes) as emulator, httpx.Client(base_url=emulator.base_url) as http:
+        http.headers["Authorization"] = f"Bearer {emulator.live_key}"
+        hooks = {}
+        for path in ("dead.example.org/", "hooks.example.org/%C3%A9", "hooks.example.org/é", "hooks.example.org/good"):
+            url = f"https://{path}"
+            answer = http.post("/webhooks", json={"url": url, "events": ["invoice.paid"]})
+            assert answer.status_code == 201, answer.text
+            hooks[url] = answer.json()["id"]
+        dead = http.post(f"/webhooks/{hooks['https://dead.example.org/']}/test").json()
+        assert (dead["ok"], dead["status"]) == (False, None)
+        for number in range(3):
+            invoice = http.post(
+                "/balance/topup", json={"amount": "10.00", "gateway": "card"}, headers={"Idempotency-Key": "k" * (16 + number)}
+            )
+            httpx.post(f"{emulator.control_url}/invoices/{invoice.json()['invoice_id']}/confirm", json={}).raise_for_status()
+        httpx.post(f"{emulator.control_url}/clock", json={"advance": 0}).raise_for_status()
+        paths = [path for path, _, _ in receiver.got]
+        assert paths.count("/good") == 3
+        assert paths.count("/%C3%A9") == 6
+        assert http.get("/me").status_code == 200

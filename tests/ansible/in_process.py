@@ -54,7 +54,7 @@ class LocalCall(runner.Call):
 
 
 class _Hooked(Transport):
-    """Calls the play's ``before_write`` before its next write arrives, once."""
+    """Calls the play's ``before_write`` before its next write arrives, once; answers orders of servers with the play's ``damage``."""
 
     def __init__(self, play: "Play") -> None:
         super().__init__(play.lab.core, sleep=play.lab.slept.append)
@@ -64,7 +64,10 @@ class _Hooked(Transport):
         if request.method != "GET":
             happens, self._play.before_write = self._play.before_write, lambda: None
             happens()
-        return super().handle_request(request)
+        answer = super().handle_request(request)
+        if self._play.damage is None or (request.method, request.url.path) != ("POST", "/v1/servers"):
+            return answer
+        return httpx.Response(answer.status_code, headers={"Content-Type": "application/json"}, content=self._play.damage)
 
 
 class Play:
@@ -79,6 +82,7 @@ class Play:
         self.host = "localhost"
         self.folder = Path(tempfile.mkdtemp(prefix="play-"))
         self.before_write: Callable[[], object] = lambda: None
+        self.damage: bytes | None = None
         self.results: list[dict[str, Any]] = []
 
     def client(self, key: str, read_only: bool) -> Client:

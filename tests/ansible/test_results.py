@@ -194,6 +194,27 @@ def test_of_two_machines_that_order_one_server_at_the_same_moment_one_reports_th
     assert charged(lab) == ["5.00"]
 
 
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b'"5"', b"\xff\xfe{", b"[" * 100_000], ids=lambda body: repr(body[:6]))
+def test_an_order_with_an_unreadable_answer_says_what_was_sent_and_is_found_again(body: bytes) -> None:
+    lab = Lab()
+    play = Play(lab)
+    play.damage = body
+    failed = play("server", name="a", **ORDER)
+    assert failed["failed"]
+    assert failed["failure"]["code"] == "invalid_response", failed["msg"]
+    key, request_id = failed["failure"]["idempotency_key"], failed["failure"]["request_id"]
+    orders = [row for row in lab.control("GET", "/requests?since=0") if (row["method"], row["path"]) == ("POST", "/servers")]
+    (sent,) = {row["headers"]["idempotency-key"] for row in orders}
+    assert key == sent
+    assert request_id
+    assert request_id in failed["msg"]
+    again = Play(lab, max_charge="0.00")
+    found = again("server", name="a", **ORDER)
+    assert (found["failed"], found["changed"], found["charge"]) == (False, False, None)
+    assert charged(lab) == ["5.00"]
+    assert account_problems(lab, play, again) == []
+
+
 # --- what is reported once (M26, M57)
 
 

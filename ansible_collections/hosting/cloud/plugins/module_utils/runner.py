@@ -196,12 +196,15 @@ class WatchedWire:
         except Exception:
             self._note(request)
             raise
-        if answer.status >= 500:
+        if request.operation.id not in PURCHASES:
+            return answer
+        shown = _object(answer.body)
+        if answer.status >= 500 or (answer.status < 300 and shown is None):  # what cannot be read is the client's to refuse
             self._note(request)
-        if request.operation.id == "create_server" and answer.status == 201:
+        elif request.operation.id == "create_server" and answer.status == 201 and shown is not None:
             # A replay shows no secret (API document, "Idempotency").
-            shown = json.loads(answer.body).get("root_password")
-            self._call.replayed = not shown and (shown == "" or "password" not in json.loads(request.body))
+            password = shown.get("root_password")
+            self._call.replayed = not password and (password == "" or "password" not in json.loads(request.body))
         return answer
 
     def close(self) -> None:
@@ -210,6 +213,15 @@ class WatchedWire:
     def _note(self, request: Any) -> None:
         if request.operation.id in PURCHASES and self._call.lost is not None:
             self._call.lost.append(request.operation.id)
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    """The JSON object that the body is; None if it is none."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def context_of(call: Call, what: str, *, read_only: bool) -> Context:

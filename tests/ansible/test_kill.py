@@ -1,11 +1,13 @@
 """ansible-playbook and all its processes killed after the service took the order and before its answer arrived: one server, one charge."""
 
+import json
 import subprocess
 from typing import Any
 
 import pytest
 
 from tests.ansible.conftest import Ansible, kill_all, wait_for
+from tests.ansible.test_money import CONNECTIONS
 from tests.ansible.test_playbooks import SERVER, server
 
 
@@ -40,6 +42,32 @@ def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
     assert reported == [True, False]
     assert played["server"]["server"]["notes"] == "kept"
     assert orders_of(ansible) == 1
+
+
+def test_what_killed_runs_charged_is_reported_however_the_task_is_run(ansible: Ansible) -> None:
+    ways: dict[str, dict[str, Any]] = {
+        "host": {"vars": {"ansible_connection": "elsewhere"}},
+        "user": {"become": True, "vars": {"ansible_become_exe": "env", "ansible_become_flags": ""}},
+        "job": {"async": 60, "poll": 1},
+        "left alone": {"async": 60, "poll": 0},
+    }
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    tasks: list[dict[str, Any]] = []
+    for number, (way, keywords) in enumerate(ways.items(), start=1):
+        folder = ansible.home / ".ansible" / "tmp" / f"ansible-local-{ended.pid}abcdefg{number}"
+        left = {"booked": {"one web-1": {"account": "one", "amount": f"{number}.00", "currency": "EUR", "holders": []}}}
+        tasks += [
+            {"name": "folder", "ansible.builtin.file": {"path": str(folder), "state": "directory", "mode": "0700"}},
+            {"name": "left", "ansible.builtin.copy": {"dest": f"{folder}/hosting.cloud.charged.json", "content": json.dumps(left)}},
+            server(way, name="nobody", state="absent", max_charge="7.00") | keywords,
+        ]
+    environ = {"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS), "ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}
+    played = ansible.play(*tasks, environ=environ)
+    printed = " ".join(played.output.split())
+    for number in range(1, len(ways) + 1):
+        assert f"was killed after it had charged, or may have charged, {number}.00 EUR" in printed, played.output
+    assert ansible.charges() == []
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=60)

@@ -92,6 +92,23 @@ def test_the_limit_holds_however_tasks_are_run(ansible: Ansible) -> None:
     assert len(ansible.charges()) == 2
 
 
+def test_a_job_without_a_limit_counts_and_obeys_the_end_of_purchases(ansible: Ansible) -> None:
+    environ = {"ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}
+    job = server("job", name="job", **ORDER) | AWAY
+    played = ansible.play(job, limited("b", "7.00"), environ=environ)
+    assert outcomes(played) == ["ok", "failed"], played.output
+    assert "this run would charge 10.00 EUR, more than max_charge 7.00" in played["b"]["msg"]
+    assert [row["amount"] for row in ansible.charges()] == ["5.00"]
+    # A charge above its announced price ends the purchases of the run, those of jobs too.
+    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"patch": {"charged": "50.00"}}})
+    later = {**server("later", name="later", **ORDER), **AWAY, "ignore_errors": True}
+    played = ansible.play(server("c", name="c", **ORDER, max_charge="99.00"), later, environ=environ)
+    assert outcomes(played) == ["ok", "failed"], played.output
+    assert "this run orders nothing more" in played["later"]["msg"]
+    assert [row["name"] for row in ansible.servers()] == ["job", "c"]
+    assert len(ansible.charges()) == 2
+
+
 def test_an_empty_limit_is_an_error(ansible: Ansible) -> None:
     """A variable that was meant to hold the limit, and is not set, must not lift it."""
     tasks = [{**server("fast", name="a", **ORDER), "ignore_errors": True}]

@@ -78,11 +78,19 @@ class ActionModule(ActionBase):
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
         name = self._task.action.rpartition(".")[2]
-        if not self._is_for_the_controller() or unusable() is not None:
-            return self._by_module(task_vars)
         module: Module = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
         call = FastCall(self, module, task_vars)
-        call.report_killed_runs()
+        killed = call.killed_runs()
+        if not self._is_for_the_controller() or unusable() is not None:
+            result = self._by_module(call, module, task_vars)
+            if killed and self._task.async_val:  # what the job returns takes the place of this result
+                for line in killed:
+                    self._display.warning(line)
+            elif killed:
+                result["warnings"] = [*result.get("warnings", ()), *killed]
+            return result
+        for line in killed:
+            call.warn(line)
         result = module.answer(call)
         if "failure" in result:
             result["failed"] = True
@@ -93,22 +101,23 @@ class ActionModule(ActionBase):
     def _is_for_the_controller(self) -> bool:
         return self._connection.transport == "local" and not self._task.async_val and not self._play_context.become
 
-    def _by_module(self, task_vars: Any) -> dict[str, Any]:
+    def _by_module(self, call: FastCall, module: Module, task_vars: Any) -> dict[str, Any]:
         """Have the module do it. What the run knows travels with it, and what is new comes back.
 
         Tasks that are limited are done one after the other. A task with ``async`` goes on alone, so its price is asked for, and booked,
         before it begins.
         """
-        name = self._task.action.rpartition(".")[2]
         if unusable() is not None:  # nothing of the run can be known here: the module says what is missing, or limits itself alone
             return self._module({}, task_vars)
-        module: Module = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
-        call = FastCall(self, module, task_vars)
         if call.refusal is not None:
             return self._module({}, task_vars)
         limit = call.params.get("max_charge")
         known: dict[str, Any] = {} if call.planned is None else {"planned": call.planned.effects}
         if limit is None and self._task.async_val:
+            # Booked for later tasks that have a limit. What cannot be priced from here is left to the job.
+            predicted = module.answer(call.rehearsal()) if module.charges else {}
+            if (predicted.get("failure") or {}).get("code") == "max_charge":  # the run orders nothing more
+                return call.printed({**predicted, "failed": True})
             return self._module({}, task_vars)
         if limit is None:
             result = self._module({"known": known}, task_vars)
@@ -216,11 +225,9 @@ class FastCall(Call):
         file = _folder() / (run_file.PREDICTED if self.check_mode else run_file.CHARGED)
         return run_file.RunLedger(file, self._account(), self._holder)
 
-    def report_killed_runs(self) -> None:
-        """Say what runs that were killed had charged: the limit of this run begins at nothing."""
-        if self.params.get("max_charge") is not None and not self.check_mode:
-            for line in run_file.of_killed_runs(_folder()):
-                self.warn(line)
+    def killed_runs(self) -> list[str]:
+        """What runs that were killed had charged, one line each: the limit of this run begins at nothing."""
+        return run_file.of_killed_runs(_folder()) if self.params.get("max_charge") is not None and not self.check_mode else []
 
     def _account(self) -> str:
         """Whose money it is: two keys of one account have one limit. ``UNKNOWN`` where the key is known elsewhere only."""

@@ -39,8 +39,8 @@ options:
       - Each task compares what the run has charged so far, with or without a limit, and its own price with its own O(max_charge). In check
         mode the predicted charges are counted. The next run begins at nothing; if it finds that an earlier one was killed, it reports what
         that one had charged.
-      - A task with C(async) is priced and booked before it begins, and may charge what was booked. Without O(max_charge) such a task is not
-        counted.
+      - A task with C(async) is priced and booked before it begins, and may charge what was booked. Without O(max_charge) it is counted with
+        its announced price and charges what it does; it is not counted where the controller cannot learn that price.
       - Where a charge turns out higher than announced, the task warns of it, and the run orders nothing more.
       - Modules that charge nothing take it so that it can be set for the whole group.
     type: str

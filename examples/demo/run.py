@@ -1,20 +1,23 @@
 """The whole story on one emulated account: Pulumi and Ansible bring things up, nothing changes twice, drift is found and repaired.
 
-Nothing is charged and no account is needed: everything talks to an emulator that this script starts and ends.
+Nothing is charged and no account is needed: everything talks to an emulator that this script starts and ends. After every step the account
+must hold what Pulumi's state and Ansible's results say, and every movement of money must have its reason; else the demo ends.
 """
 
 import atexit
+import json
 import os
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+from pulumi_hosting.account_check import Account, Claims, Control
 from pulumi_hosting.emulator import running
-from pulumi_hosting.engines import Run, choose
-from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.engines import Run, Stack, choose
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -42,6 +45,35 @@ def play(environ: dict[str, str], *arguments: str) -> str:
     return done.stdout
 
 
+def results(record: Path) -> list[dict[str, Any]]:
+    """What the tasks of the last play reported of the account. A play in check mode reports nothing that is there."""
+    lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    record.unlink()
+    ours = [line for line in lines if line["action"].startswith("hosting.cloud.") and not line["check_mode"]]
+    return [{**line["result"], "action": line["action"]} for line in ours]
+
+
+@dataclass
+class Books:
+    """The account, and all that the tools have said of it so far."""
+
+    account: Account
+    stack: Stack
+    record: Path
+    reported: list[dict[str, Any]] = field(default_factory=list)
+
+    def check(self, printed: str) -> None:
+        """End the demo where the account is not what the tools say. ``printed``: by the step that just ended."""
+        if self.record.exists():
+            self.reported += results(self.record)
+        claims = Claims.of_stack(*self.stack.saved()) + Claims.of_results(self.reported)
+        self.judge(self.account.check(claims, printed=printed))
+
+    def judge(self, problems: list[str]) -> None:
+        if problems:
+            sys.exit("\n".join(["the account is not what Pulumi and Ansible say:", *problems]))
+
+
 def unchanged(recap: str) -> None:
     if "changed=0" not in recap:
         sys.exit("the demo expected the playbook to change nothing")
@@ -67,18 +99,25 @@ def main() -> None:
             "ANSIBLE_HOME": str(Path(home) / "ansible"),
             "ANSIBLE_REMOTE_TMP": str(Path(home) / "ansible" / "tmp"),
             "ANSIBLE_NOCOLOR": "1",
+            "ANSIBLE_CALLBACK_PLUGINS": str(ROOT / "tests" / "ansible" / "callback"),
+            "ANSIBLE_CALLBACKS_ENABLED": "record",
+            "ANSIBLE_RECORD": str(Path(home) / "results.jsonl"),
             "LC_ALL": "C.UTF-8",
         }
 
+        books = Books(Account(control), stack, Path(home) / "results.jsonl")
+
         title("Pulumi: a server with its key, a domain, an address for mail, reverse DNS, a webhook")
         shown(stack.preview())
-        shown(stack.up())
+        books.check(shown(stack.up()).output)
         title("Ansible: the same account, one more server")
-        play(environ)
+        books.check(play(environ))
 
         title("Again: nothing changes")
-        shown(stack.up("--expect-no-changes"))
-        unchanged(play(environ))
+        books.check(shown(stack.up("--expect-no-changes")).output)
+        again = play(environ)
+        unchanged(again)
+        books.check(again)
 
         title("Drift: somebody edits both servers, the domain, the reverse DNS and the webhook in the cabinet")
         objects = control("GET", "/objects")
@@ -89,16 +128,17 @@ def main() -> None:
         control("PATCH", f"/servers/{bought['server_id']}/ips/{bought['id']}", {"ptr": "elsewhere.example.net"})
         control("PATCH", f"/webhooks/{objects['subscriptions'][0]['id']}", {"active": False})
         shown(stack.refresh("--preview-only", "--expect-no-changes"), expected=7)
-        play(environ, "--check", "--diff")
+        books.check(play(environ, "--check", "--diff"))
 
         title("Repair")
-        shown(stack.up("--refresh"))
-        play(environ)
+        books.check(shown(stack.up("--refresh")).output)
+        books.check(play(environ))
         shown(stack.refresh("--preview-only", "--expect-no-changes"))
 
         title("Destroy all")
-        play(environ, "-e", "worker=absent")
-        shown(stack.destroy())
+        books.check(play(environ, "-e", "worker=absent"))
+        # The key that both use goes with the stack that added it, so from here on nothing is claimed by anybody.
+        books.judge(books.account.empty(printed=shown(stack.destroy()).output))
 
         title("What it cost")
         ledger = control.ledger()

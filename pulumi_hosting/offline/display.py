@@ -120,7 +120,7 @@ class Display:
         if metadata["op"] == SAME or (metadata["op"], metadata["urn"]) in self._shown:
             return
         self._shown.add((metadata["op"], metadata["urn"]))
-        self._line(metadata, self._words.get(metadata["op"], metadata["op"]))
+        self._line(metadata, self._retained(metadata) or self._words.get(metadata["op"], metadata["op"]))
         if self._diff and metadata["op"] in (UPDATE, REPLACE, REFRESH):
             self._changes(metadata)
 
@@ -128,6 +128,14 @@ class Display:
         keys = metadata.get("diffs") or _changed_inputs(metadata)
         detail = f" [diff: {_signed(metadata, list(keys))}]" if keys and metadata["op"] in (UPDATE, REPLACE, CREATE_REPLACEMENT) else ""
         self._write(f" {_SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} {urn_name(metadata['urn'])} {status}{detail}")
+
+    def _retained(self, metadata: dict[str, Any]) -> str | None:
+        """What is left as it is although its entry goes. It is counted all the same, as Pulumi counts it."""
+        old = metadata["old"]
+        is_deletion = metadata["op"] in (DELETE, DELETE_REPLACED) and metadata["new"] is None  # not a refresh that found nothing
+        if not is_deletion or not old["custom"] or not old.get("retainOnDelete"):
+            return None
+        return f"{'retained, not deleted' if self._words is _DONE else 'retain, not delete'} (id {old['id']})"
 
     def _changes(self, metadata: dict[str, Any]) -> None:
         old, new = _inputs(metadata["old"]), _inputs(metadata["new"])

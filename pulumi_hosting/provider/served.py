@@ -14,7 +14,10 @@ from pulumi_hosting.provider.session import SESSION
 from pulumi_hosting.provider.settings import SETTINGS
 from pulumi_hosting.provider.values import MANAGED, camel
 from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.resources.base import NotReady, NounError
+
+WAITS = "pulumi up, which waits for it; run it before destroy"
+"""The way out for what is paid and in no state: a destroy alone would know nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +49,24 @@ class Served:
     def _created(self, props: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         try:
             return self._adapter.create(props)
+        except NotReady as error:  # what an earlier run ordered, waited for in vain
+            raise NounError(f"{str(error).partition(' Next:')[0]} Next: {WAITS}") from None
         except Partial as partial:
             reasons = "; ".join(partial.reasons)
             if partial.refresh:  # the id is not final, and nothing here could change it later: the next run finds what was begun
-                raise NounError(reasons) from None
+                raise NounError(self._in_no_state(partial, reasons)) from None
             # What was made must be remembered; what is still to be set shows as a difference in the next run.
             print(f"warning: {self._adapter.noun.title} {partial.id} was made, but: {reasons}", flush=True)
             return partial.id, partial.outputs
+
+    def _in_no_state(self, partial: Partial, reasons: str) -> str:
+        """What a person must know of an order that this form cannot record, unless it has ended: then nothing is paid for any more."""
+        cause = partial.__context__
+        if isinstance(cause, NounError) and not isinstance(cause, NotReady):
+            return reasons
+        kind, _, number = partial.id.partition(":")
+        what = f"order {number}" if kind == "order" else f"{self._adapter.noun.title} {partial.id}"
+        return f"{reasons.partition(' Next:')[0].rstrip('.')}; {what} is paid and in no state. Next: {WAITS}"
 
     def read(self, id: str, props: dict[str, Any]) -> ReadResult:
         found = plainly(lambda: self._adapter.read(id, props))

@@ -48,6 +48,7 @@ from pulumi_hosting.resources.ordering import (
     pending_orders,
 )
 from pulumi_hosting.resources.server_looks import (
+    addresses_along,
     charge_of,
     fingerprints_of,
     how_it_ended,
@@ -526,8 +527,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             if current is None:
                 return
             state = current.model_copy(update={"ownership_tag": state.ownership_tag})
-        if state.ownership_tag is not None and self._stays(context, state):
+        server = living_server(context, state.id)
+        if server is None or (state.ownership_tag is not None and self._stays(context, state, server)):
             return
+        along = addresses_along(context, server)
         wait = context.patience()
         while True:
             try:
@@ -547,16 +550,18 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 raise
             context.reads.forget("servers")
             context.reads.forget("world")
-            if result.refunded is not None:
-                context.tell(f"server {state.id} deleted, {result.refunded} {result.currency or ''} credited".rstrip())
+            if result.refunded is not None or along:
+                credit = (
+                    ""
+                    if result.refunded is None
+                    else f"{';' if along else ','} {result.refunded} {result.currency or ''}".rstrip() + " credited"
+                )
+                context.tell(f"server {state.id} deleted{along}{credit}")
             return
 
     @staticmethod
-    def _stays(context: Context, state: ServerState) -> bool:
-        """Whether nothing is to be deleted: it is gone, or another resource took it over. Raises ``TakenOver``."""
-        server = living_server(context, state.id)
-        if server is None:
-            return True
+    def _stays(context: Context, state: ServerState, server: m.Server) -> bool:
+        """Whether another resource took it over, so that nothing is to be deleted. Raises ``TakenOver``."""
         taken = was_taken_over(state.ownership_tag, split_tag(server.notes)[1])
         if taken == "by a later run":
             raise TakenOver(f"server {state.id}: a later run took it over; nothing was deleted. Next: pulumi up --refresh", id=state.id)

@@ -175,3 +175,20 @@ def living_server(context: Context, id: str) -> m.Server | None:
     except NotFound:
         return None
     return None if server.is_gone else server
+
+
+def addresses_along(context: Context, server: m.Server) -> str:
+    """The bought addresses that are deleted with ``server``, as a part of a sentence; empty where it shows its primary ones alone."""
+    if sum(":" not in address for address in server.ips or ()) < 2:
+        return ""
+    currency = (server.billing.currency if server.billing else None) or ""
+    try:
+        further = [ip for ip in context.client.servers.ips.list(int(server.id)) if not ip.primary and ip.ip_version == 4]
+    except HostingError:
+        return " with its further addresses"
+    named = [
+        f"address {ip.address} (id {ip.id})"
+        + ("" if ip.price_monthly is None else f", {ip.price_monthly} {currency}".rstrip() + " a month")
+        for ip in further
+    ]
+    return f" with {' and '.join(named)}" if named else ""

@@ -13,7 +13,21 @@ from pulumi_hosting.offline.journal import Journal
 from pulumi_hosting.offline.monitor import seconds
 from pulumi_hosting.offline.plugins import Diff, diff_of_inputs
 from pulumi_hosting.offline.state import PendingOperation, Snapshot, State
-from pulumi_hosting.offline.steps import CREATE, DELETE, SAME, UPDATE, CreateStep, DeleteStep, SameStep, Step, UpdateStep, ignoring
+from pulumi_hosting.offline.steps import (
+    CREATE,
+    DELETE,
+    DELETE_REPLACED,
+    REFRESH,
+    SAME,
+    UPDATE,
+    CreateStep,
+    DeleteStep,
+    RefreshStep,
+    SameStep,
+    Step,
+    UpdateStep,
+    ignoring,
+)
 from pulumi_hosting.offline.values import UNKNOWN_STRING, Secret
 from tests.offline.test_state import thing
 
@@ -181,6 +195,24 @@ def test_the_display_names_changes_but_no_secret() -> None:
     step = UpdateStep(UPDATE, old, new)
     assert shown((step, UPDATE)) == [" ~  toy:index:Thing a updated [diff: +new-old~size]"]
     assert shown((step, UPDATE), diff=True)[1:] == ["      + new: 2", "      - old: 1", '      ~ size: "s" => "L"']
+
+
+def test_the_display_names_what_is_retained() -> None:
+    kept, gone = thing("kept", retain_on_delete=True), thing("gone")
+    assert shown((DeleteStep(DELETE, kept), DELETE), (DeleteStep(DELETE, gone), DELETE)) == [
+        f" -  toy:index:Thing kept retained, not deleted (id {kept.id})",
+        " -  toy:index:Thing gone deleted",
+    ]
+    assert shown((DeleteStep(DELETE_REPLACED, kept, replacing=True), DELETE_REPLACED)) == [
+        f" -- toy:index:Thing kept retained, not deleted (id {kept.id})"
+    ]
+    # What a refresh did not find is not there any more, whatever the program says.
+    assert shown((RefreshStep(REFRESH, kept, kept), DELETE)) == [" -  toy:index:Thing kept deleted"]
+    lines: list[str] = []
+    display = Display(lines.append, stack="dev")
+    display.start("destroy", preview=True)
+    Events([display], clock=lambda: 0).outputs(DeleteStep(DELETE, kept), DELETE, planning=True)
+    assert lines[2:] == [f" -  toy:index:Thing kept retain, not delete (id {kept.id})"]
 
 
 def test_outputs_and_counts_are_written_as_pulumi_writes_them() -> None:

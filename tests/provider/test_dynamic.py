@@ -1,12 +1,14 @@
 """The dynamic providers, asked as the SDK's provider process asks them, without an engine."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 from pulumi.dynamic import Config, ConfigureRequest
 from pulumi.output import Unknown
 
+from pulumi_hosting.account_check import Control
 from pulumi_hosting.provider import adapter, dynamic, failures, served
 from pulumi_hosting.provider.session import Session
 
@@ -60,6 +62,50 @@ def test_the_life_of_a_server(provider: dynamic.ServerProvider) -> None:
     gone = provider.read(made.id, outs)
     assert (gone.id, gone.outs) == ("", {})
     provider.delete(made.id, outs)
+
+
+@pytest.mark.emulator(provisioning_delay=60, clock="manual")
+@pytest.mark.parametrize("fault", [None, {"status": 400, "code": "invalid_request"}])
+def test_an_order_that_is_in_no_state_says_so(provider: dynamic.ServerProvider, emulator: Any, fault: dict[str, Any] | None) -> None:
+    """Whether the waiting time is over, or looking at the order failed: the order is paid, and only an `up` can find it."""
+    control = Control(emulator.control_url)
+    control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    if fault:
+        control("POST", "/faults", {"method": "GET", "path": "^/orders/[0-9]+$", "after": 1, "action": fault, "times": 9})
+    inputs = provider.check({}, {**PROPS, "waitTimeout": 0.1}).inputs
+    with pytest.raises(failures.Failed) as failed:
+        provider.create(inputs)
+    said = str(failed.value)
+    assert said.endswith("; order 40001 is paid and in no state. Next: pulumi up, which waits for it; run it before destroy"), said
+    assert said.count("Next:") == 1
+    control("DELETE", "/faults")
+    with pytest.raises(failures.Failed) as again:
+        provider.create(inputs)
+    assert "order 40001" in str(again.value)
+    assert str(again.value).endswith(" Next: pulumi up, which waits for it; run it before destroy")
+    control("POST", "/clock", {"advance": 120})
+    made = provider.create(inputs).id
+    assert [str(server["id"]) for server in control("GET", "/objects")["servers"]] == [made]
+    (charge,) = control.ledger()
+    assert charge["operation"] == "create_server"
+
+
+@pytest.mark.emulator(provisioning_delay=60, clock="manual")
+def test_an_order_that_failed_is_not_called_paid(provider: dynamic.ServerProvider, emulator: Any) -> None:
+    control = Control(emulator.control_url)
+    control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "cancelled"}})
+    inputs = provider.check({}, PROPS).inputs
+    with ThreadPoolExecutor(1) as pool:
+        making = pool.submit(provider.create, inputs)
+        while not control.ledger():
+            assert not making.done()
+        control("POST", "/clock", {"advance": 120})
+        error = making.exception(60)
+    assert isinstance(error, failures.Failed)
+    assert "ended as cancelled" in str(error)
+    assert "Next: run again to order anew" in str(error)
+    assert "in no state" not in str(error)
+    assert sorted(row["direction"] for row in control.ledger()) == ["credit", "debit"]
 
 
 def test_a_lookup_of_what_is_not_there_fails(provider: dynamic.ServerProvider) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.engines import Engine
+from pulumi_hosting.engines import PULUMI, Engine
 from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref, make_form_program
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
@@ -115,7 +115,7 @@ def test_a_renamed_resource_is_replaced_like_any_other(formed: FormProgram) -> N
     assert paid(formed) == 0
 
 
-def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormProgram) -> None:
+def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormProgram, engine: Engine) -> None:
     retained = {**SERVER, "opts": Ref(OPTIONS.format("retain_on_delete=True"))}
     formed.declare({"web": ("Server", SERVER), "kept": ("Server", retained)})
     formed.run(formed.stack.up())
@@ -134,8 +134,10 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormP
     assert f"server {web}" in done.output
     assert "stays" in done.output
     assert servers(formed)["web"] == web
-    formed.run(formed.stack.destroy("--refresh"))
-    # The engine asks nobody about what is retained.
+    kept = formed.resources()["kept"]["id"]
+    done = formed.run(formed.stack.destroy("--refresh"))
+    # The engine asks nobody about what is retained, and says so.
+    assert (f"kept retained, not deleted (id {kept})" if engine.name != PULUMI else "[retain]") in done.output
     assert [server["name"] for server in formed.living] == ["kept"]
     assert paid(formed) == Decimal("5.00")
 
@@ -144,17 +146,26 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormP
 def test_a_destroy_while_an_order_is_under_way(formed: FormProgram) -> None:
     formed.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
     formed.declare({"web": ("Server", {**SERVER, "wait_timeout": 2})})
-    with formed.stack.unchecked("a dynamic resource cannot be recorded half-made: until the next up the order is in no state"):
+    if formed.form == "native":
         assert formed.stack.up().exit_code != 0
-    kept = [item["id"] for item in formed.resources().values()]
-    with formed.stack.unchecked("the same"):
-        refused = formed.stack.destroy()
-    if formed.form == "native":  # a dynamic resource cannot be recorded half-made: the next up finds the order
-        assert refused.exit_code != 0
-        assert [item["id"] for item in formed.resources().values()] == kept == ["order:40001"]
+        assert [item["id"] for item in formed.resources().values()] == ["order:40001"]
+        assert formed.stack.destroy().exit_code != 0
+        assert [item["id"] for item in formed.resources().values()] == ["order:40001"]
+    else:  # a dynamic resource cannot be recorded half-made, so a destroy would know nothing of the order
+        for _ in ("the run that orders", "one that finds the order, and does not wait long enough either"):
+            with formed.stack.unchecked("the order is paid and in no state, as the failure says"):
+                failed = formed.stack.up()
+            assert failed.exit_code != 0
+            assert re.search(r"order 40001 for (a )?server (named )?'web' is still \w+ after 2 s", failed.output), failed.output
+            assert "Next: pulumi up, which waits for it; run it before destroy" in failed.output
+            assert formed.resources() == {}
+        assert formed.charges() == 1
     formed.control("POST", "/clock", {"advance": 120})
-    if formed.form != "native":
+    if formed.form == "dynamic":
         formed.run(formed.stack.up())
+        assert list(servers(formed)) == ["web"]
+        assert paid(formed) == Decimal("5.00")
+        assert formed.charges() == 1
     formed.run(formed.stack.destroy())
     assert left(formed) == []
     assert paid(formed) == 0

@@ -1,5 +1,6 @@
 """What is bought for a server goes with it, so that its price is refunded: by the ledger, on an engine."""
 
+import re
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -66,6 +67,26 @@ def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: Form
     assert credited(formed) == Decimal("7.00")
     assert formed.living == []
     assert bought(formed) == []
+
+
+def test_if_the_server_cannot_be_deleted_a_second_destroy_refunds_its_address_too(formed: FormProgram) -> None:
+    formed.declare(WITH_SERVER)
+    formed.run(formed.stack.up())
+    (id,) = bought(formed)
+    fault = {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": {"status": 502, "code": "upstream_error"}, "times": 99}
+    formed.control("POST", "/faults", fault)
+    with formed.stack.unchecked("Pulumi forgets what goes with a server before the server is deleted"):
+        assert formed.stack.destroy().exit_code != 0
+    formed.control("DELETE", "/faults")
+    # The state has the server alone; what goes with it is named all the same, and nothing is bought in between.
+    done = formed.run(formed.stack.destroy())
+    assert re.search(
+        rf"server \d+ deleted with address [0-9.]+ \(id {id.rpartition('/')[2]}\), 2\.00 EUR a month; 7\.00 EUR credited", done.output
+    ), done.output
+    assert credited(formed) == total(formed, "payment", "debit") == Decimal("7.00")
+    assert formed.living == []
+    assert bought(formed) == []
+    assert formed.resources() == {}
 
 
 def test_an_address_of_a_server_that_stays_is_released(formed: FormProgram) -> None:

@@ -7,6 +7,7 @@ import pytest
 from pulumi_hosting.api.errors import ApiError, HostingError
 from pulumi_hosting.resources import engine
 from pulumi_hosting.resources.ptr import PTR
+from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.server_ip import SERVER_IP
 from tests.resources.conftest import GOOD, House
 
@@ -68,3 +69,25 @@ def test_a_record_that_is_still_there_was_not_cleared(house: House, server: str,
     house.control("DELETE", "/faults")
     remove(house, PTR, state)
     assert records(house) == []
+
+
+def test_a_deleted_server_names_the_addresses_that_go_with_it(house: House, server: str) -> None:
+    row = made(house, SERVER_IP, server_id=server)
+    state = engine.read(house.context(), SERVER, SERVER.partial_state({"id": server}))
+    assert state is not None
+    house.told.clear()
+    engine.delete(house.context(), SERVER, state)
+    id = row.id.rpartition("/")[2]
+    assert house.told == [f"server {server} deleted with address {row.address} (id {id}), 2.00 EUR a month; 7.00 EUR credited"]
+    assert house.living == bought(house) == []
+
+
+def test_a_server_is_deleted_though_its_addresses_cannot_be_listed(house: House, server: str) -> None:
+    made(house, SERVER_IP, server_id=server)
+    state = engine.read(house.context(), SERVER, SERVER.partial_state({"id": server}))
+    assert state is not None
+    house.arm({"status": 502, "code": "upstream_error"}, path="^/servers/[0-9]+/ips$", method="GET", times=9)
+    house.told.clear()
+    engine.delete(house.context(), SERVER, state)
+    assert house.told == [f"server {server} deleted with its further addresses; 7.00 EUR credited"]
+    assert house.living == bought(house) == []

@@ -2,12 +2,22 @@
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import grpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
 
 _LOG_TIMEOUT = 5.0  # seconds; a line that is lost is better than a step that hangs
+
+
+def engine_address(arguments: Collection[str]) -> str:
+    """``host:port`` among the engine's other arguments: ``[--logtostderr] [-v=N] [--tracing X] ADDRESS``."""
+    found, value_of_a_flag = "", False
+    for argument in arguments:
+        if not value_of_a_flag and not argument.startswith("-"):
+            found = argument
+        value_of_a_flag = argument in ("--tracing", "-tracing")
+    return found
 
 
 class Link:

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache, wraps
@@ -22,7 +22,7 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, st
 from pulumi_hosting.api.redact import clean_text
 from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.failures import Failed, fail, plainly
-from pulumi_hosting.provider.link import Link
+from pulumi_hosting.provider.link import Link, engine_address
 from pulumi_hosting.provider.plugin_install import version
 from pulumi_hosting.provider.session import Session
 from pulumi_hosting.provider.settings import SETTINGS, failures_of
@@ -380,16 +380,6 @@ def _failures(failures: Mapping[str, str]) -> list[provider_pb2.CheckFailure]:
 
 
 # --- the process
-
-
-def engine_address(arguments: Collection[str]) -> str:
-    """``host:port`` among the engine's other arguments: ``[--logtostderr] [-v=N] [--tracing X] ADDRESS``."""
-    found, value_of_a_flag = "", False
-    for argument in arguments:
-        if not value_of_a_flag and not argument.startswith("-"):
-            found = argument
-        value_of_a_flag = argument in ("--tracing", "-tracing")
-    return found
 
 
 def serve(plugin: Plugin) -> tuple[grpc.Server, int]:

@@ -1,5 +1,6 @@
 """What the dynamic providers of form one answer."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from pulumi_hosting.api.redact import clean_text
 from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.failures import fail, plainly
 from pulumi_hosting.provider.interruption import end_waits_on_cancel
+from pulumi_hosting.provider.link import engine_address
 from pulumi_hosting.provider.session import SESSION
 from pulumi_hosting.provider.settings import SETTINGS
 from pulumi_hosting.provider.values import MANAGED, camel
@@ -29,6 +31,8 @@ class Served:
     def configure(self, req: ConfigureRequest) -> None:
         end_waits_on_cancel()
         plainly(lambda: SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS}))
+        # The SDK's process for dynamic providers is started with the engine's address too: what it charges counts with the plugins'.
+        SESSION.budget.run = engine_address(sys.argv[1:]) or None
 
     def check(self, olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         inputs, failures = plainly(lambda: self._adapter.check(olds, news))

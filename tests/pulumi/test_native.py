@@ -6,6 +6,7 @@ import signal
 import subprocess
 import textwrap
 import time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -247,6 +248,28 @@ def test_two_accounts_in_one_stack(plugged: Plugged) -> None:
     assert other["live_key"] not in json.dumps(plugged.stack.export())
     done(plugged.stack.up("--expect-no-changes"))
     done(plugged.stack.refresh("--preview-only", "--expect-no-changes"))
+    done(plugged.stack.destroy())
+    assert plugged.living == []
+
+
+def test_one_limit_holds_for_all_providers_of_a_run(plugged: Plugged) -> None:
+    """Both forms and a second provider: three processes of one engine, each of which alone would stay below the limit."""
+    plugged.stack.environ["HOSTING_MAX_CHARGE"] = "12"
+    plugged.write("""
+        import pulumi_hosting as dynamic
+        second = hosting.Provider("second")
+        Server("s1", tariff_id=1, os="debian-12")
+        Server("s2", tariff_id=1, os="debian-12", opts=pulumi.ResourceOptions(provider=second))
+        dynamic.Server("s3", tariff_id=1, os="debian-12")
+    """)
+    refused = plugged.stack.up()
+    assert refused.exit_code != 0
+    assert "this run would charge 15.00 EUR, more than maxCharge 12" in refused.output
+    charged = sum(Decimal(row["amount"]) for row in plugged.control.ledger() if row["type"] == "payment")
+    assert charged == 5 * len(plugged.living) <= 12
+    plugged.stack.environ["HOSTING_MAX_CHARGE"] = "15"
+    done(plugged.stack.up())
+    assert sorted(server["name"] for server in plugged.living) == ["s1", "s2", "s3"]
     done(plugged.stack.destroy())
     assert plugged.living == []
 

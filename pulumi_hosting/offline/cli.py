@@ -314,6 +314,21 @@ def stack_rm(cwd: Path, name: str | None, stack_name: str | None, force: bool, y
     click.echo(f"Stack '{stack.name}' has been removed!")
 
 
+@offline.group(name="state", cls=_Group)
+def state_group() -> None:
+    """Edit a stack's state."""
+
+
+@state_group.command(name="delete")
+@_common
+@click.argument("urn")
+@click.option("-y", "--yes", is_flag=True, help="Go on without asking.")
+def state_delete(cwd: Path, name: str | None, urn: str, yes: bool, non_interactive: bool) -> None:
+    """Take the resource URN out of the state. What it stands for stays as it is."""
+    Stack(cwd, name).forget(urn)
+    click.echo("Resource deleted")
+
+
 @offline.group(name="config", cls=_Group, invoke_without_command=True)
 @_common
 @click.option("-j", "--json", "as_json", is_flag=True, help="Print JSON.")

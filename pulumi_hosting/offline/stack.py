@@ -192,6 +192,20 @@ class Stack:
         with self._locked():
             self._save(Snapshot(snapshot.resources, [], snapshot.extra))
 
+    def forget(self, urn: str) -> None:
+        """Take one resource out of the state and leave it as it is, as `state delete` does."""
+        with self._locked():
+            snapshot = self.snapshot()
+            found = [state for state in snapshot.resources if state.urn == urn]
+            if len(found) != 1:
+                what = "is not in the state" if not found else "names several resources of the state"
+                raise OfflineError(f"{urn} {what}; `stack export` shows what it holds")
+            for state in snapshot.resources:
+                needed = {state.parent, state.deleted_with, state.provider.rpartition("::")[0], *state.dependencies}
+                if state is not found[0] and urn in needed:
+                    raise OfflineError(f"{urn} is needed by {state.urn}; delete that first")
+            self._save(Snapshot([state for state in snapshot.resources if state is not found[0]], snapshot.pending, snapshot.extra))
+
     def outputs(self, *, show_secrets: bool = False) -> dict[str, Any]:
         for state in self.snapshot().resources:
             if state.type == STACK_TYPE:

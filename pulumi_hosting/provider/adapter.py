@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, NotFound, TransportError
-from pulumi_hosting.provider.names import NAME, class_of
+from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
 from pulumi_hosting.provider.session import SESSION, Session
 from pulumi_hosting.provider.values import (
     ACCOUNT,
@@ -25,7 +25,7 @@ from pulumi_hosting.provider.values import (
     to_pulumi,
 )
 from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, Takeover, account
+from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, TakenOver, Takeover, account
 
 Wire = Mapping[str, Any]
 
@@ -296,6 +296,7 @@ class Adapter:
                 outputs = {**self._recorded(state, declared), **_ours(olds), **_entry(olds), MANAGED: managed}
                 raise self._partial(state, outputs, error, inputs) from None
         self.session.saw(state.mode)
+        self.session.entries.read((self.noun.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None))
         live = to_pulumi(engine.live_inputs(self.noun, state, managed, declared))
         kept = _ours(olds)
         on = olds.get(ACCOUNT) or (None if MANAGED in olds else self._account())
@@ -319,6 +320,8 @@ class Adapter:
             context.save = done.append
             try:
                 state = engine.update(context, self.noun, state, inputs, found.fields)
+            except TakenOver as taken:
+                raise self._advised(taken, olds) from None
             except HostingError as error:
                 if isinstance(error, NotFound | NounError) and engine.read(context, self.noun, state) is None:
                     raise NounError(
@@ -338,6 +341,11 @@ class Adapter:
         self._must_be_its_account(id, olds)
         if other := self.session.entries.other((self.noun.kind, id), olds.get(ENTRY)):
             if other.created and other.identity == olds.get(IDENTITY):
+                if not self.noun.replaceable_on_demand:
+                    raise NounError(
+                        f"{self.noun.title} {id} was not replaced: the API deletes none and sells a name once, so the creation took the "
+                        "same one over; nothing was changed. Next: pulumi up, which removes the older of the two entries from the state"
+                    )
                 raise NounError(
                     f"{self.noun.title} {id} was not replaced: without a refresh the creation found it and took it over; nothing was "
                     f"deleted. Next: pulumi up --refresh --target-replace '{self._urn(olds)}'"
@@ -345,7 +353,12 @@ class Adapter:
             self._warn(olds, f"{self.noun.title} {id}{self._price_tag(olds)} stays: another resource of this stack has it")
             return
         self._claim(olds, olds, id)
-        engine.delete(self._context(olds), self.noun, self._state(id, self._values(id, olds)))
+        try:
+            engine.delete(self._context(olds), self.noun, self._state(id, self._values(id, olds)))
+        except TakenOver as taken:
+            if not self.session.entries.is_recorded((self.noun.kind, taken.id), taken.tag, olds.get(ENTRY)):
+                raise self._advised(taken, olds) from None
+            self._warn(olds, f"{self.noun.title} {id}{self._price_tag(olds)} stays: another resource of this stack has it")
 
     # --- parts
 
@@ -380,7 +393,7 @@ class Adapter:
         if made == "test" and not self.session.client.is_test_key:
             raise NounError(
                 f"{self.noun.title} {state.id} was made with a test key: nothing of it is real, and this is a live key; nothing was done. "
-                "Next: pulumi destroy with the test key, then pulumi up with the live key"
+                "Next: pulumi up, then pulumi destroy, both with the test key; then pulumi up with the live key"
             )
         if olds.get(ACCOUNT) is None:
             return
@@ -473,6 +486,19 @@ class Adapter:
     def _urn(self, props: Wire) -> str:
         """The URN, or a pattern that fits it alone where the engine does not tell it."""
         return self.urn or f"**{NAME}:{class_of(self.noun.kind)}::{self._title(props)}"
+
+    def _advised(self, taken: TakenOver, olds: Wire) -> NounError:
+        """With how to leave the object to the run that took it over, and how to take it back."""
+        parts = str(olds.get(IDENTITY) or "").partition(":")[2].split("/")
+        urn, hint = self.urn, ""
+        if urn is None and len(parts) == 4:
+            urn = f"urn:pulumi:{parts[1]}::{parts[0].rpartition('@')[2]}::{token_of_form_one(self.noun.kind)}::{parts[3]}"
+        elif urn is None:
+            urn, hint = "URN", " (pulumi stack --show-urns names it)"
+        return NounError(
+            f"{taken}. Next: pulumi state delete '{urn}'{hint} leaves it to that run; to take it back, then set adopt_id={taken.id} and "
+            "run pulumi up"
+        )
 
     @staticmethod
     def _price_tag(olds: Wire) -> str:

@@ -152,7 +152,7 @@ class DomainDeclaration(Declaration):
     _needed = ("name",)
     _secrets = ("auth_code",)
     _default_name = False
-    _delete_before_replace = True
+    _delete_before_replace = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str]

@@ -30,6 +30,7 @@ class Entries:
         self._lock = threading.Lock()
         self._holders: dict[Held, list[Holder]] = {}
         self._checked: set[str] = set()
+        self._tags: dict[Held, dict[str | None, str | None]] = {}
 
     @staticmethod
     def new() -> str:
@@ -52,6 +53,16 @@ class Entries:
             holders[:] = [holder for holder in holders if holder.created or holder.entry != entry]
             if kept and identity in self._checked:
                 holders.append(Holder(entry, identity, created=False))
+
+    def read(self, held: Held, entry: str | None, tag: str | None) -> None:
+        """The entry was refreshed, and records this ownership tag."""
+        with self._lock:
+            self._tags.setdefault(held, {})[entry] = tag
+
+    def is_recorded(self, held: Held, tag: str | None, but: str | None) -> bool:
+        """Whether another entry than ``but`` was refreshed in this process and records the tag, so that it is the one that took over."""
+        with self._lock:
+            return tag is not None and any(known == tag for entry, known in self._tags.get(held, {}).items() if entry != but)
 
     def other(self, held: Held, entry: str | None) -> Holder | None:
         """Another entry with the same object; one that was created here before one that was kept."""

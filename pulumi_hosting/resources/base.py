@@ -340,11 +340,12 @@ class Foreign(NounError):
 
 
 class TakenOver(NounError):
-    """A deletion of an object that a later run of the same declaration took over; nothing was deleted. ``id`` names it."""
+    """A deletion or change of an object that a later run of the same declaration took over; nothing was done. ``id`` names it, ``tag`` is
+    the later run's. A frontend adds its ``Next:``, where it knows what names the declaration."""
 
-    def __init__(self, message: str, id: str) -> None:
-        self.id = id
-        super().__init__(message)
+    def __init__(self, title: str, id: str, tag: str | None, outcome: str = "nothing was deleted") -> None:
+        self.title, self.id, self.tag = title, id, tag
+        super().__init__(f"{title} {id}: a later run took it over, from another backend perhaps; {outcome}")
 
 
 class NotReady(NounError):
@@ -431,6 +432,8 @@ class Noun(ABC, Generic[I, S]):
     """Replacing costs nothing and loses nothing, so a frontend without a preview may do it unasked."""
     delete_before_replace: ClassVar[bool] = False
     """The natural key is unique, so the old object must go before the new one can come."""
+    replaceable_on_demand: ClassVar[bool] = True
+    """Whether another one can be made in its place though the declaration stays the same."""
     default_name: ClassVar[bool] = False
     """Where no ``name`` is given, the declaration's own name is meant."""
     listed_in_sandbox: ClassVar[bool] = False

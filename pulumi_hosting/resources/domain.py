@@ -209,7 +209,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
     Inputs = DomainInputs
     State = DomainState
     natural_key: ClassVar = ("name",)
-    delete_before_replace = True
+    replaceable_on_demand = False
     scopes: ClassVar = {
         "read": ("domains:read",),
         "create": ("domains:read", "domains:order", "domains:manage"),
@@ -339,7 +339,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             if context.client.is_test_key:
                 context.tell(f"{inputs.name} is on this account already (id {existing.id}); with a test key nothing is ordered")
                 return _from_api(existing).model_copy(update={"id": inputs.name})
-            if not context.name_is_identity and str(existing.id) not in context.owned:  # an own one is replaced on demand
+            if not context.name_is_identity and str(existing.id) not in context.owned:  # of an own one a replacement is asked for
                 refusal = self._not_ours(context, existing)
                 if refusal is None and not order.was_placed():
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")

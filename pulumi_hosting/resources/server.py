@@ -104,7 +104,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         return from_api(living[0]) if living else None
 
     def read(self, context: Context, id: str, last: ServerState | None = None) -> ServerState | None:
-        """A tag of this identity on the account is recorded, whichever run wrote it."""
+        """The tag that is there is recorded where it is this identity's; that of a later run is not, so that no deletion fits it."""
         if id.startswith(ORDER_PREFIX):
             order = context.client.orders.get(_order_id(id))
             if order.is_failed:
@@ -119,7 +119,14 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             return None
         state = as_written(context, from_api(server, last), last)
         tag = split_tag(server.notes)[1]
-        return state.model_copy(update={"ownership_tag": tag}) if is_tag_of(tag, context.identity) else state
+        recorded = last.ownership_tag if last is not None else None
+        if was_taken_over(recorded, tag) == "by a later run":
+            context.warn(
+                f"server {id}: a later run took it over, from another backend perhaps; from here it is not deleted any more, and a "
+                "deletion says how to leave it to that run, or to take it back"
+            )
+        tag = tag if is_tag_of(tag, context.identity) and not was_taken_over(recorded, tag) else recorded
+        return state.model_copy(update={"ownership_tag": tag})
 
     def is_simulated(self, id: str) -> bool:
         return id.isdigit() and int(id) >= m.SANDBOX_SERVER_IDS
@@ -414,12 +421,22 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if state.id.startswith(ORDER_PREFIX):
             state = self._kept(self._await(context, state), inputs)
         wishes = {name: value for name, value in inputs.given().items() if name in fields & {"name", "notes", "auto_renew"}}
+        if state.ownership_tag is not None:
+            self._must_be_held(context, state)
         if wishes:
             state = self._patch(context, state, wishes)
             context.save(state)
         if fields & {"os", "ssh_key_ids", "password"}:
             state = self.reinstall(context, state, inputs)
         return self._power(context, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
+
+    @staticmethod
+    def _must_be_held(context: Context, state: ServerState) -> None:
+        """Raise ``TakenOver`` where a later run has it: writing this state's tag again would let this state delete it."""
+        server = living_server(context, state.id)
+        tag = split_tag(server.notes)[1] if server else None
+        if was_taken_over(state.ownership_tag, tag) == "by a later run":
+            raise TakenOver("server", state.id, tag, "nothing was changed")
 
     def reinstall(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The same server with another image, keys or password. Sent once: what became of a lost answer is for a person to look at."""
@@ -562,9 +579,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     @staticmethod
     def _stays(context: Context, state: ServerState, server: m.Server) -> bool:
         """Whether another resource took it over, so that nothing is to be deleted. Raises ``TakenOver``."""
-        taken = was_taken_over(state.ownership_tag, split_tag(server.notes)[1])
+        tag = split_tag(server.notes)[1]
+        taken = was_taken_over(state.ownership_tag, tag)
         if taken == "by a later run":
-            raise TakenOver(f"server {state.id}: a later run took it over; nothing was deleted. Next: pulumi up --refresh", id=state.id)
+            raise TakenOver("server", state.id, tag)
         if taken == "by another":
             billing = server.billing
             price = f" and costs {billing.price_monthly} {billing.currency or ''}".rstrip() + " a month" if billing else ""

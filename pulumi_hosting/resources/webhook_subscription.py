@@ -177,10 +177,11 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             return state
         if was_taken_over(recorded, _tag(found)) == "by a later run":
             context.warn(
-                f"a later run took webhook subscription {id} over and made a new secret: the one recorded here signs nothing any more. "
-                "Next: another text in rotation makes one that is recorded"
+                f"webhook subscription {id}: a later run took it over, from another backend perhaps, and made a new secret: the one "
+                "recorded here signs nothing any more. From here it is not deleted any more, and a deletion says how to leave it to "
+                "that run, or to take it back"
             )
-            state = state.model_copy(update={"secret": None})
+            return state.model_copy(update={"secret": None})
         for double in self._doubles(listed, found):
             context.warn(
                 f"webhook subscription {double.id} is a second one of this resource: a request of an interrupted run was processed late. "
@@ -424,6 +425,8 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         if not context.name_is_identity and state.ownership_tag is not None:
             listed = context.client.webhooks.list()
             found = next((one for one in listed if str(one.id) == state.id), None)
+            if found is not None and was_taken_over(state.ownership_tag, _tag(found)) == "by a later run":
+                raise TakenOver(self.title, state.id, _tag(found), "nothing was changed")
             if found is not None and _tag(found) == state.ownership_tag:
                 self._delete_doubles(context, self._doubles(listed, found))
         state = self._patch(context, state, inputs, fields - {"rotation"})
@@ -482,10 +485,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
                 return
             taken = was_taken_over(state.ownership_tag, _tag(found))
             if taken == "by a later run":
-                raise TakenOver(
-                    f"webhook subscription {state.id}: a later run took it over; nothing was deleted. Next: pulumi up --refresh",
-                    id=state.id,
-                )
+                raise TakenOver(self.title, state.id, _tag(found))
             if taken == "by another":
                 context.warn(
                     f"webhook subscription {state.id} ({state.url}) stays: another resource took it over, its description carries that "

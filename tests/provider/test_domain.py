@@ -27,8 +27,37 @@ def checked(process: Any, wish: dict[str, Any], stack: str = "dev") -> tuple[dic
 
 
 @pytest.mark.emulator(clock="manual")
-def test_a_replacement_on_demand_keeps_the_domain_and_buys_nothing(processes: Any, control: Control) -> None:
-    """Delete comes first; the creation after it finds what its own deletion could not remove, however old it is."""
+@pytest.mark.parametrize("days", [0, 30])
+@pytest.mark.parametrize("refreshed", [False, True])
+def test_a_replacement_on_demand_fails_and_changes_nothing(processes: Any, control: Control, refreshed: bool, days: int) -> None:
+    id, outputs, inputs = processes().made("domain", "site", WISH)
+    control("POST", "/clock", {"advance": days * DAY})
+    process = processes()
+    assert not process.of("domain").noun.delete_before_replace
+    if refreshed:
+        _, outputs, _ = process.of("domain").read(id, outputs, inputs)
+        assert not process.of("domain").diff(id, outputs, inputs).changes
+    if days and not refreshed:
+        with pytest.raises(HostingError, match=f"Next: set adopt_id={id}"):
+            process.of("domain").create(inputs)
+    else:
+        again, newer = process.of("domain").create(inputs)
+        assert (again, newer["autoRenew"]) == (id, True)
+        with pytest.raises(HostingError, match=rf"domain {id} was not replaced: .*Next: pulumi up, which removes the older"):
+            process.of("domain").delete(id, outputs)
+        # The advice: the newer entry is kept, and the older one goes.
+        later = processes()
+        assert later.of("domain").check(inputs, inputs)[1] == {}
+        assert not later.of("domain").diff(id, newer, inputs).changes
+        later.of("domain").delete(id, outputs)
+        assert any("stays: another resource of this stack has it" in line for line in later.told)
+    assert domains(control) == [(id, True)]
+    assert debits(control) == 1
+
+
+@pytest.mark.emulator(clock="manual")
+def test_a_replacement_that_deletes_first_keeps_the_domain_and_buys_nothing(processes: Any, control: Control) -> None:
+    """By the program's own option. The creation after it finds what its own deletion could not remove, however old it is."""
     id, outputs, inputs = processes().made("domain", "site", WISH)
     control("POST", "/clock", {"advance": 30 * DAY})
     process = processes()

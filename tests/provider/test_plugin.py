@@ -15,7 +15,8 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.plugin import Plugin, engine_address, serve
+from pulumi_hosting.provider.link import engine_address
+from pulumi_hosting.provider.plugin import Plugin, serve
 from pulumi_hosting.provider.wire import SECRET, SIGNATURE, UNKNOWN, Opened, closed, opened
 from pulumi_hosting.rehearsal import Control
 from tests.pulumi.conftest import PUBLIC_KEY

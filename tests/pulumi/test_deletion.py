@@ -102,6 +102,24 @@ def test_a_replacement_on_demand_replaces_or_fails(formed: FormProgram) -> None:
     assert paid(formed) == 0
 
 
+def test_a_domain_is_not_replaced_on_demand(formed: FormProgram) -> None:
+    formed.declare({"site": ("Domain", {"name": "example.com", "auto_renew": True})})
+    formed.run(formed.stack.up())
+    site = formed.resources()["site"]
+    for flags in ((), ("--refresh",)):
+        refused = formed.stack.up("--target-replace", site["urn"], *flags)
+        assert refused.exit_code != 0
+        assert f"domain {site['id']} was not replaced" in refused.output
+        assert "Next: pulumi up, which removes the older" in refused.output
+        assert [domain["auto_renew"] for domain in formed.objects("domains")] == [True]
+        formed.run(formed.stack.up())
+        assert [domain["auto_renew"] for domain in formed.objects("domains")] == [True]
+    formed.run(formed.stack.up("--refresh", "--expect-no-changes"), {})
+    assert len(formed.control.ledger()) == 1
+    formed.run(formed.stack.destroy())
+    assert [domain["auto_renew"] for domain in formed.objects("domains")] == [False]
+
+
 def test_a_renamed_resource_is_replaced_like_any_other(formed: FormProgram) -> None:
     formed.declare({"web": ("Server", {**SERVER, "name": "www"})})
     formed.run(formed.stack.up())

@@ -1,5 +1,7 @@
 """Whole runs: two backends on one account, an interrupted wait, a price that rises. Every test ends by asking the account."""
 
+import re
+import shlex
 import signal
 import time
 from decimal import Decimal
@@ -59,6 +61,38 @@ def test_two_backends_with_one_project_and_stack(colleagues: tuple[FormProgram, 
     assert ours.resources()["web"]["id"] == str(web["id"])
     ours.run(ours.stack.destroy())
     assert (ours.living, int(paid(ours))) == ([], 0)
+
+
+def test_what_a_second_backend_took_over_the_first_one_does_not_delete(colleagues: tuple[FormProgram, FormProgram]) -> None:
+    ours, theirs = colleagues
+    for formed in colleagues:
+        formed.declare({"web": ("Server", SERVER)})
+    ours.run(ours.stack.up())
+    (web,) = ours.living
+    taken = theirs.run(theirs.stack.up())
+    assert f"takes over server {web['id']}" in taken.output
+    for flags in ((), ("--refresh",)):
+        refused = ours.stack.destroy(*flags)
+        assert refused.exit_code != 0
+        assert f"server {web['id']}: a later run took it over, from another backend perhaps; nothing was deleted" in refused.output
+        assert [server["id"] for server in ours.living] == [web["id"]]
+    ours.run(ours.stack.refresh())
+    assert ours.stack.destroy().exit_code != 0
+    advice = re.search(r"Next: pulumi (state delete '\S+') leaves it", refused.output)
+    assert advice is not None
+    assert f"set adopt_id={web['id']} and run pulumi up" in refused.output
+    ours.run(ours.stack.run(*shlex.split(advice[1]), "--yes"))
+    ours.stack.allow("the other backend has it", web["id"])
+    ours.run(ours.stack.destroy())
+    assert [server["id"] for server in ours.living] == [web["id"]]
+    # Taking it back: then it is the other backend's destroy that is refused.
+    ours.declare({"web": ("Server", {**SERVER, "adopt_id": web["id"]})})
+    ours.run(ours.stack.up())
+    assert theirs.stack.destroy("--refresh").exit_code != 0
+    assert [server["id"] for server in ours.living] == [web["id"]]
+    ours.run(ours.stack.destroy())
+    assert (ours.living, int(paid(ours))) == ([], 0)
+    theirs.run(theirs.stack.destroy())  # it is gone, and that is what was wanted
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=600)

@@ -383,13 +383,18 @@ def test_what_a_later_run_took_over_is_not_deleted_by_the_earlier_state(house: H
     first = house.order()
     second = house.order()
     assert (second.id, second.ownership_tag) == (first.id, next_tag(first.ownership_tag, IDENTITY))
-    with pytest.raises(TakenOver, match=f"server {first.id}: a later run took it over; nothing was deleted") as stopped:
-        engine.delete(house.context(), SERVER, first)
-    assert stopped.value.id == first.id
-    assert len(house.living) == 1
     read = engine.read(house.context(), SERVER, first)
-    assert read.ownership_tag == second.ownership_tag
-    engine.delete(house.context(), SERVER, read)
+    assert read.ownership_tag == first.ownership_tag
+    assert [line for line in house.told if f"server {first.id}: a later run took it over, from another backend perhaps" in line]
+    for state in (first, read):
+        with pytest.raises(TakenOver, match=f"server {first.id}: a later run took it over, .*nothing was deleted") as stopped:
+            engine.delete(house.context(), SERVER, state)
+        assert (stopped.value.id, stopped.value.tag) == (first.id, second.ownership_tag)
+        changed = engine.check(SERVER, {**GOOD, "notes": "mine"}).inputs
+        with pytest.raises(TakenOver, match="nothing was changed"):  # the tag of this state would open the fence
+            engine.update(house.context(), SERVER, state, changed, frozenset({"notes"}))
+    assert [server["notes"] for server in house.living] == [second.ownership_tag]
+    engine.delete(house.context(), SERVER, engine.read(house.context(), SERVER, second))
     assert house.living == []
     assert house.charges == 0
 

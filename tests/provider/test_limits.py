@@ -158,7 +158,9 @@ def test_what_a_test_key_made_is_not_taken_for_real(account: Account) -> None:
     web = simulated.create("server", "web", WEB)
     live = account.process()
     checked = live.check("server", "web", WEB, web.inputs)
-    with pytest.raises(NounError, match=r"was made with a test key: nothing of it is real.*Next: pulumi up, then pulumi destroy, both with the test key"):
+    with pytest.raises(
+        NounError, match=r"was made with a test key: nothing of it is real.*Next: pulumi up, then pulumi destroy, both with the test key"
+    ):
         live.of("server").diff(web.id, web.outputs, checked)
     # The advice.
     account.process(apiKey=account.test_key).delete("server", web)

@@ -79,11 +79,40 @@ def test_a_live_key_touches_nothing_simulated(sandboxed: FormProgram) -> None:
     sandboxed.declare(ALL)
     sandboxed.run(sandboxed.stack.up())
     with_key(sandboxed, sandboxed.emulator.live_key)
+    refused = sandboxed.stack.up()
+    assert refused.exit_code != 0
+    assert "was made with a test key: nothing of it is real, and this is a live key; nothing was done" in refused.output
     for refused in (sandboxed.stack.refresh(), sandboxed.stack.destroy()):
         assert refused.exit_code != 0
         assert "was only simulated, with a test key, and a live key must not touch it" in refused.output
     assert sandboxed.control.ledger() == []
     assert len(sandboxed.resources()) == len(ALL)
+
+
+def test_from_the_test_key_to_the_live_key_with_a_provider_of_the_program(engine: Engine, emulator: Any, tmp_path: Path) -> None:
+    """A refused `up` leaves the live key in the provider of the state, where `destroy` takes it from; an `up` puts the test key back."""
+    formed = make_form_program("native", engine, emulator, tmp_path / "program", tmp_path / "home")
+    body = """
+        own = hosting.Provider("own", api_key={!r}, base_url={!r})
+        hosting.Server("web", tariff_id=1, os="debian-12", opts=pulumi.ResourceOptions(provider=own))
+    """
+    programs = [body.format(key, emulator.base_url) for key in (emulator.test_key, emulator.live_key)]
+    formed.declare({}, programs[0])
+    formed.run(formed.stack.up())
+    formed.declare({}, programs[1])
+    refused = formed.stack.up()
+    assert refused.exit_code != 0
+    assert "Next: pulumi up, then pulumi destroy, both with the test key; then pulumi up with the live key" in refused.output
+    assert formed.control.ledger() == []
+    formed.declare({}, programs[0])
+    formed.run(formed.stack.up())
+    formed.run(formed.stack.destroy())
+    assert formed.resources() == {}
+    formed.declare({}, programs[1])
+    formed.run(formed.stack.up())
+    assert [str(server["id"]) for server in formed.living] == [formed.resources()["web"]["id"]]
+    formed.run(formed.stack.destroy())
+    assert formed.living == []
 
 
 @pytest.mark.emulator(clock="manual")

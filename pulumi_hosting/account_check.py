@@ -132,6 +132,7 @@ class Claims:
         the task's diff or arguments). A task that failed claims nothing.
         """
         held: dict[tuple[str, str], Claim] = {}
+        key_lines: dict[str, str] = {}  # of SSH keys, which are recognised by them
         operations: set[str] = set()
         for result in _flat(results):
             if result.get("failed") or result.get("skipped"):
@@ -145,8 +146,14 @@ class Claims:
                         held.pop((kind, str(before["id"])), None)  # replaced, or an order that has become a server
                     name = str(shown.get("name") or shown.get("url") or shown.get("address") or "")
                     held[kind, id] = Claim(kind, id, name, str(shown.get("mode") or "live"))
+                    if kind == SSH_KEY:
+                        key_lines[id] = _key(shown.get("public_key"))
                 elif kind in result and shown is None:
-                    gone = {str(value) for key, value in _removed(result, kind).items() if key in ("id", "name", "url") and value}
+                    removed = _removed(result, kind)
+                    gone = {str(value) for key, value in removed.items() if key in ("id", "name", "url") and value}
+                    gone |= {claim.id for claim in held.values() if claim.kind == kind and claim.name in gone}
+                    line = _key(removed.get("public_key"))
+                    gone |= {id for id, known in key_lines.items() if kind == SSH_KEY and line and known == line}
                     for key, claim in list(held.items()):
                         goes_along = kind == SERVER and claim.kind in (SERVER_IP, PTR) and claim.id.partition("/")[0] in gone
                         if goes_along or (claim.kind == kind and gone & {claim.id, claim.name}):
@@ -169,7 +176,12 @@ def _removed(result: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
     diff = result.get("diff")
     before = diff.get("before") if isinstance(diff, Mapping) else None
     arguments = (result.get("invocation") or {}).get("module_args") or {}
-    return {**{key: arguments.get(key) for key in ("id", "name", "url")}, **(before if isinstance(before, Mapping) else {})}
+    return {**{key: arguments.get(key) for key in ("id", "name", "url", "public_key")}, **(before if isinstance(before, Mapping) else {})}
+
+
+def _key(line: object) -> str:
+    """The key itself of an OpenSSH line: without its comment."""
+    return " ".join(str(line or "").split()[:2])
 
 
 def _is_action(result: Mapping[str, Any], operation: str) -> bool:

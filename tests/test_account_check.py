@@ -278,6 +278,22 @@ def test_results_of_tasks(shop: Shop) -> None:
     assert check(shop.lab.control, Claims.of_results([made, renewed, absent])) == []
 
 
+def test_what_tasks_remove_by_a_name_or_a_key_is_claimed_no_more() -> None:
+    made = [
+        {"server": {"id": "20001", "name": "web"}},
+        {"server_ip": {"id": "20001/30002"}},
+        {"ptr": {"id": "20001/30001"}},
+        {"ptr": {"id": "20002/30003"}},
+        {"ssh_key": {"id": "60001", "name": "me", "public_key": "ssh-ed25519 AAAA me@here"}},
+        {"ssh_key": {"id": "60002", "name": "you", "public_key": "ssh-ed25519 BBBB you@there"}},
+    ]
+    removed = [
+        {"server": None, "invocation": {"module_args": {"name": "web", "id": None}}},
+        {"ssh_key": None, "invocation": {"module_args": {"name": None, "public_key": "ssh-ed25519 AAAA another comment"}}},
+    ]
+    assert [claim.id for claim in Claims.of_results([*made, *removed])] == ["20002/30003", "60002"]
+
+
 @pytest.mark.emulator(clock="manual")
 def test_what_was_deleted_outside_is_no_lie_of_the_tool(emulator: Any) -> None:
     control = Control(emulator.control_url)

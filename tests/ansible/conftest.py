@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -54,7 +55,13 @@ class Ansible:
     environ: dict[str, str]
     program: tuple[str, ...] = (str(BIN / "ansible-playbook"),)
     plays: int = 0
-    checks: bool = False
+    only_checks: bool = False
+    by_others: bool = False
+    """Whether the play that was started last has another key than the account check's."""
+    plays_now: bool = False
+    """Whether a play was started and not seen to end, as one that was killed: what comes then is not the test's own."""
+    seen: set[str] = field(default_factory=set)
+    """Ids of what was on the account when the last play began or ended."""
     reported: list[dict[str, Any]] = field(default_factory=list)
     """Results of the real runs so far, with a live key, for the account check."""
 
@@ -67,11 +74,24 @@ class Ansible:
         problems = self.account.check(Claims.of_results(self.reported), printed=output)
         assert problems == [], "\n".join([*problems, output])
 
-    def allow_what_is_there(self) -> None:
-        """What the test itself has put on the account, or a run that failed: no play reports it."""
+    def there(self) -> dict[str, set[str]]:
+        """What is on the account: the ids of its objects, each with what names the object."""
         objects = self.control("GET", "/objects")
-        rows = [row for kind in OBJECTS for row in objects.get(kind, ())]
-        self.account.allowed |= {str(row["id"]) for row in rows} | {f"{row['server_id']}/{row['id']}" for row in objects["addresses"]}
+        of = {str(row["id"]): {str(row["id"]), row["name"]} for kind in ("servers", "domains") for row in objects[kind]}
+        found = dict(of)
+        for row in (*objects["ssh_keys"], *objects["subscriptions"]):
+            found[str(row["id"])] = {str(row["id"]), row.get("name") or row["url"]}
+        for row in (*objects["invoices"], *objects["orders"]):
+            owners = (str(row[owner]) for owner in ("server_id", "domain_id") if row.get(owner))
+            found.setdefault(str(row["id"]), {str(row["id"])}).update({row.get("server_name", "")}, *(of.get(id, {id}) for id in owners))
+        for row in objects["addresses"]:
+            server = of.get(str(row["server_id"]), set())
+            found[f"{row['server_id']}/{row['id']}"] = {row["address"], *server} if row["bought"] else {row["address"]}
+        return found
+
+    def allow_new(self, named: set[str] | None = None) -> None:
+        """Let the account hold what came since the last play and is in no result: all of it, or what one of these names."""
+        self.account.allowed |= {id for id, names in self.there().items() if id not in self.seen and (named is None or names & named)}
 
     def play(self, *tasks: Mapping[str, Any], arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None) -> Played:
         """Run these tasks. They must end well unless they say ``ignore_errors``."""
@@ -100,10 +120,11 @@ class Ansible:
         self, playbook: Path, arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None
     ) -> "subprocess.Popen[str]":
         self.record.unlink(missing_ok=True)
-        self.checks = (environ or {}).get("HOSTING_API_KEY", self.emulator.live_key) == self.emulator.live_key
-        self.checks = self.checks and not {"--check", "-C", "--syntax-check"} & set(arguments)
-        if not any(self.reported):
-            self.allow_what_is_there()
+        self.only_checks = bool({"--check", "-C", "--syntax-check"} & set(arguments))
+        self.by_others = (environ or {}).get("HOSTING_API_KEY", self.emulator.live_key) != self.emulator.live_key
+        if not self.plays_now:
+            self.allow_new()  # put there by the test itself
+        self.seen, self.plays_now = set(self.there()), True
         return subprocess.Popen(
             [*self.program, str(playbook), *arguments],
             env={**self.environ, **(environ or {})},
@@ -119,15 +140,18 @@ class Ansible:
         output, _ = process.communicate(timeout=300)
         lines = [json.loads(line) for line in self.record.read_text().splitlines()] if self.record.exists() else []
         assert not well or process.returncode == 0, output
-        if self.checks:
+        if self.by_others:
+            self.allow_new()  # it holds what a play with another key made
+        elif not self.only_checks:
             self.reported += [
                 {**line["result"], "action": line["action"], "failed": line["outcome"] == "failed"}
                 for line in lines
-                if not line["check_mode"] and line["action"].startswith("hosting.cloud.")
+                if not line["check_mode"] and line["action"].startswith(("hosting.cloud.", "ansible.builtin.async_status"))
             ]
-            if any(may_have_charged(line["result"]) for line in lines):
-                self.allow_what_is_there()
+            if named := {name for line in lines for name in named_by_failures(line["result"])}:
+                self.allow_new(named)
             self.expect_account(output)
+        self.seen, self.plays_now = set(self.there()), False
         return Played(process.returncode, output, lines)
 
     @property
@@ -152,15 +176,15 @@ class Ansible:
         return [f"{request['method']} {request['path']}" for request in requests if request["method"] != "GET"]
 
 
-OBJECTS = ("servers", "orders", "invoices", "domains", "ssh_keys", "subscriptions", "addresses")
-
-
-def may_have_charged(result: Mapping[str, Any]) -> bool:
-    """Whether a task failed, or began to go on by itself, so that what it made is in no result."""
+def named_by_failures(result: Mapping[str, Any]) -> set[str]:
+    """What a task named that failed when it may have made or bought something: ids and names in its arguments and in its message."""
     failure = result.get("failure") or {}
-    items = [item for item in result.get("results") or () if isinstance(item, Mapping)]
-    left = bool(failure.get("charge") or failure.get("outcome_unknown") or failure.get("code") in ("not_ready", "server_error"))
-    return left or "ansible_job_id" in result or any(map(may_have_charged, items))
+    names = {name for item in result.get("results") or () if isinstance(item, Mapping) for name in named_by_failures(item)}
+    if failure.get("charge") or failure.get("outcome_unknown") or failure.get("code") in ("not_ready", "server_error"):
+        arguments = (result.get("invocation") or {}).get("module_args") or {}
+        given = (arguments.get(name) for name in ("id", "name", "url", "server_id", "server_name"))
+        names |= {str(value) for value in given if value} | set(re.findall(r"(?:server|order|domain|address)[ :](\d+)", result["msg"]))
+    return names
 
 
 def ansible_environ(emulator: Any, home: Path) -> dict[str, str]:

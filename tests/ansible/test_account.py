@@ -1,0 +1,54 @@
+"""The account check of the plays' fixture excuses only what a failed task names and what the test itself put on the account."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.ansible.conftest import Ansible
+from tests.ansible.test_playbooks import order
+
+FAILED = {"failure": {"code": "server_error"}, "msg": "server 20001: the service failed", "invocation": {"module_args": {"name": "web-1"}}}
+
+
+def ended(ansible: Ansible, *made: str, result: dict[str, Any] | None = None) -> None:
+    """A play that made these servers and reported this ``result`` of its one task."""
+    process = ansible.start()
+    order(ansible, *made)
+    if result is not None:
+        line = {"task": "t", "action": "hosting.cloud.server", "outcome": "failed", "check_mode": False, "result": result}
+        ansible.record.write_text(json.dumps(line) + "\n")
+    ansible.finish(process)
+
+
+@pytest.fixture
+def played(ansible: Ansible) -> Ansible:
+    ansible.program = ("true",)
+    order(ansible, "before")
+    ended(ansible)
+    return ansible
+
+
+def test_what_the_test_put_there_is_in_order(played: Ansible) -> None:
+    order(played, "between")
+    ended(played)
+
+
+def test_what_a_failed_task_names_is_in_order_and_nothing_else(played: Ansible) -> None:
+    ended(played, "web-1", result=FAILED)
+    with pytest.raises(AssertionError, match=r"server \d+ \(other, .*\) is live and in no state") as raised:
+        ended(played, "other", result=FAILED)
+    assert "web-1" not in str(raised.value)
+
+
+@pytest.mark.parametrize("result", [None, {"ansible_job_id": "j1", "started": 1}, {**FAILED, "failure": {"code": "foreign"}}])
+def test_what_no_result_names_is_not(played: Ansible, result: dict[str, Any] | None) -> None:
+    with pytest.raises(AssertionError, match=r"\(web-1, .*\) is live and in no state"):
+        ended(played, "web-1", result=result)
+
+
+def test_what_a_killed_play_made_is_not(played: Ansible) -> None:
+    played.start().communicate()
+    order(played, "web-1")
+    with pytest.raises(AssertionError, match=r"\(web-1, .*\) is live and in no state"):
+        ended(played)

@@ -30,6 +30,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.errors import (
     ApiError,
     Forbidden,
+    HostingError,
     IdempotencyConflict,
     IdempotencyInProgress,
     InsufficientFunds,
@@ -266,7 +267,10 @@ class ServerOrder:
     def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
         """An accepted order, read before it is believed: None when it is bound to a dead server, a failed order, or one that is ours."""
         if isinstance(answer, m.Order):
-            order = self.context.client.orders.get(answer.invoice_id)
+            try:
+                order = self.context.client.orders.get(answer.invoice_id)
+            except HostingError:  # it is paid for all the same: what waits for it looks again, and by then it is recorded
+                order = answer
             if order.is_failed:
                 return None
             if order.is_active and order.server_id is not None:

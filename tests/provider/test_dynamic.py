@@ -71,7 +71,7 @@ def test_an_order_that_is_in_no_state_says_so(provider: dynamic.ServerProvider, 
     control = Control(emulator.control_url)
     control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
     if fault:
-        control("POST", "/faults", {"method": "GET", "path": "^/orders/[0-9]+$", "after": 1, "action": fault, "times": 9})
+        control("POST", "/faults", {"method": "GET", "path": "^/orders/[0-9]+$", "action": fault, "times": 9})
     inputs = provider.check({}, {**PROPS, "waitTimeout": 0.1}).inputs
     with pytest.raises(failures.Failed) as failed:
         provider.create(inputs)

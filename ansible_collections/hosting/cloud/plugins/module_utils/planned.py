@@ -138,7 +138,7 @@ class Planned:
 
     def addresses(self, server_id: str) -> tuple[list[dict[str, Any]], set[str]]:
         """The addresses that would be bought for a server, and the ids of those that would be released."""
-        added, _, deleted = self.objects("server_ip")
+        added, _changed, deleted = self.objects("server_ip")
         mine = [item for item in added.values() if str(item["server_id"]) == server_id]
         return mine, {id.partition("/")[2] for id in deleted if id.partition("/")[0] == server_id}
 
@@ -196,7 +196,7 @@ class PlannedWire:
         kind = "server" if operation in OF_SERVER else ITEMS.get(operation)
         if kind is None:
             return _answer(200, {"data": []}) if operation == "list_webhook_deliveries" and is_planned(ids[0]) else None
-        added, _, deleted = self._planned.objects(kind)
+        added, _changed, deleted = self._planned.objects(kind)
         if ids[0] in deleted or (is_planned(ids[0]) and ids[0] not in added):
             return _answer(404, _error("not_found", "an earlier task of this check run would have deleted it"))
         if ids[0] not in added:
@@ -211,7 +211,7 @@ class PlannedWire:
             primary = {"id": planned_id("primary", ids[0]), "ip": f"{NO_ADDRESS}0", "primary": True, "ptr": None}
             return _answer(200, {"data": self._addresses(ids[0], [primary])})
         if operation == "get_server_ip_quote":
-            bought, _ = self._planned.addresses(ids[0])
+            bought, _released = self._planned.addresses(ids[0])
             price = item["_extra_ip_price"]
             if price is None:
                 return _answer(404, _error("not_found", "the tariff has no price for addresses"))
@@ -236,7 +236,7 @@ class PlannedWire:
         return None
 
     def _list(self, kind: str, query: dict[str, str], found: dict[str, Any]) -> dict[str, Any]:
-        added, _, deleted = self._planned.objects(kind)
+        added, _changed, deleted = self._planned.objects(kind)
         data = [self._item(kind, item) for item in found["data"] if str(_id(item)) not in deleted]
         if found.get("next_cursor") is None and "ip" not in query:
             key = NATURAL_KEYS.get(kind)
@@ -258,7 +258,7 @@ class PlannedWire:
 
     def _with_addresses(self, server: dict[str, Any]) -> dict[str, Any]:
         """A server whose renewal costs what the planned addresses add to it."""
-        bought, _ = self._planned.addresses(str(_id(server)))
+        bought, _released = self._planned.addresses(str(_id(server)))
         billing = server.get("billing")
         if not bought or not isinstance(billing, Mapping) or billing.get("cycle") != "monthly":
             return server
@@ -268,7 +268,7 @@ class PlannedWire:
 
     def _addresses(self, server_id: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
         bought, released = self._planned.addresses(server_id)
-        _, changed, _ = self._planned.objects("ptr")
+        changed = self._planned.objects("ptr")[1]
         whole = [dict(item) for item in listed if str(item["id"]) not in released] + [_shown(item) for item in bought]
         for item in whole:
             _put(item, changed.get(f"{server_id}/{item['id']}", {}))

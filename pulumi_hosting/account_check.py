@@ -129,13 +129,13 @@ class Claims:
         """What the results of Ansible tasks say, in their order; those of check mode do not belong here.
 
         A task that reports an object claims it, from a task that reports its absence on it is claimed no more (by the id or name in
-        the task's diff or arguments). A task that failed claims nothing.
+        the task's diff or arguments). A task that failed claims what it says that it made, else nothing.
         """
         held: dict[tuple[str, str], Claim] = {}
         key_lines: dict[str, str] = {}  # of SSH keys, which are recognised by them
         operations: set[str] = set()
         for result in _flat(results):
-            if result.get("failed") or result.get("skipped"):
+            if (result.get("failed") and not result.get("changed")) or result.get("skipped"):
                 continue
             for kind in KINDS:
                 shown = result.get(kind)

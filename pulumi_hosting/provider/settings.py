@@ -9,7 +9,7 @@ from typing import Any
 
 from pulumi_hosting.api.errors import ConfigurationError
 from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources.budget import NOT_A_LIMIT, money_limit
+from pulumi_hosting.resources.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
 
 SETTINGS: Mapping[str, str] = {
     "apiKey": "HOSTING_API_KEY",
@@ -71,7 +71,7 @@ def failures_of(config: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(mode, str) and mode not in MODES:
         failures["mode"] = "must be live or test"
     if limit == "":
-        failures["maxCharge"] = "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it"
+        failures["maxCharge"] = NO_LIMIT
     elif isinstance(limit, str | int | float) and money_limit(limit) is None:
         failures["maxCharge"] = NOT_A_LIMIT
     if scope == "":

@@ -301,6 +301,10 @@ class NounError(HostingError):
     """A stop decided by a noun, not by the service: one line with the object and the next step."""
 
 
+class OrderFailed(NounError):
+    """An order that was accepted and not delivered; its charge was returned."""
+
+
 class LimitExceeded(NounError):
     """A charge would go beyond the limit of the run, or cannot be compared with it. Nothing was ordered."""
 

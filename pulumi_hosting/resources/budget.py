@@ -8,6 +8,7 @@ from decimal import Decimal
 from pulumi_hosting.resources.base import Cost
 
 NOT_A_LIMIT = "must be an amount of money, such as 25.00"
+NO_LIMIT = "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it"
 
 _AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
 

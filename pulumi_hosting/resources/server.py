@@ -32,6 +32,7 @@ from pulumi_hosting.resources.base import (
     NotReady,
     NounError,
     OnChange,
+    OrderFailed,
     TakenOver,
     Takeover,
     account,
@@ -394,7 +395,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                 continue
             order = context.client.orders.get(_order_id(state.id))
             if order.is_failed:
-                raise NounError(
+                raise OrderFailed(
                     f"order {order.invoice_id} for server {state.name!r} ended as {order.status}"
                     + (f" ({order.failure_reason})" if order.failure_reason else "")
                     + "; the charge was returned to the balance. Next: run again to order anew"

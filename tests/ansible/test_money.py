@@ -227,7 +227,7 @@ def test_a_limit_of_the_environment_holds_for_modules_and_for_what_failed_after_
         environ=environ,
     )
     assert outcomes(played) == ["failed", "failed"]
-    assert played["a"]["failure"]["charge"] == {"amount": "5.00", "currency": "EUR"}
+    assert played["a"]["charge"] == {"amount": "5.00", "currency": "EUR"}
     assert played["b"]["failure"]["code"] == "max_charge"
     assert len(ansible.charges()) == 1
 

@@ -241,7 +241,7 @@ def _cost(context: Context, server: m.Server, billing: m.ServerBilling, period: 
     amount, how = (billing.recurring_amount, "") if exact else _quoted(context, server, billing, period, unit)
     balance = catalog.balance(context, fresh=True)
     currency = billing.currency or (balance.currency if balance else "")
-    due = as_text(billing.next_due_at)
+    due = as_text(billing.next_due_at.replace(microsecond=0) if billing.next_due_at else None)
     what = f"server {server.name}, {period} from {due}{how}"
     return Cost(amount, currency, what, balance.balance if balance else None), exact
 

@@ -258,10 +258,10 @@ class FastCall(Call):
             self.ledger().book(booking["identity"], cost, None)
             self.booking = (booking["identity"], cost)
         failure = result.get("failure")
-        if failure is not None and "charge" not in failure and booking is not None:
-            self.ledger().settle(booking["identity"], None)
         made = result.get("charge")
-        if failure is None and made is not None and made["amount"] is not None:
+        if failure is not None and made is None and "charge" not in failure and booking is not None:
+            self.ledger().settle(booking["identity"], None)
+        if made is not None and made["amount"] is not None:
             movement = news.get("movement")
             if movement is not None and not self.ledger().claim(movement):
                 result.update(changed=False, charge=None)

@@ -11,6 +11,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.files import SecretF
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     WAIT_OPTIONS,
     Call,
+    Done,
     Module,
     charge,
     context_of,
@@ -48,6 +49,7 @@ class ActionModule(Module):
         given = {name: value for name in action.Inputs.model_fields if (value := call.params.get(name)) is not None}
         inputs = check(action, given)
         named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
+        call.done = Done(f"the {action.title} was carried out", lambda: self.unfinished(call))
         deed = act(context, action, inputs, dry_run=dry_run, approve=limited(call, f"{self.name}/{named}"))
         if call.planned is not None and dry_run:
             effects.of_deed(call.planned, self.name, deed)
@@ -55,6 +57,16 @@ class ActionModule(Module):
             values, secret = deed.result.values(), deed.result.secret_fields()
             call.hide(str(value) for name, value in values.items() if name in secret and value)
         return deed
+
+    def unfinished(self, call: Call) -> dict[str, Any]:
+        """What is known of an action that failed after it was paid."""
+        if call.paid is None:
+            return {"changed": call.wrote}
+        booked = call.booking[1] if call.booking else None
+        amount = call.paid.get("charged") or call.paid.get("amount") or (booked.amount if booked else None)
+        call.movement = f"{self.name}/{call.paid.get('invoice_id') or ''}"
+        currency = call.paid.get("currency") or (booked.currency if booked else None)
+        return {"changed": True, "charge": {"amount": None if amount is None else str(amount), "currency": currency}}
 
     def result(self, call: Call, deed: Deed) -> dict[str, Any]:
         """One shape on every path."""

@@ -20,6 +20,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.planned import is_pl
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
     WAIT_OPTIONS,
     Call,
+    Done,
     Module,
     charge,
     context_of,
@@ -27,7 +28,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
 )
 
 if TYPE_CHECKING:
-    from pulumi_hosting.resources.base import Context, Noun
+    from pulumi_hosting.resources.base import Context, Noun, State
     from pulumi_hosting.resources.engine import Outcome, Terms
 
 STATE = {"type": "str", "choices": ["present", "absent"], "default": "present"}
@@ -78,7 +79,20 @@ class NounModule(Module):
         declared = engine.declared(noun, wish)
         leaves = call.params["state"] == "absent" if absent is None else absent
         way = engine.ensure_absent if leaves else engine.ensure
-        outcome = way(context, noun, declared.inputs, id=id, terms=self.terms(call, context, wish))
+        terms = self.terms(call, context, wish)
+
+        def save(made: State) -> None:
+            created = engine.Outcome("created", None, engine.shown(noun, made), made)
+            call.hide(str(value) for name, value in made.values().items() if name in made.secret_fields() and value)
+            call.done = Done(_exists(noun, made), lambda: self.result(call, noun, wish, created))
+            terms.save(made)
+
+        outcome = way(context, noun, declared.inputs, id=id, terms=replace(terms, save=save))
+        if outcome.changed:
+            words = (
+                _exists(noun, outcome.state) if outcome.action == "created" and outcome.state else f"the {noun.title} was {outcome.action}"
+            )
+            call.done = Done(words, lambda: self.result(call, noun, wish, outcome))
         if call.planned is not None:
             effects.of_outcome(call.planned, context, noun, declared.inputs, outcome)
         if outcome.takeover is not None:
@@ -440,6 +454,15 @@ class ServerInfoModule(NounInfoModule):
 
 
 # --- parts -------------------------------------------------------------------------------------------------------------------
+
+
+def _exists(noun: Noun[Any, Any], made: State) -> str:
+    """What was made, in words."""
+    kind, colon, number = made.id.partition(":")
+    if not colon:
+        return f"{noun.title} {made.id} exists"
+    what = f"order {number}" if kind == "order" else f"an address for server {made.values().get('server_id')}"
+    return f"{what} is placed" if kind == "order" else f"{what} is ordered"
 
 
 def shape(noun: Noun[Any, Any], values: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -53,6 +54,15 @@ WAIT_OPTIONS: dict[str, Any] = {
 }
 
 
+@dataclass(frozen=True)
+class Done:
+    """What a task has done so far. ``what``: in words, such as ``server 20001 exists``. ``result``: what its result says of it (``changed``,
+    ``charge``, the object)."""
+
+    what: str
+    result: Callable[[], dict[str, Any]]
+
+
 class Call(ABC):
     """One task as it reached us. ``written``: the options that the task names, since "not given" and "null" are two things."""
 
@@ -87,6 +97,12 @@ class Call(ABC):
     """The purchase that was booked last, and its announced price."""
     lost: list[str] | None = None
     """The ids of purchases whose answer was lost, so that they may have been carried out. Kept by :class:`WatchedWire`."""
+    done: Done | None = None
+    """What the task has done, should it fail later."""
+    wrote = False
+    """Whether a request of the task, other than an order or a payment, has changed something."""
+    paid: Mapping[str, Any] | None = None
+    """The answer of the task's payment: a renewal, or an invoice."""
     replayed = False
     """Whether the last order was answered as one that another process had sent: the password in the answer was blank."""
 
@@ -145,10 +161,13 @@ class Module(ABC):
         """The task's result; with a ``failure`` where it failed. Nothing is raised."""
         if call.refusal is not None:
             return refusal_of_arguments(call.refusal)
-        result = unusable() or tried(lambda: self.work(call))
+        result = unusable() or tried(lambda: self.work(call), call)
         if call.planned is not None:
             result = without_planned_ids(result)
-        return tried(lambda: settled(call, result)) if call.booking or result.get("charge") else result
+        if not (call.booking or result.get("charge")):
+            return result
+        counted = tried(lambda: settled(call, result))
+        return {**result, **counted} if "failure" in counted else counted  # what was charged stays in it
 
     @abstractmethod
     def work(self, call: Call) -> dict[str, Any]:
@@ -181,6 +200,7 @@ def watched(client: Client, call: Call) -> Client:
     return client
 
 
+PAYMENTS = frozenset({"renew_server", "renew_domain", "pay_invoice"})
 PURCHASES = frozenset({"create_server", "add_server_ip", "register_domain", "transfer_domain"})
 
 
@@ -197,6 +217,8 @@ class WatchedWire:
             self._note(request)
             raise
         if request.operation.id not in PURCHASES:
+            if answer.status < 300 and request.operation.method != "GET":
+                self._changed(request.operation.id, answer.body)
             return answer
         shown = _object(answer.body)
         if answer.status >= 500 or (answer.status < 300 and shown is None):  # what cannot be read is the client's to refuse
@@ -209,6 +231,12 @@ class WatchedWire:
 
     def close(self) -> None:
         self.inner.close()
+
+    def _changed(self, operation: str, body: Any) -> None:
+        if operation in PAYMENTS:
+            self._call.paid = _object(body) or {}
+        else:
+            self._call.wrote = True
 
     def _note(self, request: Any) -> None:
         if request.operation.id in PURCHASES and self._call.lost is not None:
@@ -268,17 +296,19 @@ def limit_of(given: object) -> Decimal | None:
     """The amount that ``max_charge`` names; None where the task has none. Raises ``InvalidInput``, also for an empty text: a variable that
     was meant to hold the limit and is not set must not lift it."""
     from pulumi_hosting.api.errors import InvalidInput
-    from pulumi_hosting.resources.budget import NOT_A_LIMIT, money_limit
+    from pulumi_hosting.resources.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
 
     if given is None:
         return None
     limit = money_limit(given)
     if limit is None:
-        raise InvalidInput({"max_charge": NOT_A_LIMIT})
+        raise InvalidInput({"max_charge": NOT_A_LIMIT if str(given).strip() else NO_LIMIT})
     return limit
 
 
 IN_PROGRESS = "idempotency_in_progress"
+ORDER_FAILED = "order_failed"
+"""The code of an order that was not delivered, and whose charge was returned."""
 
 
 def settled(call: Call, result: dict[str, Any]) -> dict[str, Any]:
@@ -286,8 +316,10 @@ def settled(call: Call, result: dict[str, Any]) -> dict[str, Any]:
     failure = result.get("failure")
     movement = call.movement
     identity, cost = call.booking or (movement or "", None)
-    if failure is not None:
-        refused = 400 <= (failure["status"] or 0) < 500 and failure["code"] != IN_PROGRESS and not failure.get("outcome_unknown")
+    if failure is not None and result.get("charge") is None:
+        refused = failure["code"] == ORDER_FAILED or (
+            400 <= (failure["status"] or 0) < 500 and failure["code"] != IN_PROGRESS and not failure.get("outcome_unknown")
+        )
         if refused and call.booking:
             call.ledger().settle(identity, None)
         elif cost is not None and not call.check_mode:
@@ -298,7 +330,7 @@ def settled(call: Call, result: dict[str, Any]) -> dict[str, Any]:
         made = None
     if made is not None and movement is not None and not call.ledger().claim(movement):
         # Another host did the same at the same moment: it was bought once, and that host says so.
-        result.update(changed=False, charge=None)
+        result.update(changed=failure is not None and call.wrote, charge=None)
         result.pop("diff", None)
         made = None
     call.ledger().settle(identity, made)
@@ -320,16 +352,41 @@ def charge(amount: str | None, currency: str | None) -> dict[str, Any] | None:
 # --- errors ------------------------------------------------------------------------------------------------------------------
 
 
-def tried(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The result, or a refusal."""
+def tried(work: Callable[[], dict[str, Any]], call: Call | None = None) -> dict[str, Any]:
+    """The result, or a refusal, which says what the ``call`` had done before."""
     from pulumi_hosting.api.errors import HostingError
 
     try:
         return work()
     except HostingError as error:
-        return failure_of(error)
+        failed = failure_of(error)
+        return failed if call is None else _with_what_was_done(call, failed, error)
     except Exception as error:  # noqa: BLE001 — the last one to see it; a traceback may hold what a person must not
-        return _defect(error)
+        failed = _defect(error)
+        return failed if call is None else _with_what_was_done(call, failed, error)
+
+
+def _with_what_was_done(call: Call, failed: dict[str, Any], error: Exception) -> dict[str, Any]:
+    """A failure, with what the task's own requests had bought, paid or changed before it."""
+    from pulumi_hosting.api.errors import CallError, HostingError
+
+    if call.check_mode or failed["failure"]["code"] == ORDER_FAILED:
+        return failed
+    try:
+        known = call.done.result() if call.done is not None else {}
+    except HostingError:  # the account cannot be asked now
+        known = {}
+    known.pop("diff", None)
+    if not (known.get("changed") or call.wrote):
+        return failed
+    made = known.get("charge") or {}
+    cost = f" and was charged {made['amount']} {made['currency'] or ''}".rstrip() if made.get("amount") is not None else ""
+    what = f"{call.done.what}{cost}" if call.done is not None and known.get("changed") else "a part was done"
+    # What an answer of the service stopped is set by the next run; where we stopped ourselves, the error knows the way on.
+    rest = (
+        f"{error.summary.rstrip('.')}. Next: run the playbook again, which sets the rest" if isinstance(error, CallError) else failed["msg"]
+    )
+    return {**known, **failed, "changed": True, "msg": " ".join(f"{what}; {rest}".split())}
 
 
 def unusable() -> dict[str, Any] | None:

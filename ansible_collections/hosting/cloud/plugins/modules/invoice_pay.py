@@ -112,8 +112,8 @@ invoice:
 charge:
   description: What the task's own request charges to the balance, or would in check mode. Null where it charges
     nothing; with the amount null where the price is not known before an earlier task has really run, which a
-    warning says too.
-  returned: success
+    warning says too. A task that failed shows what it had charged before.
+  returned: success, and where a failed task had charged something
   type: dict
   contains:
     amount:

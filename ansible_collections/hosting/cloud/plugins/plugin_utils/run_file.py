@@ -3,7 +3,7 @@
 """What the tasks of one run of Ansible share. They run in forks, so it is kept in private files of the run's own directory.
 
 Ansible makes that directory when it starts and removes it when it ends. The files of a run that was killed stay: the next run reports what
-they say was charged, and removes them.
+they say was charged, and marks them as reported, since a worker that outlived its run may still write to them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def of_killed_runs(folder: Path) -> list[str]:
         with locked(file) as content:
             rows = {account for name in ("spent", "booked") for account in _accounts(content, name)}
             amounts = [f"{amount} {currency}" for account in sorted(rows) for currency, amount in spent(content, account).items() if amount]
-        file.unlink(missing_ok=True)
+            if content.get("reported"):
+                amounts = []  # a worker that outlived the run has written to it since
+            content["reported"] = True
         if amounts:
             lines.append(f"an earlier run of Ansible was killed after it had charged, or may have charged, {' and '.join(amounts)}")
     return lines

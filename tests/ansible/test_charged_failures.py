@@ -1,0 +1,165 @@
+"""Tasks that fail after their own request had bought or changed something: the result says what was bought, and what it cost."""
+
+import subprocess
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
+from pulumi_hosting.resources.base import Clock
+from tests.ansible.in_process import Play, account_problems, ahead, charged
+from tests.ansible.test_playbooks import KEY_LINE
+from tests.emulator.support import Lab
+
+SERVER: dict[str, Any] = {"name": "one", "tariff_id": 1, "os": "debian-12", "months": 1, "auto_renew": False}
+FIVE = {"amount": "5.00", "currency": "EUR"}
+AGAIN = "Next: run the playbook again, which sets the rest"
+
+
+@pytest.fixture(autouse=True)
+def waits_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = [0.0]
+    monkeypatch.setattr(Clock, "monotonic", lambda clock: passed[0])
+    monkeypatch.setattr(Clock, "sleep", lambda clock, seconds: passed.__setitem__(0, passed[0] + max(seconds, 0.1)))
+
+
+def reported(*plays: Play) -> Decimal:
+    """The sum of the results' charges, those of failed tasks included."""
+    charges = [result["charge"] for play in plays for result in play.results if result.get("charge")]
+    return sum((Decimal(charge["amount"]) for charge in charges), Decimal(0))
+
+
+def paid(lab: Lab) -> Decimal:
+    return sum(map(Decimal, charged(lab)), Decimal(0))
+
+
+@pytest.mark.parametrize("status", [429, 409, 503])
+@pytest.mark.parametrize("limit", [{}, {"max_charge": "7.00"}])
+def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(status: int, limit: dict[str, str]) -> None:
+    codes = {429: "rate_limited", 409: "service_state", 503: "unavailable"}
+    lab = Lab()
+    play = Play(lab)
+    lab.fault({"status": status, "code": codes[status], "retry_after": 2}, method="PATCH", path="^/servers/", times=99)
+    result = play("server", **SERVER, **limit)
+    assert result["failed"]
+    assert (result["changed"], result["charge"]) == (True, FIVE)
+    assert (result["server"]["id"], result["server"]["name"]) == ("20001", "one")
+    assert result["msg"].startswith("server 20001 exists and was charged 5.00 EUR; update_server: "), result["msg"]
+    assert result["msg"].endswith(AGAIN), result["msg"]
+    assert result["msg"].count("Next:") == 1
+    assert "root_password" not in result["server"]
+    assert account_problems(lab, play) == []
+    second = play("server", name="two", tariff_id=1, os="debian-12", **limit)
+    if limit:  # what was charged counts
+        assert second["failure"]["code"] == "max_charge"
+    lab.control("DELETE", "/faults")
+    again = play("server", **SERVER, **limit)
+    assert (again["failed"], again["changed"], again["charge"]) == (False, True, None)
+    assert again["server"]["auto_renew"] is False
+    assert reported(play) == paid(lab)
+    assert account_problems(lab, play) == []
+
+
+def test_a_domain_whose_renewal_could_not_be_set_is_reported_with_its_charge() -> None:
+    lab = Lab()
+    play = Play(lab)
+    lab.fault({"status": 503, "code": "unavailable"}, method="PATCH", path="^/domains/", times=99)
+    result = play("domain", name="example-1.com", auto_renew=True)
+    assert result["failed"]
+    assert (result["changed"], result["charge"]) == (True, {"amount": "12.00", "currency": "EUR"})
+    assert result["domain"]["name"] == "example-1.com"
+    assert "exists and was charged 12.00 EUR; update_domain: " in result["msg"], result["msg"]
+    assert reported(play) == paid(lab)
+
+
+def test_an_address_that_cannot_be_looked_at_after_its_purchase_is_reported_with_its_charge() -> None:
+    lab = Lab()
+    play = Play(lab)
+    play("server", name="one", tariff_id=1, os="debian-12")
+    play.before_write = lambda: lab.fault({"status": 503, "code": "unavailable"}, method="GET", path="^/servers", times=99)
+    result = play("server_ip", server_id="20001")
+    assert result["failed"]
+    assert result["changed"] is True
+    assert "an address for server 20001 is ordered and was charged" in result["msg"], result["msg"]
+    assert reported(play) == paid(lab)
+    lab.control("DELETE", "/faults")
+    again = play("server_ip", server_id="20001")
+    assert (again["failed"], again["charge"]) == (False, None)
+    assert reported(play) == paid(lab)
+    assert account_problems(lab, play) == []
+
+
+@pytest.mark.parametrize("name", ["server_renew", "domain_renew", "invoice_pay"])
+def test_a_payment_whose_object_cannot_be_looked_at_afterwards_is_reported(name: str) -> None:
+    lab = Lab()
+    play = Play(lab)
+    play("server", name="one", tariff_id=1, os="debian-12")
+    play("domain", name="example-1.com")
+    invoice = lab.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
+    options = {
+        "server_renew": {"name": "one", "until": ahead(40)},
+        "domain_renew": {"name": "example-1.com", "until": ahead(400)},
+        "invoice_pay": {"id": str(invoice["id"])},
+    }[name]
+    play.before_write = lambda: lab.fault({"status": 503, "code": "unavailable"}, method="GET", path="^/", times=99)
+    before = len(charged(lab))
+    result = play(name, **options)
+    assert len(charged(lab)) == before + 1
+    assert result["changed"] is True, result
+    assert reported(play) == paid(lab), result
+    assert not result["failed"] or "was carried out and was charged" in result["msg"], result["msg"]
+    lab.control("DELETE", "/faults")
+    again = play(name, **options)
+    assert (again["failed"], again["changed"]) == (False, False)
+    assert reported(play) == paid(lab)
+
+
+def test_what_was_changed_before_a_failure_is_a_change() -> None:
+    """A key is deleted to be replaced, and its successor refused: that the first is gone must show."""
+    lab = Lab()
+    play = Play(lab)
+    play("ssh_key", name="k", public_key=KEY_LINE)
+    lab.fault({"status": 503, "code": "unavailable"}, method="POST", path="^/ssh-keys$", times=99)
+    result = play("ssh_key", name="k", public_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBMGJqVhzKcYkTQvkGbOmYH2RfpAc0bB8DLVhqEUHiYz k")
+    assert (result["failed"], result["changed"]) == (True, True), result
+
+
+def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(tmp_path: Path) -> None:
+    lab = Lab()
+    play = Play(lab)
+    file = tmp_path / "secret"
+    play.before_write = lambda: file.mkdir()
+    result = play("webhook_subscription", url="https://hooks.example.com/x", events=["*"], secret_file=str(file))
+    assert (result["failed"], result["changed"]) == (True, True), result
+    assert result["webhook_subscription"]["id"]
+    assert " exists; " in result["msg"]
+    assert account_problems(lab, play) == []
+
+
+def test_nothing_is_reported_as_done_where_nothing_was() -> None:
+    lab = Lab()
+    play = Play(lab)
+    lab.fault({"status": 409, "code": "no_capacity"}, method="POST", path="^/servers$", times=99)
+    result = play("server", **SERVER)
+    assert (result["failed"], result.get("changed", False), result.get("charge")) == (True, False, None)
+    assert charged(lab) == []
+
+
+def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_path: Path) -> None:
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    killed, own = tmp_path / f"ansible-local-{ended.pid}abcdefgh", tmp_path / "ansible-local-1abcdefgh"
+    killed.mkdir()
+    worker = run_file.RunLedger(killed / run_file.CHARGED, "one", "worker")
+    worker.settle("server/a", FIVE)
+    (line,) = run_file.of_killed_runs(own)
+    assert "5.00 EUR" in line
+    worker.settle("server/b", FIVE)
+    assert run_file.of_killed_runs(own) == []
+
+
+def test_an_empty_limit_says_what_is_wrong() -> None:
+    result = Play(Lab())("server", **SERVER, max_charge="")
+    assert "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it" in result["msg"]

@@ -259,7 +259,8 @@ def sample(path: str, name: str, type: Type, known: Sequence[Any] = ()) -> Any:
 
 CHARGE = {
     "description": "What the task's own request charges to the balance, or would in check mode. Null where it charges nothing; with the "
-    "amount null where the price is not known before an earlier task has really run, which a warning says too. A task that failed shows what it had charged before.",
+    "amount null where the price is not known before an earlier task has really run, which a warning says too. "
+    "A task that failed shows what it had charged before.",
     "returned": "success, and where a failed task had charged something",
     "type": "dict",
     "contains": {

@@ -56,8 +56,8 @@ WAIT_OPTIONS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Done:
-    """What a task has done so far. ``what``: in words, such as ``server 20001 exists``. ``result``: what its result says of it (``changed``,
-    ``charge``, the object)."""
+    """What a task has done so far. ``what``: in words, such as ``server 20001 exists``. ``result``: what its result says of it
+    (``changed``, ``charge``, the object)."""
 
     what: str
     result: Callable[[], dict[str, Any]]

@@ -200,8 +200,17 @@ class InvalidResponse(CallError):
 
     @property
     def object_id(self) -> int | None:
-        """Id of the object the answer is about: the server's or the domain's, else the one it names itself by; ``None`` if unreadable."""
-        found = next((self.partial[name] for name in ("server_id", "domain_id", "id", "invoice_id") if name in self.partial), None)
+        """Id of the object the answer is about: the server's or the domain's, else the one it names itself by; ``None`` if unreadable.
+        Never the id of an invoice: see ``invoice_id``."""
+        return self._id("server_id", "domain_id", "id")
+
+    @property
+    def invoice_id(self) -> int | None:
+        """Id of the invoice that the answer names; ``None`` if unreadable or not said."""
+        return self._id("invoice_id")
+
+    def _id(self, *names: str) -> int | None:
+        found = next((self.partial[name] for name in names if name in self.partial), None)
         return found if isinstance(found, int) else None
 
     @property

@@ -155,7 +155,7 @@ class Lock:
             return
         lines = [
             f"the stack is currently locked by {len(others)} lock(s). Either wait for the other process(es) to end or delete the lock file "
-            "with `pulumi cancel`."
+            "with `pulumi-hosting offline cancel`."
         ]
         for path in others:
             try:

@@ -403,7 +403,7 @@ def _refuse_unfinished(creates: list[State]) -> None:
     if creates:
         names = ", ".join(f"{state.type} {state.name}" for state in creates)
         raise UnfinishedCreates(
-            f"destroy: an interrupted run was creating {names}; what it made may exist and cost money, and is not in the state. "
+            f"an interrupted run was creating {names}; what it made may exist and cost money, and is not in the state. "
             "Next: run `pulumi-hosting offline up`, which finds what was bought, then destroy "
             "(`pulumi-hosting offline refresh --clear-pending-creates` forgets it instead)"
         )

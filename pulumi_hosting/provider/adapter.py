@@ -8,7 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
-from pulumi_hosting.api.errors import ApiError, HostingError, InvalidInput, NotFound, TransportError
+from pulumi_hosting.api.errors import ApiError, CallError, HostingError, InvalidInput, NotFound, TransportError
 from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
 from pulumi_hosting.provider.session import SESSION, Session
 from pulumi_hosting.provider.values import (
@@ -56,7 +56,10 @@ class Partial(Exception):
     def __init__(self, id: str, outputs: Wire, reasons: list[str], *, refresh: bool, inputs: Wire | None = None) -> None:
         self.id, self.outputs, self.reasons, self.refresh = id, dict(outputs), reasons, refresh
         self.inputs = None if inputs is None else dict(inputs)
-        super().__init__("; ".join(reasons))
+        super().__init__()
+
+    def __str__(self) -> str:
+        return "; ".join(self.reasons)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,12 +258,22 @@ class Adapter:
             if not made:
                 raise
             partial = self._partial(made[-1], self._created(made[-1], props), error)
+            if not partial.refresh:
+                next_step = "pulumi up, which sets the rest"
+                what = f"{error.summary}. Next: {next_step}" if isinstance(error, CallError) else f"{partial.reasons[0]}; then {next_step}"
+                partial.reasons = [f"{self._there(context, made[-1])}, but: {what}"]
             partial.reasons += self._exceeded(context, made[-1])
             raise partial from None
         outputs = self._created(state, props)
         if exceeded := self._exceeded(context, state):
-            raise Partial(state.id, outputs, exceeded, refresh=False)
+            raise Partial(state.id, outputs, [f"{self._there(context, state)}, but: {exceeded[0]}"], refresh=False)
         return state.id, outputs
+
+    def _there(self, context: Context, state: Any) -> str:
+        """That the object exists, and what it cost."""
+        charged = None if state.id in context.taken_over else getattr(state, "charged", None)
+        currency = getattr(state, "currency", None) or ""
+        return f"{self.noun.title} {state.id} exists" + (f" and was charged {charged} {currency}".rstrip() if charged is not None else "")
 
     def _exceeded(self, context: Context, state: Any) -> list[str]:
         """Book what the order cost, and say so where that is more than was announced."""
@@ -337,6 +350,14 @@ class Adapter:
     def delete(self, id: str, olds: Wire) -> None:
         """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where another entry of the stack
         has it, or where another resource took it over."""
+        try:
+            self._delete(id, olds)
+        except HostingError:
+            if self.noun.after_failed_deletion:
+                self._warn(olds, self.noun.after_failed_deletion)
+            raise
+
+    def _delete(self, id: str, olds: Wire) -> None:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
         if other := self.session.entries.other((self.noun.kind, id), olds.get(ENTRY)):
@@ -348,7 +369,7 @@ class Adapter:
                     )
                 raise NounError(
                     f"{self.noun.title} {id} was not replaced: without a refresh the creation found it and took it over; nothing was "
-                    f"deleted. Next: pulumi up --refresh --target-replace '{self._urn(olds)}'"
+                    f"deleted. Next: pulumi up --refresh --target-replace '{self._urn(olds)}' --target-dependents"
                 )
             self._warn(olds, f"{self.noun.title} {id}{self._price_tag(olds)} stays: another resource of this stack has it")
             return

@@ -60,7 +60,7 @@ class Served:
             if partial.refresh:  # the id is not final, and nothing here could change it later: the next run finds what was begun
                 raise NounError(self._in_no_state(partial, reasons)) from None
             # What was made must be remembered; what is still to be set shows as a difference in the next run.
-            print(f"warning: {self._adapter.noun.title} {partial.id} was made, but: {reasons}", flush=True)
+            print(f"warning: {reasons}", flush=True)
             return partial.id, partial.outputs
 
     def _in_no_state(self, partial: Partial, reasons: str) -> str:

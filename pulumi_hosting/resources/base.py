@@ -444,6 +444,8 @@ class Noun(ABC, Generic[I, S]):
     """Whether a test key can read back what it made; where not, what was made is kept as it was recorded."""
     simulated_here: ClassVar[bool] = False
     """Whether the service refuses test keys altogether, so that what it would do is simulated here."""
+    after_failed_deletion: ClassVar[str | None] = None
+    """What a person should know when a deletion was refused or failed: of what an engine forgot before it asked for it."""
     scopes: ClassVar[Mapping[str, tuple[str, ...]]]
     """Scopes needed by ``read``, ``create``, ``update``, ``delete``."""
 

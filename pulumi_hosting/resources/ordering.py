@@ -52,6 +52,7 @@ KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
 _WORLD_AGE = 30.0  # seconds for which orders and servers, once listed, are believed
 _TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
+_SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
 _UNDER_WAY = 30.0  # seconds for which another process's request for an order may be under way without showing anywhere
 _PROCESS = uuid.uuid4().hex
 
@@ -169,18 +170,12 @@ class ServerOrder:
             return Ordered(own, found=True, reason=TAGGED)
         if not namesakes or self.attempt > 0:
             return None
-        proven = self._proven() if any(map(self._may_be_proven, namesakes)) else None
+        proven = self._proven() if any(may_be_proven(self.context, server) for server in namesakes) else None
         if proven is None:
-            raise self._foreign(namesakes[0])
+            raise namesake(self.context, namesakes[0], self.attempt)
         if proven.server is not None and not after_sending:
             must_be_allowed(self.context, proven.server, "is named by this resource's idempotency key", self.attempt)
         return proven
-
-    def _may_be_proven(self, server: m.Server) -> bool:
-        """Whether a key could still tell: the server is nobody else's by its tag, and younger than the memory for keys."""
-        if is_tag(split_tag(server.notes)[1]):
-            return False
-        return server.created_at is None or self.context.service_now() - server.created_at <= KEY_MEMORY
 
     def _quiesce(self) -> None:
         wait = self.context.patience(self.context.wait_timeout)
@@ -343,15 +338,6 @@ class ServerOrder:
     def _is_bound(self, key: str) -> bool:
         return is_bound(lambda: self.context.client.servers.renew(some_nobody(), months=1, idempotency_key=key))
 
-    def _foreign(self, server: m.Server) -> Foreign:
-        since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
-        return Foreign(
-            f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this declaration ordered it; "
-            f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, choose another name, "
-            f"or set order_attempt to {self.attempt + 1} to order one more of that name",
-            id=str(server.id),
-        )
-
     def _contradicted(self, error: ApiError) -> bool:
         client = self.context.client
         try:
@@ -384,6 +370,49 @@ class ServerOrder:
                 invoice = self.context.client.invoices.get(invoice_id)
                 if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ()):
                     yield invoice_id
+
+
+def may_be_proven(context: Context, server: m.Server) -> bool:
+    """Whether a key could still tell: the server is nobody else's by its tag, and younger than the memory for keys."""
+    if is_tag(split_tag(server.notes)[1]):
+        return False
+    return server.created_at is None or context.service_now() - server.created_at <= KEY_MEMORY
+
+
+def namesake(context: Context, server: m.Server, attempt: int) -> Foreign:
+    """The refusal to order beside a living server of the same name that nothing shows to be this declaration's. Where a resource of this
+    stack has it, or may have it, under another name of the resource, the alias is the first advice."""
+    since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
+    tag = split_tag(server.notes)[1]
+    alias = ""
+    if is_tag(tag):
+        old = next((name for name in (server.name, server.hostname) if name and is_tag_of(tag, _sibling(context.identity, name))), None)
+        alias = (
+            f"if this resource was renamed from {old!r}, " if old else "if this resource had another name in the program before, "
+        ) + f'add opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{old or "old-name"}")]); else '
+    return Foreign(
+        f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this declaration ordered it; "
+        f"nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it over, choose another name, "
+        f"or set order_attempt to {attempt + 1} to order one more of that name",
+        id=str(server.id),
+    )
+
+
+def _sibling(identity: str, name: str) -> str:
+    """The identity of a resource of the same stack and kind with another name."""
+    return f"{identity.rpartition('/')[0]}/{name}"
+
+
+def refuse_namesakes(context: Context, name: str) -> None:
+    """Raise what an order would stop with: a living server of the name that no key can show to be this declaration's any more, or, under
+    ``strict`` without a scope, any. What a resource that is declared beside this one turns out to have within a second is not meant."""
+    wait = context.patience(_SAID_WITHIN)
+    while found := [server for server in candidates(context) if server.name == name]:
+        if any(may_be_proven(context, server) for server in found) and not (context.strict and context.scope is None):
+            return
+        if wait.over:
+            raise namesake(context, found[0], 0)
+        wait.pause()
 
 
 TAGGED = "it carries this resource's ownership tag"

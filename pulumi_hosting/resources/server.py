@@ -47,6 +47,7 @@ from pulumi_hosting.resources.ordering import (
     ServerOrder,
     find_tagged,
     pending_orders,
+    refuse_namesakes,
 )
 from pulumi_hosting.resources.server_looks import (
     addresses_along,
@@ -78,6 +79,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     natural_key: ClassVar = ("name",)
     default_name = True
     listed_in_sandbox = True
+    after_failed_deletion = "addresses and PTR records that were declared with server= are found again by the next up"
     scopes: ClassVar = {
         "read": ("servers:read",),
         "create": ("servers:read", "servers:order", "servers:manage"),
@@ -291,7 +293,8 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs, fingerprints)
 
     def takeover(self, context: Context, inputs: ServerInputs) -> Takeover | None:
-        """By ``adopt_id`` or by its tag. What only sending the order's key could prove is a remark of ``validate``."""
+        """By ``adopt_id`` or by its tag. Raises ``Foreign`` for a namesake beside which nothing is ordered; what only sending the order's
+        key could prove is a remark of ``validate``."""
         if inputs.adopt_id is not None:
             server = self._adoptable(context, inputs, inputs.adopt_id)
             tag = split_tag(server.notes)[1]
@@ -303,6 +306,8 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if context.name_is_identity:
             return None
         found = find_tagged(context, inputs.name, attempt=inputs.order_attempt or 0)
+        if found is None and not inputs.order_attempt:
+            refuse_namesakes(context, inputs.name)
         return None if found is None else self._announced(context, found, TAGGED)
 
     def _announced(self, context: Context, server: m.Server, reason: str) -> Takeover:

@@ -245,16 +245,31 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         intent = owners.intent()
         mine = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None)
         if mine is None and intent is not None:
-            mine = next((ip for ip in loose if str(ip.id) not in intent["before"]), None)
+            mine = next((ip for ip in loose if str(ip.id) not in intent["before"] and not self._is_old(context, ip)), None)
         if mine is not None:
+            self._must_be_young(context, mine)
+            self._must_be_allowed(context, mine)
             return self._taken_over(self._state(context, inputs.server_id, mine), "an earlier run bought it")
         if len(loose) + missing <= (inputs.order_attempt or 0):
             return None
         if loose:
-            unclear = "an interrupted run of this resource may have bought it; nothing is paid before that is known"
+            unclear = (
+                "this machine does not know whose it is: an interrupted run of this resource may have bought it; nothing is paid before "
+                f"that is known, and unless another resource here has it, {self._what_follows(context, loose)}"
+            )
             return self._taken_over(self._state(context, inputs.server_id, loose[-1]), unclear)
         state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
         return self._taken_over(state, "an address was bought for the server before and is not assigned yet")
+
+    def _what_follows(self, context: Context, loose: list[m.Ip]) -> str:
+        """What ``create`` does with addresses of which only the purchase's key could tell whose they are."""
+        if all(self._is_old(context, ip) for ip in loose):
+            return "the run will stop: it is older than the 7 days of its key"
+        return "the run will stop where its key does not prove that"
+
+    @staticmethod
+    def _is_old(context: Context, ip: m.Ip) -> bool:
+        return ip.added_at is not None and ip.added_at < context.service_now() - _KEY_MEMORY
 
     def _taken_over(self, state: ServerIpState, reason: str) -> Takeover:
         added_at = None if state.added_at is None else datetime.fromisoformat(state.added_at)
@@ -366,12 +381,12 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 )
         return None
 
-    @staticmethod
-    def _must_be_young(context: Context, ip: m.Ip) -> None:
-        if ip.added_at is not None and ip.added_at < context.service_now() - _KEY_MEMORY:
+    @classmethod
+    def _must_be_young(cls, context: Context, ip: m.Ip) -> None:
+        if cls._is_old(context, ip):
             raise NounError(
                 f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource, more than 7 days ago; nothing was "
-                f'bought. Next: set adopt_id to "{ip.id}" to take it over, or run with --refresh if the state has it'
+                f'bought. Next: set adopt_id="{ip.id}" to take it over'
             )
 
     @staticmethod
@@ -379,7 +394,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         if context.strict and context.scope is None:
             raise NounError(
                 f"address {ip.address} (id {ip.id}) was bought by an earlier run under this resource's name, and strict is set; nothing "
-                f'was bought. Next: set adopt_id to "{ip.id}" to take it over, or set hosting:scope'
+                f'was bought. Next: set adopt_id="{ip.id}" to take it over, or set hosting:scope'
             )
 
     def _purchases(

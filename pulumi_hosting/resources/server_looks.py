@@ -20,11 +20,10 @@ from pulumi_hosting.resources.base import (
     age,
 )
 from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.resources.marks import is_tag, is_tag_of, split_tag
 from pulumi_hosting.resources.ordering import (
-    KEY_MEMORY,
     candidates,
     living_servers,
+    may_be_proven,
     pending_order,
 )
 from pulumi_hosting.resources.server_shape import ServerState
@@ -50,18 +49,13 @@ def remark_on_namesakes(context: Context, name: str) -> None:
             "Next: give one of them another name, unless that is meant"
         )
     for server in candidates(context):
-        tag = split_tag(server.notes)[1]
-        if server.name != name or is_tag_of(tag, context.identity):
-            continue
+        if server.name != name or not may_be_proven(context, server):
+            continue  # what no key can prove is found by its tag, or stops the order: ``takeover`` says so
         since = context.service_now() - server.created_at if server.created_at else None
         ordered = f", ordered {age(since)} ago" if since is not None else ""
-        if is_tag(tag) or (since is not None and since > KEY_MEMORY):
-            then = "it is not this resource's, and the order will stop"
-        else:
-            then = "unless an interrupted run of this program ordered it, the order will stop"
         context.warn(
-            f"a server named {name!r} exists (id {server.id}{ordered}): {then}. "
-            f"Next: set adopt_id={server.id} to take it over, or choose another name"
+            f"a server named {name!r} exists (id {server.id}{ordered}): unless an interrupted run of this program ordered it, the order "
+            f"will stop. Next: set adopt_id={server.id} to take it over, or choose another name"
         )
     if (order := pending_order(context, name)) is not None:
         when = f", placed {age(context.service_now() - order.created_at)} ago" if order.created_at else ""

@@ -116,6 +116,10 @@ def test_no_fault_in_an_order_s_answer_hides_the_purchase(path: tuple[Any, ...],
         if path[:2] != ("server", "id") and path != ("server",):
             assert found.object_id == 20001
             assert "server_id 20001" in str(found)
+        else:
+            assert found.object_id is None  # the invoice's id is no server's
+        if path != ("invoice_id",):
+            assert found.invoice_id == CREATED["invoice_id"]
         if path != ("charged",):
             assert found.charged == Decimal("5.00")
         if path != ("root_password",):

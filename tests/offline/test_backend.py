@@ -70,7 +70,7 @@ def test_one_lock_at_a_time(tmp_path: Path) -> None:
     backend = Backend(tmp_path, "toys")
     backend.create("dev")
     lock = backend.lock("dev")
-    with pytest.raises(StackLocked, match=r"locked by 1 lock\(s\).*\n  file://.*pid"):
+    with pytest.raises(StackLocked, match=r"locked by 1 lock\(s\).*`pulumi-hosting offline cancel`.*\n  file://.*pid"):
         backend.lock("dev")
     lock.release()
     backend.lock("dev")

@@ -657,7 +657,7 @@ def test_destroy_is_refused_while_nothing_leads_to_what_a_killed_run_made(playgr
             toys.stack().destroy(preview_only=preview)
         assert "Next: run `pulumi-hosting offline up`" in str(refused.value)
         assert refused.value.exit_code == 1
-    with pytest.raises(OfflineError, match="an interrupted run was creating"):
+    with pytest.raises(OfflineError, match=r"^an interrupted run was creating"):
         toys.stack().remove()
     looked = offline(toys, "refresh")
     assert "A refresh cannot find what they made. Next: run `pulumi-hosting offline up`" in looked

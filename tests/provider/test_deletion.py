@@ -59,7 +59,7 @@ def test_a_replacement_after_a_rename_deletes_the_old_one(account: Account) -> N
     """As the native form asks: the recorded identity in the old values, the present one in the new values."""
     web = account.process().create("server", "web", WEB)
     later = account.process()
-    checked = later.check("server", "web9", {**WEB, "tariffId": 2.0})
+    checked = later.check("server", "web9", {**WEB, "tariffId": 2.0}, WEB)
     assert later.of("server", native=True).diff(web.id, web.outputs, checked).replaces == ("tariffId",)
     later.check("server", "web9", {**WEB, "tariffId": 2.0})  # engines check once more before a replacement
     assert not any("another server of this program" in line for line in later.lines)
@@ -74,7 +74,8 @@ def test_a_forced_replacement_without_a_refresh_fails_and_loses_nothing(account:
     found = forced.create("server", "web", WEB)
     assert found.id == web.id
     with pytest.raises(
-        NounError, match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace '\*\*hosting:Server::web'"
+        NounError,
+        match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace '\*\*hosting:Server::web' --target-dependents",
     ):
         forced.delete("server", web)
     assert account.living == [web.id]

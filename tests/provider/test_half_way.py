@@ -7,6 +7,7 @@ import pytest
 
 from pulumi_hosting.api.errors import HostingError, InvalidInput
 from pulumi_hosting.provider.adapter import Adapter, Partial
+from pulumi_hosting.provider.served import Served
 from pulumi_hosting.provider.session import Session
 from pulumi_hosting.provider.values import IDENTITY, UNKNOWN
 from pulumi_hosting.rehearsal import Control
@@ -86,6 +87,46 @@ def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: A
     left = stopped.value.outputs
     assert left["description"] == "ops"
     assert process.of("webhook_subscription").diff(id, left, wish).properties.keys() == {"rotation"}
+
+
+@pytest.mark.parametrize("form", ["adapter", "dynamic"])
+def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
+    processes: Any, control: Control, form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control("POST", "/faults", {"method": "PATCH", "path": "^/servers/", "action": {"status": 500, "code": "server_error"}, "times": 9})
+    process = processes()
+    wish = {**WEB, "notes": "the shop", IDENTITY: "pulumi:t/dev/server/web"}
+    if form == "adapter":
+        with pytest.raises(Partial) as stopped:
+            process.of("server").create(wish)
+        id, left, line = stopped.value.id, stopped.value.outputs, str(stopped.value)
+    else:
+        monkeypatch.setattr("pulumi_hosting.provider.served.SESSION", process.session)
+        made = Served("server").create(wish)
+        id, left = made.id, made.outs or {}
+        line = capsys.readouterr().out
+    assert line.strip().removeprefix("warning: ").startswith(f"server {id} exists and was charged 5.00 EUR, but: update_server: ")
+    assert line.strip().endswith("Next: pulumi up, which sets the rest")
+    assert line.count("Next:") == 1
+    control("DELETE", "/faults")
+    later = processes()
+    assert later.of("server").diff(id, left, wish).properties.keys() == {"notes"}
+    later.of("server").update(id, left, wish)
+    assert [server["notes"].split(" [")[0] for server in living(control)] == ["the shop"]
+    assert len(control.ledger()) == 1
+
+
+def test_a_deletion_that_fails_says_what_the_next_up_finds_again(processes: Any, control: Control, emulator: Any) -> None:
+    id, outputs, _ = processes().made("server", "web", WEB)
+    refused = processes(apiKey=emulator.test_key)
+    with pytest.raises(NounError, match="made with a live key"):
+        refused.of("server").delete(id, outputs)
+    assert refused.told == ["warning: web: addresses and PTR records that were declared with server= are found again by the next up"]
+    control("POST", "/faults", {"method": "DELETE", "path": "^/servers/", "action": {"status": 502, "code": "upstream_error"}, "times": 9})
+    with pytest.raises(HostingError) as failed:
+        processes().of("server").delete(id, outputs)
+    assert "charged" not in str(failed.value).replace("an order is not charged", "")
+    assert len(living(control)) == 1
 
 
 def test_what_is_to_be_replaced_is_not_adopted(processes: Any, control: Control) -> None:

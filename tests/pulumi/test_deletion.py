@@ -69,11 +69,14 @@ def test_what_is_deleted_is_gone_from_the_account(formed: FormProgram) -> None:
 def test_a_replacement_on_demand_replaces_or_fails(formed: FormProgram) -> None:
     declared = {
         "web": ("Server", SERVER),
+        "mail": ("ServerIp", {"server": Ref("web")}),
+        "name": ("Ptr", {"server": Ref("web"), "address": Ref("mail.address"), "domain": "mail.example.com"}),
         "key": ("SshKey", {"public_key": PUBLIC_KEY}),
         "hook": ("WebhookSubscription", {"url": "https://hooks.example.com/x", "events": ["*"]}),
     }
     formed.declare(declared)
     formed.run(formed.stack.up())
+    assert paid(formed) == Decimal("7.00")
     before = formed.resources()
     # What is unique is deleted first, by the option of the classes.
     for name, kind in (("key", "ssh_keys"), ("hook", "subscriptions")):
@@ -85,13 +88,19 @@ def test_a_replacement_on_demand_replaces_or_fails(formed: FormProgram) -> None:
     assert refused.exit_code != 0
     assert "was not replaced" in refused.output
     assert [str(server["id"]) for server in formed.living] == [before["web"]["id"]]
-    assert paid(formed) == Decimal("5.00")
-    advice = re.search(r"Next: pulumi (up --refresh --target-replace '\S+')", refused.output)
+    assert paid(formed) == Decimal("7.00")
+    advice = re.search(r"Next: pulumi (up --refresh --target-replace '\S+' --target-dependents)", refused.output)
     assert advice is not None
     formed.run(formed.stack.run(*shlex.split(advice[1]), "--yes", "--skip-preview"))
     after = servers(formed)
     assert after["web"] != before["web"]["id"]
-    assert paid(formed) == Decimal("5.00")
+    # What went with the old server is there again with the new one, and the account check of the run compared it with the state.
+    (address,) = [row for row in formed.objects("addresses") if row.get("bought")]
+    assert f"{address['server_id']}/{address['id']}" == formed.resources()["mail"]["id"]
+    assert str(address["server_id"]) == after["web"]
+    assert address["ptr"] == "mail.example.com"
+    assert formed.resources()["name"]["id"] == formed.resources()["mail"]["id"]
+    assert paid(formed) == Decimal("7.00")
     # Without the advice, an ordinary update clears up what the failure left, and takes nothing from the newer entry.
     assert formed.stack.up("--target-replace", before["web"]["urn"]).exit_code != 0
     formed.run(formed.stack.up("--refresh"))

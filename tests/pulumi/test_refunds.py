@@ -5,6 +5,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
+import pytest
+
 from tests.pulumi.conftest import FormProgram, Ref
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
@@ -44,21 +46,24 @@ def test_an_address_is_refunded_with_its_server(formed: FormProgram) -> None:
     assert bought(formed) == []
 
 
-def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: FormProgram) -> None:
+@pytest.mark.parametrize("reason", ["502", "test key"])
+def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: FormProgram, reason: str) -> None:
     formed.declare(WITH_SERVER)
     formed.run(formed.stack.up())
     ids = bought(formed)
-    formed.control(
-        "POST",
-        "/faults",
-        {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": {"status": 502, "code": "upstream_error"}, "times": 99},
-    )
+    if reason == "502":
+        fault = {"status": 502, "code": "upstream_error"}
+        formed.control("POST", "/faults", {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": fault, "times": 99})
+    else:
+        formed.stack.environ["HOSTING_API_KEY"] = formed.emulator.test_key
     with formed.stack.unchecked("Pulumi forgets what goes with a server before the server is deleted"):
         failed = formed.stack.destroy()
     assert failed.exit_code != 0, failed.output
+    assert "addresses and PTR records that were declared with server= are found again by the next up" in failed.output
     assert [*formed.resources()] == ["web"]
     assert bought(formed) == ids
     formed.control("DELETE", "/faults")
+    formed.stack.environ["HOSTING_API_KEY"] = formed.emulator.live_key
     # The next up takes the address over, and pays nothing.
     formed.run(formed.stack.up())
     assert bought(formed) == ids == [formed.resources()["mail"]["id"]]

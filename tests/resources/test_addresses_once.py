@@ -335,6 +335,35 @@ def test_what_an_interrupted_run_bought_is_announced_and_costs_nothing(house: Ho
     assert {request.split()[0] for request in house.transports[-1].sent} == {"GET"}
 
 
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_preview_says_what_the_purchase_will_do_after_the_key_s_seven_days(house: House, server: str, elsewhere: bool) -> None:
+    id = buy(house, server).id  # and the state forgot it
+    house.control("POST", "/clock", {"advance": 8 * DAY})
+    if elsewhere:
+        house.another_machine()
+        taken = SERVER_IP.takeover(house.context(identity=A), inputs_of(server))
+        assert taken is not None
+        assert "the run will stop: it is older than the 7 days of its key" in taken.reason
+        with pytest.raises(NounError, match="nothing was bought"):
+            buy(house, server)
+    else:
+        with pytest.raises(NounError) as announced:
+            SERVER_IP.takeover(house.context(identity=A), inputs_of(server))
+        with pytest.raises(NounError) as stopped:
+            buy(house, server)
+        assert str(announced.value) == str(stopped.value)
+        assert str(stopped.value).endswith(f'Next: set adopt_id="{id.rpartition("/")[2]}" to take it over')
+    assert buy(house, server, adopt_id=id.rpartition("/")[2]).id == id
+    assert len(debits(house)) == len(bought(house)) == 1
+
+
+def test_a_preview_under_strict_stops_as_the_purchase_does(house: House, server: str) -> None:
+    buy(house, server)
+    with pytest.raises(NounError, match="strict is set; nothing was bought"):
+        SERVER_IP.takeover(house.context(identity=A, strict=True), inputs_of(server))
+    assert len(debits(house)) == 1
+
+
 def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(house: House, server: str) -> None:
     """A preview cannot know what the other resources of the program have: here their claims come between preview and purchase."""
     first = buy(house, server, A)

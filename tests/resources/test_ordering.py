@@ -11,6 +11,7 @@ import pytest
 from pulumi_hosting.api.errors import InsufficientFunds, NoCapacity
 from pulumi_hosting.resources import engine
 from pulumi_hosting.resources.base import Ambiguous, Foreign, NotReady, NounError, TakenOver
+from pulumi_hosting.resources.claims import Claims
 from pulumi_hosting.resources.marks import next_tag, ownership_tag, with_tag
 from pulumi_hosting.resources.server import SERVER
 from tests.resources.conftest import GOOD, Dying, EmulatorClock, House, Killed
@@ -351,8 +352,39 @@ def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happ
     (said,) = [line for line in house.told if "exists" in line]
     assert "(id 20001, ordered 3 h ago): unless an interrupted run of this program ordered it, the order will stop" in said
     house.control("POST", "/clock", {"advance": WEEK})
-    assert SERVER.validate(house.context(), GOOD, frozenset(GOOD)) == {}
-    assert "ordered 7 days ago): it is not this resource's, and the order will stop. Next: set adopt_id=20001" in house.told[-1]
+    later = house.context()
+    with pytest.raises(Foreign) as announced:
+        SERVER.takeover(later, engine.check(SERVER, GOOD).inputs)
+    with pytest.raises(Foreign) as stopped:
+        house.order()
+    assert str(announced.value) == str(stopped.value)
+    assert "Next: set adopt_id to 20001 to take it over" in str(stopped.value)
+    assert len(house.control("GET", "/objects")["servers"]) == 1
+
+
+def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(house: House) -> None:
+    """By another resource's tag, or by any namesake under strict; a renamed resource is advised to take an alias first."""
+    old = house.order(identity="pulumi:t/dev/server/web-1")  # its name is that of the resource
+    renamed, inputs = "pulumi:t/dev/server/web-9", engine.check(SERVER, GOOD).inputs
+    with pytest.raises(Foreign) as announced:
+        SERVER.takeover(house.context(identity=renamed), inputs)
+    with pytest.raises(Foreign) as stopped:
+        house.order(identity=renamed)
+    assert str(announced.value) == str(stopped.value)
+    assert "Next: if this resource was renamed from 'web-1', add opts=pulumi.ResourceOptions(aliases=" in str(stopped.value)
+    assert f"else set adopt_id to {old.id} to take it over" in str(stopped.value)
+    with pytest.raises(Foreign, match="if this resource had another name in the program before, add opts="):
+        SERVER.takeover(house.context(identity="pulumi:other/dev/server/x"), inputs)
+    # What another declaration of the program turns out to have is no obstacle, and another one may be asked for.
+    claims = Claims()
+    claims.add("pulumi:t/dev/server/web-1", old.id)
+    assert SERVER.takeover(house.context(identity=renamed, claims=claims), inputs) is None
+    assert SERVER.takeover(house.context(identity=renamed), engine.check(SERVER, {**GOOD, "order_attempt": 1}).inputs) is None
+    house.control("PATCH", f"/servers/{old.id}", {"notes": ""})
+    assert SERVER.takeover(house.context(identity=renamed), inputs) is None
+    with pytest.raises(Foreign, match="nothing was ordered"):
+        SERVER.takeover(house.context(identity=renamed, strict=True), inputs)
+    assert len(house.control.ledger()) == 1
 
 
 def test_a_preview_announces_an_order_that_is_under_way(house: House) -> None:

@@ -140,7 +140,7 @@ def test_no_fact_of_a_tariff_is_invented(path: tuple[Any, ...], how: str) -> Non
     try:
         nothing_invented(shown(client.catalog.tariff(1)), shown(intact))
     except InvalidResponse:
-        assert path[-1] in ("id", "name", "price_monthly", "total")
+        assert path[-1] in ("id", "code", "name", "price_monthly", "total")
 
 
 @pytest.mark.parametrize("how", HOW)

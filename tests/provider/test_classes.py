@@ -213,11 +213,12 @@ def test_secret_outputs_are_named_to_the_engine(pretended: Engine, form: str, ki
     assert set(request.additionalSecretOutputs) == {*map(camel, secrets_of(NOUNS[kind])), "createdAt"}
 
 
-def test_form_two_takes_over_what_form_one_declared(pretended: Engine, form: str, kind: str) -> None:
+def test_each_form_takes_over_what_the_other_declared(pretended: Engine, form: str, kind: str) -> None:
     pretended.run(lambda: class_of(form, kind)("main", **declared(kind)))
     (request,) = pretended.world.requests
     aliased = [alias.spec.type for alias in request.aliases] + [urn.split("::")[2] for urn in request.aliasURNs]
-    assert aliased == ([TOKENS["dynamic"].format(class_name(NOUNS[kind]))] if form == "native" else [])
+    other = "dynamic" if form == "native" else "native"
+    assert aliased == [TOKENS[other].format(class_name(NOUNS[kind]))]
 
 
 def test_the_resources_own_name_is_the_default_one(pretended: Engine, form: str) -> None:

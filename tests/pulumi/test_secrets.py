@@ -133,7 +133,7 @@ def test_nothing_shows_a_secret(formed: FormProgram, tmp_path: Path) -> None:
     program(given={"password": TOO_SHORT}, moved={"auth_code": TOO_LONG}, key={"public_key": private})
     done(stack.preview(*LOUD), 1)
     formed.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"status": 400, "code": "invalid_request"}})
-    program(given={"password": REFUSED}, hook={"rotation": "1"})
+    program(given={"password": REFUSED, "rebuild": "replace"}, hook={"rotation": "1"})
     done(stack.up(*LOUD), 1)
     formed.control("DELETE", "/faults")
 

@@ -323,7 +323,7 @@ def foreseen(house: House, inputs: dict[str, Any] | None = None, **context: Any)
 
 def test_a_preview_announces_what_is_taken_over_and_its_charge(house: House) -> None:
     house.order()
-    house.control("POST", "/clock", {"advance": 2 * 3600})
+    house.control("POST", "/clock", {"advance": 2 * 3600 + 60})
     context = house.context()
     taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
     assert taken is not None
@@ -345,7 +345,7 @@ def test_a_preview_says_the_monthly_price_where_the_charge_is_not_to_be_seen(hou
 def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happen(house: House) -> None:
     with pytest.raises(Killed):
         house.order(transport=Dying(3, after=True))
-    house.control("POST", "/clock", {"advance": 3 * 3600})
+    house.control("POST", "/clock", {"advance": 3 * 3600 + 60})
     context = house.context()
     assert SERVER.takeover(context, engine.check(SERVER, GOOD).inputs) is None
     assert SERVER.validate(context, GOOD, frozenset(GOOD)) == {}

@@ -68,6 +68,8 @@ class Books:
             self.reported += results(self.record)
         claims = Claims.of_stack(*self.stack.saved()) + Claims.of_results(self.reported)
         self.judge(self.account.check(claims, printed=printed))
+        # The demo does in seconds what takes a day: no limit per minute is to be met by haste.
+        self.account.control("POST", "/clock", {"advance": 60})
 
     def judge(self, problems: list[str]) -> None:
         if problems:

@@ -148,9 +148,9 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormP
     formed.run(formed.stack.up())
     web = servers(formed)["web"]
     formed.stack.allow("retain_on_delete", *(server["id"] for server in formed.living if server["name"] == "kept"))
-    formed.declare(
-        {"web": ("Server", SERVER), "kept": ("Server", retained), "twin": ("Server", {**SERVER, "name": "web", "adopt_id": web})}
-    )
+    # After the other one: of two that the engine asks about at once, the first to answer has the server.
+    twin = {**SERVER, "name": "web", "adopt_id": web, "opts": Ref(OPTIONS.format("depends_on=[web]"))}
+    formed.declare({"web": ("Server", SERVER), "kept": ("Server", retained), "twin": ("Server", twin)})
     refused = formed.stack.up()
     assert refused.exit_code != 0
     assert f"another declaration has server {web} already" in refused.output

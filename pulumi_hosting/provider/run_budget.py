@@ -79,10 +79,4 @@ def _of_the_living(runs: dict[str, Any]) -> dict[str, dict[str, Bookings]]:
 
 
 def _lives(member: str) -> bool:
-    try:
-        os.kill(int(member.partition("-")[0]), 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    return local_files.process_runs(int(member.partition("-")[0]))

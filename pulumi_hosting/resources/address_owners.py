@@ -71,16 +71,7 @@ class Owners:
         """Whether another process that still runs noted the address for another resource."""
         if not self.is_noted_as_anothers(ip):
             return False
-        pid = self._notes()["addresses"][str(ip.id)]["process"]
-        if pid == os.getpid():
-            return True
-        try:
-            os.kill(pid, 0)
-        except ProcessLookupError:
-            return False
-        except PermissionError:
-            pass
-        return True
+        return local_files.process_runs(self._notes()["addresses"][str(ip.id)]["process"])
 
     def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> None:
         """Note that this resource has the address. A run that cannot write it goes on: what is not noted only makes others stop."""

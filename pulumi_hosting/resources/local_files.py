@@ -153,6 +153,17 @@ def write(scope: str, purpose: str, values: Mapping[str, Any]) -> None:
         raise _unusable(path, error) from None
 
 
+def process_runs(pid: int) -> bool:
+    """Whether a process of this machine, of any user, still runs."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
 def _location() -> Path:
     if chosen := os.environ.get("HOSTING_RUNTIME_DIR"):
         return Path(chosen).absolute()

@@ -9,7 +9,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.planned import NO_ADDRESS, Planned, is_planned
+from ansible_collections.hosting.cloud.plugins.module_utils.planned import NO_ADDRESS, Planned
 
 if TYPE_CHECKING:
     from pulumi_hosting.resources.actions import Deed
@@ -194,8 +194,3 @@ def _now(context: Context) -> datetime:
 
 def _text(moment: datetime) -> str:
     return moment.replace(microsecond=0).isoformat().replace("+00:00", "Z")
-
-
-def has_unknown_price(kind: str, inputs: Any) -> bool:
-    """Whether the price of an object depends on one that does not exist yet: an address costs what is left of its server's period."""
-    return kind == "server_ip" and is_planned(inputs.given().get("server_id") or "")

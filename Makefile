@@ -8,32 +8,36 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export LC_ALL := C.UTF-8
 export ANSIBLE_COLLECTIONS_PATH := $(CURDIR)
 
+PYTEST := $(BIN)/python -m tests.support.cost
+PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
+
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all sanity lint fmt bench docs collection-docs lock pulumi clean
+.PHONY: help demo test test-all test-matrix sanity lint fmt bench docs collection-docs lock clean
 .PHONY: lint-style lint-types lint-layers lint-docs lint-versions lint-ansible
 
-help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(READY): requirements-dev.lock pyproject.toml tools/venv.sh tools/python.sh
 	@PYTHON="$(PYTHON)" bash tools/venv.sh $(VENV)
 	@touch $(READY)
 
-demo: $(READY)  ## see it work: emulator, Pulumi program, Ansible playbook, drift, repair, destroy, costs
+demo: $(READY)  ## run the demo: emulator, Pulumi program, Ansible playbook, drift, repair, destroy, costs
 	@$(BIN)/python examples/demo/run.py
 
-test: $(READY)  ## all tests, with the coverage floor (ARGS="..." goes to pytest)
-	@$(BIN)/python -m pytest --numprocesses auto --maxprocesses 8 --dist worksteal --cov --cov-report term --durations 10 --durations-min 10 $(ARGS) \
-	  || { status=$$?; test $$status -ne 5 || echo "make test: pytest collected no test, so nothing is shown to work" >&2; exit $$status; }
+test: $(READY)  ## run the tests of the development loop: no slow ones, no coverage (ARGS="..." goes to pytest)
+	@$(PYTEST) $(PARALLEL) $(ARGS)
 
-test-all: test  ## all tests, then every pair of form and dialect, and the collection under every ansible-core that it supports
-	@$(BIN)/python -m pytest -m matrix --numprocesses auto --maxprocesses 8 --dist worksteal --ignore tests/ansible/test_sanity.py
-	@$(BIN)/python -m pytest -m matrix --verbose -rsP tests/ansible/test_sanity.py
+test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, molecule, examples), with the coverage floor
+	@$(PYTEST) -m "not matrix" $(PARALLEL) --cov --cov-report term $(ARGS)
 
-sanity: $(READY)  ## ansible-test over the collection: sanity and units, under the ansible-core of this environment
-	@$(BIN)/python -m pytest tests/ansible/test_sanity.py
+test-matrix: $(READY)  ## run the collection under every supported ansible-core that has a Python on this machine
+	@$(PYTEST) -m matrix --verbose -rsP $(ARGS)
 
-lint: $(READY)  ## style, types, layers, generated files, versions, playbooks; goes on after a failure
+sanity: $(READY)  ## run ansible-test over the collection: sanity and units, under the ansible-core of this environment
+	@$(PYTEST) -m "not matrix" tests/ansible/test_sanity.py
+
+lint: $(READY)  ## check style, types, layers, generated files, versions, playbooks; continues after a failure
 	@$(MAKE) --no-print-directory --keep-going lint-style lint-types lint-layers lint-docs lint-versions lint-ansible
 
 lint-style: $(READY)
@@ -57,11 +61,11 @@ lint-versions: $(READY)
 lint-ansible: $(READY)
 	$(BIN)/ansible-lint
 
-fmt: $(READY)  ## format, and mend what can be mended by itself
+fmt: $(READY)  ## format and auto-fix
 	@$(BIN)/ruff check --fix
 	@$(BIN)/ruff format
 
-bench: $(READY)  ## measurements, as ratios within one run (ARGS=stack: that one alone)
+bench: $(READY)  ## measure, as ratios within one run (ARGS=stack: one of them)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
 docs: $(READY)  ## write docs/reference, classes, functions and Ansible modules from the tables of the code
@@ -74,9 +78,6 @@ collection-docs: $(READY)  ## build the collection's documentation as HTML, in b
 
 lock: $(READY)  ## write requirements-dev.lock from pyproject.toml (UPGRADE=1: newer versions)
 	@UPGRADE="$(UPGRADE)" bash tools/lock.sh $(BIN)/uv
-
-pulumi: $(READY)  ## build Pulumi's CLI with Go into the virtual environment: tests, benchmarks and the demo then use it too (JOBS=1: one core)
-	@JOBS="$(JOBS)" bash tools/pulumi/build.sh $(BIN)
 
 clean:  ## remove everything that was made
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .ansible .coverage .coverage.* .demo build dist

@@ -10,6 +10,8 @@ from hypothesis import HealthCheck, settings
 
 from pulumi_hosting import engines
 
+pytest_plugins = ["tests.support.cost"]
+
 _NUMBERS = itertools.count()
 DIALECTS = ("spec", "live")
 

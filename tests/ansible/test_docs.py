@@ -36,6 +36,7 @@ def code_blocks(guide: str, language: str = "yaml") -> list[str]:
     return ["\n".join(lines).strip() + "\n" for lines in blocks]
 
 
+@pytest.mark.slow
 def test_antsibull_finds_nothing_to_mend(tmp_path: Path) -> None:
     options = (
         "--plugin-docs",
@@ -46,6 +47,7 @@ def test_antsibull_finds_nothing_to_mend(tmp_path: Path) -> None:
     assert run(tmp_path, "antsibull-docs", "lint-collection-docs", *options, ".") == ""
 
 
+@pytest.mark.slow
 def test_the_pages_are_built(tmp_path: Path) -> None:
     run(tmp_path, "bash", "tools/collection_docs.sh", str(tmp_path / "built"), str(BIN), cwd=ROOT)
     html = tmp_path / "built" / "html"

@@ -4,7 +4,11 @@ import os
 import subprocess
 from typing import Any
 
+import pytest
+
 from tests.ansible.conftest import BIN, COLLECTION, Ansible
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_scenario(ansible: Ansible, emulator: Any) -> None:

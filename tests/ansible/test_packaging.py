@@ -15,6 +15,8 @@ from tests.ansible.test_docs import code_blocks
 from tests.ansible.test_playbooks import KEY_LINE
 from tests.ansible.test_specs import MODULES
 
+pytestmark = pytest.mark.slow
+
 RUBBISH = (
     ".ansible/cache",
     ".mypy_cache/3.11/x.json",

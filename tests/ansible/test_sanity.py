@@ -1,5 +1,5 @@
 """ansible-test over the collection, without an ignore entry: sanity and units under the ansible-core of this environment, and under every
-other one that is supported, with the integration targets, where the marker ``matrix`` is asked for (``make test-all``).
+other one that is supported, with the integration targets, where the marker ``matrix`` is asked for (``make test-matrix``).
 
 ansible-test installs tools of its own when it first runs. They are kept in ``.ansible`` of the checkout, and so are the matrix's cores.
 """
@@ -75,6 +75,7 @@ def prepared() -> Iterator[None]:
     shutil.rmtree(COLLECTION / "tests" / "output", ignore_errors=True)
 
 
+@pytest.mark.slow
 def test_sanity_and_units() -> None:
     Core(BIN, VERSION, Path(sys.base_prefix) / "bin").sanity_and_units()
 

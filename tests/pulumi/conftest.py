@@ -61,7 +61,7 @@ def program(engine: Engine, emulator: Any, tmp_path: Path) -> Program:
 
 
 DAILY = {("dynamic", "spec"), ("native", "live")}
-"""The pairs of form and dialect that every run of the tests takes; the others are asked for with the marker ``matrix``."""
+"""The pairs of form and dialect that every run of the tests takes; the others are ``slow``."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -69,9 +69,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         if {"formed", "dialect"} <= given.keys() and (given["formed"], given["dialect"]) not in DAILY:
-            item.add_marker(pytest.mark.matrix)
+            item.add_marker(pytest.mark.slow)
         if {"formed", "orphan"} <= given.keys() and (given["formed"] == "native") != given["orphan"]:
-            item.add_marker(pytest.mark.matrix)  # each form is killed in one of the two ways
+            item.add_marker(pytest.mark.slow)  # each form is killed in one of the two ways
 
 
 FORMS = {"dynamic": "pulumi_hosting", "native": "pulumi_hosting.native"}

@@ -31,7 +31,7 @@ for site in range(100):
 NOUNS = {"SshKey": 300, "Server": 300, "Ptr": 300, "ServerIp": 100, "Domain": 100, "WebhookSubscription": 100}
 
 
-@pytest.mark.parametrize("form", ["dynamic", pytest.param("native", marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("form", ["dynamic", pytest.param("native", marks=pytest.mark.slow)])
 def test_twelve_hundred_resources(form: str, engine: Engine, emulator: Any, tmp_path: Path) -> None:
     control = Control(emulator.control_url)
     control("PATCH", "/account", {"balance": "1000000"})

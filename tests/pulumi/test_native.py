@@ -54,7 +54,7 @@ def plugged(engine: Engine, emulator: Any, tmp_path: Path) -> Plugged:
     return Plugged(made.directory, made.stack, made.emulator, made.control)
 
 
-@pytest.mark.matrix  # test_nouns climbs it with every noun
+@pytest.mark.slow  # test_nouns climbs it with every noun
 def test_server_and_key_live_their_whole_lives(plugged: Plugged, dialect: str) -> None:
     plugged.write(KEY + WEB)
     looked = done(plugged.stack.preview())

@@ -12,8 +12,8 @@ PYTEST := $(BIN)/python -m tests.support.cost
 PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-matrix sanity lint fmt bench docs collection-docs lock clean
-.PHONY: lint-style lint-types lint-layers lint-docs lint-versions lint-ansible
+.PHONY: help demo test test-all test-matrix sanity lint fmt bench generate generate-check collection-docs lock clean
+.PHONY: lint-style lint-types lint-layers generate-check lint-versions lint-ansible
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,7 +38,7 @@ sanity: $(READY)  ## run ansible-test over the collection: sanity and units, und
 	@$(PYTEST) -m "not matrix" tests/ansible/test_sanity.py
 
 lint: $(READY)  ## check style, types, layers, generated files, versions, playbooks; continues after a failure
-	@$(MAKE) --no-print-directory --keep-going lint-style lint-types lint-layers lint-docs lint-versions lint-ansible
+	@$(MAKE) --no-print-directory --keep-going lint-style lint-types lint-layers generate-check lint-versions lint-ansible
 
 lint-style: $(READY)
 	$(BIN)/ruff check
@@ -50,10 +50,9 @@ lint-types: $(READY)
 lint-layers: $(READY)
 	$(BIN)/lint-imports --no-logo
 
-lint-docs: $(READY)
-	$(BIN)/python docs/generate.py --check
+generate-check: $(READY)  ## fail if a generated file is out of date
+	$(BIN)/python -m generate --check
 	$(BIN)/python tools/classes.py --check
-	$(BIN)/python -m tools.modules --check
 
 lint-versions: $(READY)
 	$(BIN)/python tools/versions.py
@@ -68,10 +67,9 @@ fmt: $(READY)  ## format and auto-fix
 bench: $(READY)  ## measure, as ratios within one run (ARGS=stack: one of them)
 	@$(BIN)/python -m tests.benchmarks $(ARGS)
 
-docs: $(READY)  ## write docs/reference, classes, functions and Ansible modules from the tables of the code
-	@$(BIN)/python docs/generate.py
+generate: $(READY)  ## write the generated files: docs/reference, Pulumi classes and functions, Ansible modules
+	@$(BIN)/python -m generate
 	@$(BIN)/python tools/classes.py
-	@$(BIN)/python -m tools.modules
 
 collection-docs: $(READY)  ## build the collection's documentation as HTML, in build/collection-docs/html
 	@bash tools/collection_docs.sh build/collection-docs $(BIN)

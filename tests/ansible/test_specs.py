@@ -4,7 +4,7 @@ import importlib
 import tomllib
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from generate import collection, returns
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.actions import ACTIONS
@@ -22,9 +23,9 @@ from pulumi_hosting.resources.base import Inputs
 from pulumi_hosting.resources.lookups import LOOKUPS
 from pulumi_hosting.resources.shapes import fields
 from tests.ansible.conftest import COLLECTION, ROOT
-from tools import modules as generator
 
 DECLARED = list(NOUNS)
+TOLD = {module.name: module.told for module in collection.modules()}
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins" / "modules").glob("*.py"))
 EMPTY_TEXTS = 0
 """Results whose description only repeats their name."""
@@ -66,18 +67,25 @@ def inputs(kind: str) -> type[Inputs]:
 
 
 def test_every_noun_every_action_and_every_read_has_a_module() -> None:
-    asked = {wiring.lookup for wiring in generator.READ_MODULES.values()} | {wiring.one for wiring in generator.READ_MODULES.values()}
     by_nouns = {"getServer", "getDomain", "getWebhook"}  # read by id; the noun's own read asks for it
-    inside = {"getServerStatus", "getServerRefundQuote", "getServerIpQuote", "getInvoicePdf", "getWebhookDelivery"}  # options of others
-    assert asked - {None} | by_nouns | inside == set(LOOKUPS)
-    assert {*NOUNS, "domain_transfer", *generator.ACTION_MODULES, *generator.READ_MODULES} == set(MODULES)
-    assert set(generator.ACTION_MODULES) | {"server_restart", "server_reinstall"} == set(ACTIONS)  # these two are states of server
+    inside = {"getServerRefundQuote", "getInvoicePdf", "getWebhookDelivery"}  # options of others
+    named = {lookup for told in TOLD.values() for entry in (told, *_entries(told)) for lookup in (entry.get("lookup"), entry.get("one"))}
+    assert named - {None} | by_nouns | inside == set(LOOKUPS)
+    assert {told["resource"] for told in TOLD.values() if "resource" in told} == set(NOUNS)
+    actions = {told["action"] for told in TOLD.values() if "action" in told}
+    assert actions | {"server_restart", "server_reinstall"} == set(ACTIONS)  # these two are states of server
+    assert sorted(TOLD) == MODULES
+
+
+def _entries(told: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    yield from told.get("contains", {}).values()
+    yield from told.get("also_returns", {}).values()
 
 
 @pytest.mark.parametrize("kind", DECLARED)
 def test_every_input_is_an_option_or_said_in_another_way(kind: str) -> None:
-    own = set(generator.NOUN_MODULES[kind].own)
-    assert set(module(kind).OPTIONS) - own - {"max_charge", "idempotency_scope"} | generator.NO_OPTION.get(kind, frozenset()) == set(
+    own = set(TOLD[kind].get("options", ())) - set(inputs(kind).model_fields)
+    assert set(module(kind).OPTIONS) - own - {"max_charge", "idempotency_scope"} | set(TOLD[kind].get("without", ())) == set(
         inputs(kind).model_fields
     )
 
@@ -88,7 +96,7 @@ def test_every_input_is_an_option_or_said_in_another_way(kind: str) -> None:
         (kind, name, field)
         for kind in DECLARED
         for name, field in inputs(kind).model_fields.items()
-        if name not in generator.NO_OPTION.get(kind, ())
+        if name not in TOLD[kind].get("without", ())
     ],
 )
 def test_an_option_has_the_type_of_its_input(kind: str, name: str, field: FieldInfo) -> None:
@@ -146,11 +154,12 @@ def test_what_is_returned_is_what_may_be_shown(kind: str) -> None:
 
 def shown_models(name: str) -> dict[str, type[BaseModel]]:
     """The models of what a module returns, by the result's name."""
-    if name in generator.READ_MODULES:
-        wiring = generator.READ_MODULES[name]
-        if wiring.kind is not None:
-            return {wiring.result: NOUNS[wiring.kind].State}
-        return dict.fromkeys([wiring.result], *LOOKUPS[wiring.lookup].value.models()) if [*LOOKUPS[wiring.lookup].value.models()] else {}
+    told = TOLD[name]
+    if "lookup" in told:
+        if "resource" in told:
+            return {told["result"]: NOUNS[told["resource"]].State}
+        model = next(LOOKUPS[told["lookup"]].value.models(), None)
+        return {} if model is None else {told["result"]: model}
     if name in ACTIONS:
         return {ACTIONS[name].result: ACTIONS[name].Result}
     kind = name.replace("domain_transfer", "domain")
@@ -161,7 +170,7 @@ def wrong_samples(contains: dict[str, Any], model: type[BaseModel], path: str) -
     """Samples that are none of the values which the API document names, no time, or no money."""
     wrong = []
     for field in fields(model):
-        shown = contains.get(generator.RENAMED.get(f"{path}.{field.name}", field.name))
+        shown = contains.get(returns.RENAMED.get(f"{path}.{field.name}", field.name))
         if shown is None:
             continue
         inner = field.type.of.model if field.type.of is not None else field.type.model
@@ -169,7 +178,7 @@ def wrong_samples(contains: dict[str, Any], model: type[BaseModel], path: str) -
             wrong += wrong_samples(shown["contains"], inner, f"{path}.{field.name}")
             continue
         sample = shown["sample"]
-        known = generator.known_values(model, field.name)
+        known = returns.known_values(model, field.name)
         for value in sample if isinstance(sample, list) else [sample]:
             if known and value not in known:
                 wrong.append(f"{path}.{field.name}: {value!r} is none of {known}")
@@ -209,10 +218,6 @@ def test_the_action_group_names_every_module_and_all_take_the_fast_path() -> Non
     assert runtime["action_groups"]["all"] == MODULES
     assert runtime["plugin_routing"]["modules"] == {name: {"action_plugin": "hosting.cloud.server"} for name in MODULES}
     assert runtime["requires_ansible"].startswith(">=2.18")
-
-
-def test_the_modules_are_what_the_core_says() -> None:
-    assert list(generator.outdated()) == []
 
 
 def test_one_version_everywhere() -> None:

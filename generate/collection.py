@@ -1,0 +1,243 @@
+"""The modules of the Ansible collection, from resources, actions and lookups, and from ``generate/modules/*.yml``.
+
+What a module takes and returns follows from the package. What its documentation says beyond that, and how the module is wired, stands in
+the YAML file of its area.
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from generate.options import Option, lines, option
+from generate.render import formatted, render
+from generate.returns import CHARGE, NOTE, contents
+from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources.actions import ACTIONS
+from pulumi_hosting.resources.base import Noun
+from pulumi_hosting.resources.lookups import LOOKUPS
+
+COLLECTION = "ansible_collections/hosting/cloud"
+OWNED = (f"{COLLECTION}/plugins/modules/*.py", f"{COLLECTION}/plugins/action/*.py")
+BY_HAND = frozenset({f"{COLLECTION}/plugins/action/server.py"})
+
+WIDTH = 108
+STATE = Option("str", choices=["present", "absent"], default="present")
+MANY = "The answer is always a list, which is empty when nothing matches."
+SCOPE = Option(
+    "str",
+    [
+        "Together with what names the object this is what a declaration is recognised by when an interrupted run is repeated.",
+        "Needed only where independent playbooks order the same names on one account at different times.",
+    ],
+    default="",
+)
+
+Told = Mapping[str, Any]
+"""What the YAML has of a module."""
+
+
+@dataclass
+class Module:
+    """One module as it is written."""
+
+    name: str
+    area: str
+    told: Told
+    fragments: list[str]
+    options: dict[str, Option]
+    home: str
+    base: str
+    """The class of the module, unless the YAML names another."""
+    made: list[str]
+    returns: dict[str, Any]
+    description: list[str] = field(default_factory=list)
+    shared: dict[str, Option] = field(default_factory=dict)
+    """Options that the class of the module declares, documented here because they differ from the fragment's."""
+
+
+def files() -> Mapping[str, str]:
+    """The text of every file."""
+    found = modules()
+    filters = {"yaml": dumped}
+    texts = {f"{COLLECTION}/plugins/modules/{module.name}.py": _text(module) for module in found}
+    stub = render("collection/action.py.j2")
+    names = sorted(module.name for module in found)
+    routed = {name: {"action_plugin": "hosting.cloud.server"} for name in names}
+    content = {"requires_ansible": ">=2.18.0", "action_groups": {"all": names}, "plugin_routing": {"modules": routed}}
+    return {
+        **formatted(texts),
+        **{f"{COLLECTION}/plugins/action/{name}.py": stub for name in names if name != "server"},
+        f"{COLLECTION}/meta/runtime.yml": render("collection/runtime.yml.j2", filters, content=content),
+    }
+
+
+def modules() -> list[Module]:
+    """Every module, in the order of the files of YAML."""
+    found = []
+    for path in sorted((Path(__file__).parent / "modules").glob("*.yml")):
+        for name, told in yaml.safe_load(path.read_text(encoding="utf-8")).items():
+            make = _info if "lookup" in told else _action if "action" in told else _resource
+            found.append(make(name, path.stem, told))
+    return found
+
+
+# --- the three kinds of modules ----------------------------------------------------------------------------------------------
+
+
+def _resource(name: str, area: str, told: Told) -> Module:
+    kind = told["resource"]
+    noun = NOUNS[kind]
+    wanted = [field for field in told.get("only", noun.Inputs.model_fields) if field not in told.get("without", ())]
+    texts = dict(told.get("options", {}))
+    state = texts.pop("state", None)
+    options = _options(texts, {field: noun.Inputs.model_fields[field] for field in wanted}, told.get("required", ()))
+    costs = type(noun).cost is not Noun.cost
+    if told.get("has_idempotency_scope"):
+        options["idempotency_scope"] = SCOPE
+    result = {"description": told["returns"], "returned": "success", "type": "dict", "contains": contents(noun.State, kind)}
+    clears = told.get("clears")
+    is_whole = "only" not in told
+    return Module(
+        name,
+        area,
+        told,
+        ["client", "client.wait", *(["client.noun"] if is_whole else []), "client.change"],
+        options,
+        "nouns",
+        "NounModule",
+        [f'"{kind}"', "OPTIONS", *(["charges=True"] if costs else []), *([f"clears={clears!r}"] if clears else [])],
+        {kind: result, **({"charge": CHARGE} if costs else {})},
+        lines(told["description"]),
+        {"state": replace(STATE, **(state if isinstance(state, dict) else {"description": lines(state)}))} if state else {},
+    )
+
+
+def _action(name: str, area: str, told: Told) -> Module:
+    action = ACTIONS[told["action"]]
+    shape = {"type": "list", "elements": "dict"} if action.many else {"type": "dict"}
+    result = {"description": told["returns"], "returned": "success", **shape, "contains": contents(action.Result, action.result)}
+    return Module(
+        name,
+        area,
+        told,
+        ["client", "client.wait", "client.change"],
+        _options(told.get("options", {}), action.Inputs.model_fields, told.get("required", ())),
+        "deeds",
+        "ActionModule",
+        [f'"{told["action"]}"', "OPTIONS", *(["charges=True"] if action.charges else [])],
+        {action.result: result, **({"charge": CHARGE} if action.charges else {}), "note": NOTE},
+        lines(told["description"]),
+    )
+
+
+def _info(name: str, area: str, told: Told) -> Module:
+    lookup = LOOKUPS[told["lookup"]]
+    kind, result = told.get("resource"), told["result"]
+    query: type[BaseModel] | None = lookup.operation.query
+    filters = {} if query is None else query.model_fields
+    asked = {argument.name: filters[argument.name] for argument in lookup.arguments if argument.name in filters}
+    model = NOUNS[kind].State if kind else next(lookup.value.models(), None)
+    inside = contents(model, result) if model is not None else {}
+    inside |= {entry: _entry(entry, given) for entry, given in told.get("contains", {}).items()}
+    is_list = lookup.value.kind == "array"
+    shape = {"type": "list", "elements": "dict"} if is_list else {"type": "dict"}
+    returns = {result: {"description": told["returns"], "returned": "success", **shape, **({"contains": inside} if inside else {})}}
+    for entry, given in told.get("also_returns", {}).items():
+        returns[entry] = {"returned": "success", **_entry(entry, given)}
+    scopes = ", ".join(f"C({scope})" for scope in lookup.operation.scopes)
+    names = [f'"{kind}"', f'"{result}"', "OPTIONS"] if kind else [f'"{result}"', f'"{told["lookup"]}"', "OPTIONS"]
+    return Module(
+        name,
+        area,
+        told,
+        ["client", "client.info"],
+        _options(told.get("options", {}), asked, {argument.name for argument in lookup.arguments if argument.required}),
+        "nouns" if kind else "reads",
+        "NounInfoModule" if kind else "ReadModule",
+        [*names, *([f'one="{told["one"]}"'] if "one" in told else [])],
+        returns,
+        [f"Reads the {told['what']}.", *([MANY] if is_list else []), *([f"The API key needs {scopes}."] if scopes else [])],
+    )
+
+
+def _entry(name: str, given: Told) -> dict[str, Any]:
+    """A further entry of a result: as the YAML has it, or what a lookup finds."""
+    if "lookup" not in given:
+        return dict(given)
+    model = LOOKUPS[given["lookup"]].value.model
+    assert model is not None  # noqa: S101  # such an entry is one object
+    return {"description": given["description"], "type": "dict", "contains": contents(model, name)}
+
+
+def _options(texts: Told, inputs: Mapping[str, FieldInfo], required: Collection[str]) -> dict[str, Option]:
+    """The inputs in their order; what only the module has stands before or after them, as in the YAML."""
+    names = list(texts)
+    first = next((place for place, name in enumerate(names) if name in inputs), 0)
+    before = [name for name in names[:first] if name not in inputs]
+    after = [name for name in names[first:] if name not in inputs]
+    found = {name: option(texts.get(name), inputs.get(name)) for name in (*before, *inputs, *after)}
+    return {name: replace(one, required=True) if name in required else one for name, one in found.items()}
+
+
+# --- writing -----------------------------------------------------------------------------------------------------------------
+
+
+def _text(module: Module) -> str:
+    told = module.told
+    documentation = {
+        "module": module.name,
+        "short_description": told["short_description"],
+        "version_added": told["version_added"],
+        "description": module.description,
+        "author": ["The pulumi-hosting authors (@pulumi-hosting)"],
+        "options": {name: one.documentation() for name, one in {**module.options, **module.shared}.items()},
+        "extends_documentation_fragment": [f"hosting.cloud.{fragment}" for fragment in module.fragments],
+        "seealso": [{"module": f"hosting.cloud.{name}"} for name in told.get("seealso", ())],
+    }
+    return render(
+        "collection/module.py.j2",
+        {"yaml": dumped},
+        name=module.name,
+        area=module.area,
+        told={"before": None, **told},
+        documentation={key: value for key, value in documentation.items() if value},
+        returns=module.returns,
+        home=module.home,
+        options={name: one.spec(name) for name, one in module.options.items()},
+        arguments=[*module.made, *(f"{name}={_tuples(value)!r}" for name, value in told.get("rules", {}).items())],
+        **{"class": told.get("class", module.base)},
+    )
+
+
+def _tuples(value: Any) -> Any:
+    """Ansible's rules: a list of tuples."""
+    if isinstance(value, list):
+        return [tuple(tuple(part) if isinstance(part, list) else part for part in rule) for rule in value]
+    return value
+
+
+class _Dumper(yaml.SafeDumper):
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        return super().increase_indent(flow, False)
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _string(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = '"' if re.fullmatch(r"[\d.]+|\d{4}-\d\d-\d\dT.*|true|false|null|yes|no|on|off", text) else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _string)
+
+
+def dumped(value: Any) -> str:
+    """YAML with indented lists, texts in quotes where they would be read as something else."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False)

@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from pulumi_hosting.account_check import Account, Claims, Control
-from pulumi_hosting.engines import Run, Stack
+from pulumi_hosting.rehearsal.account_check import AccountCheck
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import Run, Stack
+from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 
 @dataclass
@@ -15,12 +17,12 @@ class CheckedStack(Stack):
     A run that the test kills is not one of these: the check comes with the next run that ends by itself.
     """
 
-    account: Account = field(kw_only=True)
+    account: AccountCheck = field(kw_only=True)
 
     def run(self, *arguments: str) -> Run:
         run = super().run(*arguments)
         if arguments[0] in ("up", "refresh", "destroy", "import") and "--preview-only" not in arguments and self.account is not None:
-            problems = self.account.check(Claims.of_stack(*self.saved()), printed=run.output)
+            problems = self.account.check(ManagedObjects.of_stack(*self.saved()), printed=run.output)
             assert problems == [], f"{' '.join(arguments)} (exit {run.exit_code}): {problems}\n{run.output}"
         return run
 
@@ -42,4 +44,4 @@ class CheckedStack(Stack):
 
 def checked(stack: Stack, control: Control) -> CheckedStack:
     """``stack`` with the check."""
-    return CheckedStack(stack.engine, stack.program, stack.home, stack.name, stack.environ, account=Account(control))
+    return CheckedStack(stack.engine, stack.program, stack.home, stack.name, stack.environ, account=AccountCheck(control))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-from pulumi_hosting import engines
+from pulumi_hosting.rehearsal import engines
 
 pytest_plugins = ["tests.support.cost"]
 

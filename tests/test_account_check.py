@@ -4,7 +4,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.account_check import Account, Claims, Control, check
+from pulumi_hosting.rehearsal.account_check import AccountCheck, check
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from tests.emulator.support import DAY, PUBLIC_KEY, Lab
 
 KEY = "iac2-made-by-the-tool-{}"
@@ -39,8 +41,8 @@ class Shop:
         return int(max(row["id"] for row in addresses if row["bought"] and row["server_id"] == server))
 
     @property
-    def claims(self) -> Claims:
-        return Claims.of_stack({"deployment": {"resources": self.resources}})
+    def claims(self) -> ManagedObjects:
+        return ManagedObjects.of_stack({"deployment": {"resources": self.resources}})
 
     def problems(self, **options: Any) -> list[str]:
         return check(self.lab.control, self.claims, **options)
@@ -72,7 +74,7 @@ def test_a_live_server_that_no_state_has(shop: Shop) -> None:
     id = shop.server(held=False)
     assert shop.problems() == [f"server {id} (web, 5.00 EUR per month) is live and in no state"]
     assert shop.problems(allowed=[id]) == []
-    assert Account(shop.lab.control).empty() == shop.problems()
+    assert AccountCheck(shop.lab.control).empty() == shop.problems()
 
 
 def test_a_state_entry_whose_object_is_gone(shop: Shop) -> None:
@@ -134,7 +136,7 @@ def test_a_domain_stays_only_if_it_does_not_renew_and_the_step_said_so(shop: Sho
     assert shop.problems(printed=said) == ["domain 70001 (shop-1.com) is live and in no state, and renews itself"]
     shop.lab.api("PATCH", "/domains/70001", {"auto_renew": False})
     assert shop.problems() == ["domain 70001 (shop-1.com) is live and in no state, and nothing said that it stays"]
-    account = Account(shop.lab.control)
+    account = AccountCheck(shop.lab.control)
     assert account.empty(printed=said) == []
     assert account.empty() == []  # said once is enough
 
@@ -148,7 +150,7 @@ def test_an_order_that_no_state_has() -> None:
     assert shop.problems() == []
     shop.lab.advance(61)
     assert shop.problems() == []
-    assert check(shop.lab.control, Claims()) == ["server 20002 (web, 5.00 EUR per month) is live and in no state"]
+    assert check(shop.lab.control, ManagedObjects()) == ["server 20002 (web, 5.00 EUR per month) is live and in no state"]
 
 
 @pytest.mark.parametrize("outcome", ["cancelled", "failed"])
@@ -166,7 +168,7 @@ def test_charges_that_nothing_explains(shop: Shop) -> None:
     (problem,) = shop.problems()
     assert problem.startswith(f"charge of 5.00 for renew_server of object {server} ")
     assert "nothing explains" in problem
-    assert check(shop.lab.control, shop.claims + Claims(operations=frozenset({"renew_server"}))) == []
+    assert check(shop.lab.control, shop.claims + ManagedObjects(operations=frozenset({"renew_server"}))) == []
     # A server that came and went, and that no state ever had: its purchase was not the tool's.
     shop = Shop()
     other = int(shop.buy("/servers", {"tariff_id": 6, "os": "debian-12", "name": "b"}, key="somebody-elses-key")["server"]["id"])
@@ -180,12 +182,12 @@ def test_a_refund_that_nothing_explains(shop: Shop) -> None:
     shop.lab.api("DELETE", f"/servers/{other}")
     (problem,) = shop.problems()
     assert problem.startswith(f"refund of 5.00 for server {other}, which was never in a state")
-    account = Account(shop.lab.control, [other])
+    account = AccountCheck(shop.lab.control, [other])
     assert account.empty() == []
 
 
 def test_a_server_that_is_gone_must_have_been_refunded(shop: Shop) -> None:
-    account = Account(shop.lab.control)
+    account = AccountCheck(shop.lab.control)
     server = shop.server()
     assert account.check(shop.claims) == []
     shop.lab.control("DELETE", f"/servers/{server}")  # behind everybody's back: nothing is credited
@@ -195,7 +197,7 @@ def test_a_server_that_is_gone_must_have_been_refunded(shop: Shop) -> None:
 @pytest.mark.parametrize("tariff", [1, 6])
 def test_a_deletion_with_its_refund_is_explained(shop: Shop, tariff: int) -> None:
     """Of a promotional tariff (6) nothing is refunded, nor when the paid time is over."""
-    account = Account(shop.lab.control)
+    account = AccountCheck(shop.lab.control)
     server = shop.server(tariff_id=tariff)
     assert account.check(shop.claims) == []
     shop.lab.api("DELETE", f"/servers/{server}")
@@ -210,7 +212,7 @@ def test_a_deletion_with_its_refund_is_explained(shop: Shop, tariff: int) -> Non
 
 @pytest.mark.parametrize("with_server", [False, True])
 def test_a_forfeited_refund_of_an_address(shop: Shop, with_server: bool) -> None:
-    account = Account(shop.lab.control)
+    account = AccountCheck(shop.lab.control)
     server = shop.server()
     address = shop.address(server)
     more = {"deletedWith": shop.resources[0]["urn"]} if with_server else {}
@@ -223,7 +225,7 @@ def test_a_forfeited_refund_of_an_address(shop: Shop, with_server: bool) -> None
 
 
 def test_an_address_released_alone_is_explained(shop: Shop) -> None:
-    account = Account(shop.lab.control)
+    account = AccountCheck(shop.lab.control)
     server = shop.server()
     address = shop.address(server)
     shop.hold("ServerIp", f"{server}/{address}", deletedWith=shop.resources[0]["urn"])
@@ -252,8 +254,8 @@ def test_several_stacks_are_one_tool(shop: Shop) -> None:
         shop.resources = []
         shop.hold("Server", id)
         stacks.append({"deployment": {"resources": shop.resources}})
-    assert check(shop.lab.control, Claims.of_stack(*stacks)) == []
-    assert len(check(shop.lab.control, Claims.of_stack(stacks[0], {"deployment": None}))) == 1
+    assert check(shop.lab.control, ManagedObjects.of_stack(*stacks)) == []
+    assert len(check(shop.lab.control, ManagedObjects.of_stack(stacks[0], {"deployment": None}))) == 1
 
 
 def test_the_service_s_own_renewals_are_explained(shop: Shop) -> None:
@@ -266,18 +268,18 @@ def test_the_service_s_own_renewals_are_explained(shop: Shop) -> None:
 def test_results_of_tasks(shop: Shop) -> None:
     server = shop.server(held=False)
     made = {"changed": True, "server": {"id": str(server), "name": "web", "mode": "live"}}
-    assert check(shop.lab.control, Claims.of_results([made])) == []
-    assert check(shop.lab.control, Claims.of_results([{"results": [made]}])) == []
+    assert check(shop.lab.control, ManagedObjects.of_results([made])) == []
+    assert check(shop.lab.control, ManagedObjects.of_results([{"results": [made]}])) == []
     # A task that failed holds what it says that it had made by then, and nothing else.
-    assert check(shop.lab.control, Claims.of_results([{**made, "failed": True}])) == []
-    assert len(check(shop.lab.control, Claims.of_results([{**made, "failed": True, "changed": False}]))) == 1
+    assert check(shop.lab.control, ManagedObjects.of_results([{**made, "failed": True}])) == []
+    assert len(check(shop.lab.control, ManagedObjects.of_results([{**made, "failed": True, "changed": False}]))) == 1
     shop.buy(f"/servers/{server}/renew", {"months": 1})
     renewed = {"changed": True, "server_renew": {"id": str(server)}, "charge": {"amount": "5.00"}}
-    assert check(shop.lab.control, Claims.of_results([made, renewed])) == []
-    assert len(check(shop.lab.control, Claims.of_results([made]))) == 1
+    assert check(shop.lab.control, ManagedObjects.of_results([made, renewed])) == []
+    assert len(check(shop.lab.control, ManagedObjects.of_results([made]))) == 1
     shop.lab.api("DELETE", f"/servers/{server}")
     absent = {"changed": True, "server": None, "invocation": {"module_args": {"name": "web"}}}
-    assert check(shop.lab.control, Claims.of_results([made, renewed, absent])) == []
+    assert check(shop.lab.control, ManagedObjects.of_results([made, renewed, absent])) == []
 
 
 def test_what_tasks_remove_by_a_name_or_a_key_is_claimed_no_more() -> None:
@@ -293,14 +295,14 @@ def test_what_tasks_remove_by_a_name_or_a_key_is_claimed_no_more() -> None:
         {"server": None, "invocation": {"module_args": {"name": "web", "id": None}}},
         {"ssh_key": None, "invocation": {"module_args": {"name": None, "public_key": "ssh-ed25519 AAAA another comment"}}},
     ]
-    assert [claim.id for claim in Claims.of_results([*made, *removed])] == ["20002/30003", "60002"]
+    assert [claim.id for claim in ManagedObjects.of_results([*made, *removed])] == ["20002/30003", "60002"]
 
 
 @pytest.mark.emulator(clock="manual")
 def test_what_was_deleted_outside_is_no_lie_of_the_tool(emulator: Any) -> None:
     control = Control(emulator.control_url)
     made = control("POST", "/servers", {"name": "given"})
-    claims = Claims.of_stack(
+    claims = ManagedObjects.of_stack(
         {"deployment": {"resources": [{"urn": "a::web", "type": "hosting:index:Server", "id": str(made["id"]), "outputs": {}}]}}
     )
     assert check(control, claims) == []
@@ -312,7 +314,7 @@ def test_what_was_deleted_outside_is_no_lie_of_the_tool(emulator: Any) -> None:
 
 def test_a_key_that_was_taken_over_stays_if_the_step_said_so(shop: Shop) -> None:
     shop.lab.api("POST", "/ssh-keys", {"name": "me", "public_key": PUBLIC_KEY})
-    account = Account(shop.lab.control)
+    account = AccountCheck(shop.lab.control)
     assert account.empty(printed="SSH key me (60002) stays") != []
     assert account.empty(printed="SSH key me (60001) stays: it was not created here") == []
     assert account.empty() == []

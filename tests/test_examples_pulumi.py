@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pulumi_hosting.account_check import Control
-from pulumi_hosting.engines import PULUMI, Engine, Run, Stack, choose
 from pulumi_hosting.provider.plugin_install import install, version
 from pulumi_hosting.provider.schema import package_spec
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run, Stack, choose
 from tests.checked import CheckedStack, checked
 from tools import typescript
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.client import Client
-from pulumi_hosting.engines import Engine
+from pulumi_hosting.rehearsal.engines import Engine
 from tests.ansible.conftest import Ansible, ansible_environ
 from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref, make_form_program
 

@@ -15,9 +15,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pulumi_hosting.account_check import Account, Claims, Control
 from pulumi_hosting.emulator import running
-from pulumi_hosting.engines import Run, Stack, choose
+from pulumi_hosting.rehearsal.account_check import AccountCheck
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import Run, Stack, choose
+from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -57,7 +59,7 @@ def results(record: Path) -> list[dict[str, Any]]:
 class Books:
     """The account, and all that the tools have said of it so far."""
 
-    account: Account
+    account: AccountCheck
     stack: Stack
     record: Path
     reported: list[dict[str, Any]] = field(default_factory=list)
@@ -66,7 +68,7 @@ class Books:
         """End the demo where the account is not what the tools say. ``printed``: by the step that just ended."""
         if self.record.exists():
             self.reported += results(self.record)
-        claims = Claims.of_stack(*self.stack.saved()) + Claims.of_results(self.reported)
+        claims = ManagedObjects.of_stack(*self.stack.saved()) + ManagedObjects.of_results(self.reported)
         self.judge(self.account.check(claims, printed=printed))
         # The demo does in seconds what takes a day: no limit per minute is to be met by haste.
         self.account.control("POST", "/clock", {"advance": 60})
@@ -107,7 +109,7 @@ def main() -> None:
             "LC_ALL": "C.UTF-8",
         }
 
-        books = Books(Account(control), stack, Path(home) / "results.jsonl")
+        books = Books(AccountCheck(control), stack, Path(home) / "results.jsonl")
 
         title("Pulumi: a server with its key, a domain, an address for mail, reverse DNS, a webhook")
         shown(stack.preview())

@@ -16,8 +16,10 @@ from typing import Any
 import pytest
 import yaml
 
-from pulumi_hosting.account_check import Account, Claims, Control
 from pulumi_hosting.api.client import Client
+from pulumi_hosting.rehearsal.account_check import AccountCheck
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 ROOT = Path(__file__).parents[2]
 COLLECTION = ROOT / "ansible_collections" / "hosting" / "cloud"
@@ -67,11 +69,11 @@ class Ansible:
 
     def __post_init__(self) -> None:
         self.control = Control(self.emulator.control_url)
-        self.account = Account(self.control)
+        self.account = AccountCheck(self.control)
 
     def expect_account(self, output: str) -> None:
         """The account must be what the results of the plays say."""
-        problems = self.account.check(Claims.of_results(self.reported), printed=output)
+        problems = self.account.check(ManagedObjects.of_results(self.reported), printed=output)
         assert problems == [], "\n".join([*problems, output])
 
     def there(self) -> dict[str, set[str]]:

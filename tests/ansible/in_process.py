@@ -11,9 +11,10 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.hosting.cloud.plugins.module_utils import runner
 from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
-from pulumi_hosting.account_check import Account, Claims
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.rehearsal.account_check import AccountCheck
+from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from tests.ansible.test_specs import module
 from tests.emulator.support import START, Lab
 
@@ -115,7 +116,9 @@ def ahead(days: int) -> str:
 def account_problems(lab: Lab, *plays: Play) -> list[str]:
     """What does not fit between the account and the results of the plays, which followed one another."""
     results = [result for play in plays for result in play.results if not play.check_mode]
-    return Account(lab.control).check(Claims.of_results(results), printed=" ".join(str(result["warnings"]) for result in results))
+    return AccountCheck(lab.control).check(
+        ManagedObjects.of_results(results), printed=" ".join(str(result["warnings"]) for result in results)
+    )
 
 
 def charged(lab: Lab) -> list[str]:

@@ -7,7 +7,7 @@ import pytest
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import InvalidInput, WriteRefused
-from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import NOUNS, engine
 from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NounError
 from pulumi_hosting.resources.engine import Outcome

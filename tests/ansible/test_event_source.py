@@ -27,7 +27,7 @@ from ansible_collections.hosting.cloud.tests.unit.plugins.event_source.test_webh
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.errors import ConfigurationError
 from pulumi_hosting.api.models import Delivery
-from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.webhooks import sign
 from tests.ansible.conftest import BIN, COLLECTION, ROOT, kill_all, wait_for
 

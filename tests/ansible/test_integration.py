@@ -35,7 +35,7 @@ def test_targets(ansible: Ansible, dialect: str, tmp_path: Path) -> None:
 
 def configuration(emulator: Any) -> dict[str, str]:
     """What a target needs to know, with a key that the number of targets does not slow down."""
-    from pulumi_hosting.rehearsal import Control
+    from pulumi_hosting.rehearsal.control_client import Control
 
     patient = {"mode": "live", "name": "integration", "rate_per_minute": 100_000, "rate_expensive_per_minute": 100_000}
     key = Control(emulator.control_url)("POST", "/keys", patient)["key"]

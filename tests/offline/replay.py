@@ -149,7 +149,19 @@ class Toys:
     def _run_and_kill(self, command: str, step: Recorded) -> None:
         """SIGKILL to the engine in the middle of the recorded calls; returns when the orphaned provider has finished."""
         process = subprocess.Popen(
-            [sys.executable, "-m", "pulumi_hosting.offline", command, "--stack", "dev", "--parallel", "1", "--yes", "--skip-preview"],
+            [
+                sys.executable,
+                "-m",
+                "pulumi_hosting.cli",
+                "offline",
+                command,
+                "--stack",
+                "dev",
+                "--parallel",
+                "1",
+                "--yes",
+                "--skip-preview",
+            ],
             cwd=self.project,
             env={**self.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), str(self.project)])},
             stdout=subprocess.DEVNULL,

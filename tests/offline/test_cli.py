@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from pulumi_hosting.offline.cli import offline
+from pulumi_hosting.cli.offline import offline
 from pulumi_hosting.offline.display import BANNER
 from tests.offline.conftest import Playground, write
 from tests.offline.replay import HERE, Toys
@@ -211,7 +211,7 @@ def test_it_runs_as_a_module(command: Command) -> None:
     environ: dict[str, Any] = {**command.toys.environ, "PYTHONPATH": str(HERE.parent.parent)}
     environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
     del environ["PULUMI_PYTHON_CMD"]
-    call = [sys.executable, "-m", "pulumi_hosting.offline", "up", "--yes", "--stack", "dev"]
+    call = [sys.executable, "-m", "pulumi_hosting.cli", "offline", "up", "--yes", "--stack", "dev"]
     done = subprocess.run(call, cwd=command.toys.project, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(BANNER)
@@ -228,7 +228,7 @@ def test_nothing_is_made_or_deleted_unasked(command: Command, operation: str, ex
 
 @pytest.mark.parametrize(("answer", "made"), [("y", True), ("n", False)])
 def test_a_person_sees_the_preview_and_is_asked(command: Command, monkeypatch: pytest.MonkeyPatch, answer: str, made: bool) -> None:
-    monkeypatch.setattr("pulumi_hosting.offline.cli._is_person", lambda: True)
+    monkeypatch.setattr("pulumi_hosting.cli.offline.operations._is_terminal", lambda: True)
     asked = command("up", input=f"{answer}\n")
     assert "+ 2 to create" in lines(asked)
     assert "Do you want to perform this update?" in asked.output

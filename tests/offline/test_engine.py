@@ -560,7 +560,7 @@ def test_a_wrong_passphrase_touches_nothing(playground: Playground) -> None:
 
 def start(toys: Toys, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "pulumi_hosting.offline", *arguments, "--stack", "dev", "--yes", "--skip-preview"],
+        [sys.executable, "-m", "pulumi_hosting.cli", "offline", *arguments, "--stack", "dev", "--yes", "--skip-preview"],
         cwd=toys.project,
         env={**toys.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), str(toys.project)])},
         stdout=subprocess.PIPE,

@@ -14,9 +14,9 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from pulumi_hosting.cli.offline import offline
 from pulumi_hosting.offline import ConfigurationError
 from pulumi_hosting.offline.backend import Backend, write_private
-from pulumi_hosting.offline.cli import offline
 
 URN = "urn:pulumi:dev::toys::toy:index:Thing::a"
 GOOD: dict[str, Any] = {

@@ -73,7 +73,7 @@ def test_what_is_replaced_on_demand_is_checked_as_new_and_not_compared(playgroun
     assert toys.stack().up().exit_code == 0
     (urn,) = [item["urn"] for item in toys.stack().export()["deployment"]["resources"] if item.get("id") == "a#1"]
     forget(toys)
-    command = [sys.executable, "-m", "pulumi_hosting.offline", "up", "--yes", "--skip-preview", "--stack", "dev", flag, urn]
+    command = [sys.executable, "-m", "pulumi_hosting.cli", "offline", "up", "--yes", "--skip-preview", "--stack", "dev", flag, urn]
     done = subprocess.run(command, cwd=toys.project, env=toys.environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     calls = [call for call in toys.calls() if call.get("name") == "a"]

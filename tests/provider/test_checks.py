@@ -9,7 +9,7 @@ import pytest
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.session import Session
 from pulumi_hosting.provider.values import camel
-from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import NOUNS
 from tests.pulumi.test_nouns import ALL
 from tests.pulumi.test_preview import CANARY, WRONG

@@ -7,7 +7,7 @@ import pytest
 
 from pulumi_hosting.api.errors import HostingError
 from pulumi_hosting.provider.values import IDENTITY
-from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.rehearsal.control_client import Control
 from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures are imported
 
 DAY = 86400

@@ -8,9 +8,9 @@ import pytest
 from pulumi.dynamic import Config, ConfigureRequest
 from pulumi.output import Unknown
 
-from pulumi_hosting.account_check import Control
 from pulumi_hosting.provider import adapter, dynamic, failures, served
 from pulumi_hosting.provider.session import Session
+from pulumi_hosting.rehearsal.control_client import Control
 
 PROPS: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web", "__identity": "pulumi:t/dev/server/web", "__provider": "x"}
 

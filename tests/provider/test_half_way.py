@@ -10,7 +10,7 @@ from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.served import Served
 from pulumi_hosting.provider.session import Session
 from pulumi_hosting.provider.values import IDENTITY, UNKNOWN
-from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import NounError
 from pulumi_hosting.resources.fingerprints import fingerprint

@@ -19,11 +19,13 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from pulumi_hosting import cli
-from pulumi_hosting.account_check import Claim, Claims, Control, check
-from pulumi_hosting.engines import PULUMI, Engine
 from pulumi_hosting.provider import plugin_install, version
 from pulumi_hosting.provider.plugin import Plugin
 from pulumi_hosting.provider.wire import closed
+from pulumi_hosting.rehearsal.account_check import check
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine
+from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
 
 URN = "urn:pulumi:dev::toys::hosting:index:Server::web"
 
@@ -104,7 +106,7 @@ def test_it_finishes_what_it_began_and_ends_when_its_engine_is_killed(emulator: 
     (server,) = control("GET", "/objects")["servers"]
     assert "[iac2:" in server["notes"]  # the create went to its end, which is the mark
     # The one server, paid once, is all there is on the account: it stands for the entry that its engine could not write any more.
-    assert check(control, Claims((Claim("server", str(server["id"]), "web"),))) == []
+    assert check(control, ManagedObjects((ManagedObject("server", str(server["id"]), "web"),))) == []
 
 
 def test_no_write_is_begun_for_an_engine_that_is_gone(emulator: Any) -> None:
@@ -131,7 +133,7 @@ def test_no_write_is_begun_for_an_engine_that_is_gone(emulator: Any) -> None:
         assert context.message == "Pulumi's engine is gone; nothing was sent. Next: run again"
     control = Control(emulator.control_url)
     assert not [row for row in control("GET", "/requests") if row["method"] != "GET"]
-    assert check(control, Claims()) == []
+    assert check(control, ManagedObjects()) == []
     made.session.client.close()
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.account_check import Control
-from pulumi_hosting.engines import PULUMI, Engine, Run
 from pulumi_hosting.provider.plugin_install import install
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
 from tests.checked import CheckedStack, checked
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"

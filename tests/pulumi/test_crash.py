@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.client import Client
-from pulumi_hosting.engines import OFFLINE
+from pulumi_hosting.rehearsal.engines import OFFLINE
 from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Program
 
 DOCS = Path(__file__).parents[2] / "docs" / "pulumi.md"

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.engines import PULUMI, Engine
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine
 from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref, make_form_program
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}

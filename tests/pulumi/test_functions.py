@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.engines import PULUMI, Engine
 from pulumi_hosting.provider.plugin_install import install
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine
 from tests.pulumi.conftest import Program, make_program
 
 FORMS = {"one": "pulumi_hosting", "two": "pulumi_hosting.native"}

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.account_check import Control
-from pulumi_hosting.engines import Engine
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import Engine
 from tests.pulumi.conftest import FORMS, make_form_program
 
 # Each group of twelve is a small site; a hundred of them.

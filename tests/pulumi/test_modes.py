@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.engines import Engine
+from pulumi_hosting.rehearsal.engines import Engine
 from tests.pulumi.conftest import FORMS, FormProgram, make_form_program
 from tests.pulumi.test_nouns import ALL, UPDATES, changed, unchanged
 

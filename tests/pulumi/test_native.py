@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.client import Client
-from pulumi_hosting.engines import PULUMI, Engine, Run
 from pulumi_hosting.provider.plugin_install import install
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
 from tests.pulumi.conftest import PUBLIC_KEY, Program, make_program
 from tests.pulumi.test_crash import started, wait_until
 

@@ -12,7 +12,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from pulumi_hosting.engines import PULUMI, Run, Stack
+from pulumi_hosting.rehearsal.engines import PULUMI, Run, Stack
 from tests.pulumi.conftest import FormProgram
 
 PASSWORD = "cAnary7&PasswordOfRoot"

@@ -14,7 +14,7 @@ import pytest
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.emulator import running
-from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import engine
 from pulumi_hosting.resources.base import Clock, Context
 from pulumi_hosting.resources.claims import Claims

@@ -15,7 +15,7 @@ import pytest
 from pulumi_hosting.emulator import running
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.session import Session
-from pulumi_hosting.rehearsal import Control
+from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import engine, local_files
 from pulumi_hosting.resources.base import Cost, NounError
 from pulumi_hosting.resources.claims import Claims

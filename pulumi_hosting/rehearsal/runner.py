@@ -15,11 +15,12 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from pulumi_hosting.account_check import Account, Claims
-from pulumi_hosting.account_check import Control as Control  # also imported from here
 from pulumi_hosting.emulator import running
-from pulumi_hosting.engines import PULUMI, Engine, Run
 from pulumi_hosting.provider import plugin_install
+from pulumi_hosting.rehearsal.account_check import AccountCheck
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
+from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 FORMS = ("pulumi-python:dynamic/hosting:", "hosting:index:")
 """What stands before a noun in Pulumi's types: dynamic resources, and the plugin's."""
@@ -123,7 +124,7 @@ class Rehearsal:
         )
         with tempfile.TemporaryDirectory(prefix="rehearsal-") as home, running(dialect=self.dialect) as emulator:
             self.control = Control(emulator.control_url)
-            self.account = Account(self.control)
+            self.account = AccountCheck(self.control)
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
             environ = {**account, **plugin_environ(self.engine, Path(home))}
             self.say(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
@@ -217,7 +218,7 @@ class Rehearsal:
         before = self.control.requests()
         run = act()
         sent = self.control.requests() - before
-        problems = self.account.check(Claims.of_stack(*self.stack.saved()), printed=run.output)
+        problems = self.account.check(ManagedObjects.of_stack(*self.stack.saved()), printed=run.output)
         held = expected(run) and not problems
         what = ", ".join(f"{count} {op}" for op, count in sorted(run.changed.items())) or "no change"
         self.say(f"{'ok    ' if held else 'FAILED'} {title:<34} {promise}: {what} ({sent} requests)")

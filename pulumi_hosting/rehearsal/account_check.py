@@ -1,28 +1,22 @@
-"""Compares an emulator's account with what a tool claims: what lives and is billed is in a state, what is in a state lives, and every
-movement of money has a reason.
+"""Compares an emulator's account with what a tool manages.
 
-It costs two calls of the control interface (objects, ledger). Run it after a step that ended by itself::
+What exists and is billed must be in a state, what is in a state must exist, and every movement of money must have a reason.
+It costs two calls of the control interface (objects, ledger). Run it after a step that ended normally::
 
-    account = Account(Control(emulator.control_url))
-    problems = account.check(Claims.of_stack(stack.export()), printed=run.output)
+    account = AccountCheck(Control(emulator.control_url))
+    problems = account.check(ManagedObjects.of_stack(stack.export()), printed=run.output)
     assert problems == []
 
-Keep one :class:`Account` for the steps of a test: what an earlier step held explains what a later one released.
+Keep one :class:`AccountCheck` for the steps of a test: what an earlier step managed explains what a later one released.
 """
 
-import json
 import re
-import urllib.request
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-SERVER, SERVER_IP, PTR = "server", "server_ip", "ptr"
-SSH_KEY, DOMAIN, WEBHOOK = "ssh_key", "domain", "webhook_subscription"
-KINDS = (SERVER, DOMAIN, SSH_KEY, SERVER_IP, PTR, WEBHOOK)
+from pulumi_hosting.rehearsal.managed_objects import DOMAIN, PTR, SERVER, SERVER_IP, SSH_KEY, WEBHOOK, ManagedObject, ManagedObjects
 
-_TYPE = re.compile(r"(?:pulumi-python:dynamic/hosting|hosting:index):(\w+)")
 _TOOL_KEY = re.compile(r"iac\d+-")
 """How the tool's idempotency keys begin: a charge under such a key was the tool's own purchase."""
 
@@ -32,165 +26,7 @@ _ORDER_ENDED = ("active", "cancelled", "failed")
 _NO_DOMAIN = ("cancelled", "terminated", "transferred_out")
 
 
-@dataclass
-class Control:
-    """The emulator's control interface over HTTP; remembers what was deleted through it, for that the tool does not know."""
-
-    url: str
-    outside: set[tuple[str, str]] = field(default_factory=set)
-    """(kind, id) of every object that was deleted behind the tool's back."""
-
-    def __call__(self, method: str, path: str, body: Any = None) -> Any:
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310  # our own emulator on loopback
-        with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
-            found = json.loads(answer.read() or b"null")
-        self._remember(method, path, body)
-        return found
-
-    def requests(self) -> int:
-        found = self("GET", "/requests?since=0")
-        return len(found["requests"] if isinstance(found, dict) else found)
-
-    def ledger(self) -> list[dict[str, Any]]:
-        found = self("GET", "/ledger")
-        return list(found["ledger"] if isinstance(found, dict) else found)
-
-    def _remember(self, method: str, path: str, body: Any) -> None:
-        if address := re.fullmatch(r"/servers/(\d+)/ips/(\d+)", path):
-            id = "/".join(address.groups())
-            if method == "DELETE":
-                self.outside |= {(SERVER_IP, id), (PTR, id)}
-            elif method == "PATCH" and "ptr" in body and not body["ptr"]:
-                self.outside.add((PTR, id))
-        elif method == "DELETE" and (one := re.fullmatch(r"/(servers|domains|ssh-keys|webhooks)/(\d+)", path)):
-            kind = {"servers": SERVER, "domains": DOMAIN, "ssh-keys": SSH_KEY, "webhooks": WEBHOOK}[one[1]]
-            self.outside.add((kind, one[2]))
-        elif path == "/reset":
-            self.outside.clear()
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One object that a tool says it manages. ``id``: as the tool writes it, such as ``20001``, ``order:40001``, ``20001/30003``."""
-
-    kind: str
-    id: str
-    name: str = ""
-    mode: str = "live"
-    is_leaving: bool = False
-    """The tool still has to delete it: it may live, and it may be gone."""
-    leaves_with_server: bool = False
-    """The program says that it is deleted together with its server (``deleted_with``), so its price must have been refunded."""
-    is_retained: bool = False
-    """The program says that the object outlives its removal (``retain_on_delete``)."""
-
-    def __str__(self) -> str:
-        return f"{self.kind.replace('_', ' ')} {self.id}" + (f" ({self.name})" if self.name else "")
-
-
-@dataclass(frozen=True, slots=True)
-class Claims:
-    """All that a tool claims. ``operations``: paid actions that it reported, such as ``renew_server``; they explain their charges."""
-
-    claims: tuple[Claim, ...] = ()
-    operations: frozenset[str] = frozenset()
-
-    def __iter__(self) -> Iterator[Claim]:
-        return iter(self.claims)
-
-    def __add__(self, other: "Claims") -> "Claims":
-        return Claims(self.claims + other.claims, self.operations | other.operations)
-
-    @classmethod
-    def of_stack(cls, *exports: Mapping[str, Any]) -> "Claims":
-        """The resources of one or several stacks, each as ``stack export`` gives it. What the program only read is no claim."""
-        found = []
-        for export in exports:
-            for resource in (export.get("deployment") or {}).get("resources") or ():
-                kind = _TYPE.fullmatch(resource["type"])
-                if kind is None or resource.get("external"):
-                    continue
-                found.append(
-                    Claim(
-                        re.sub("(?<!^)([A-Z])", r"_\1", kind[1]).lower(),
-                        str(resource.get("id", "")),
-                        resource["urn"].rpartition("::")[2],
-                        (resource.get("outputs") or {}).get("mode") or "live",
-                        bool(resource.get("delete")),
-                        bool(resource.get("deletedWith")),
-                        bool(resource.get("retainOnDelete")),
-                    )
-                )
-        return cls(tuple(found))
-
-    @classmethod
-    def of_results(cls, results: Iterable[Mapping[str, Any]]) -> "Claims":
-        """What the results of Ansible tasks say, in their order; those of check mode do not belong here.
-
-        A task that reports an object claims it, from a task that reports its absence on it is claimed no more (by the id or name in
-        the task's diff or arguments). A task that failed claims what it says that it made, else nothing.
-        """
-        held: dict[tuple[str, str], Claim] = {}
-        key_lines: dict[str, str] = {}  # of SSH keys, which are recognised by them
-        operations: set[str] = set()
-        for result in _flat(results):
-            if (result.get("failed") and not result.get("changed")) or result.get("skipped"):
-                continue
-            for kind in KINDS:
-                shown = result.get(kind)
-                if isinstance(shown, Mapping) and shown.get("id"):
-                    id = str(shown["id"])
-                    before = _removed(result, kind)
-                    if before.get("id") not in (None, "", shown["id"]):
-                        held.pop((kind, str(before["id"])), None)  # replaced, or an order that has become a server
-                    name = str(shown.get("name") or shown.get("url") or shown.get("address") or "")
-                    held[kind, id] = Claim(kind, id, name, str(shown.get("mode") or "live"))
-                    if kind == SSH_KEY:
-                        key_lines[id] = _key(shown.get("public_key"))
-                elif kind in result and shown is None:
-                    removed = _removed(result, kind)
-                    gone = {str(value) for key, value in removed.items() if key in ("id", "name", "url") and value}
-                    gone |= {claim.id for claim in held.values() if claim.kind == kind and claim.name in gone}
-                    line = _key(removed.get("public_key"))
-                    gone |= {id for id, known in key_lines.items() if kind == SSH_KEY and line and known == line}
-                    for key, claim in list(held.items()):
-                        goes_along = kind == SERVER and claim.kind in (SERVER_IP, PTR) and claim.id.partition("/")[0] in gone
-                        if goes_along or (claim.kind == kind and gone & {claim.id, claim.name}):
-                            del held[key]
-            if result.get("charge") and result.get("changed"):
-                operations |= {name for name in ("renew_server", "renew_domain", "pay_invoice") if _is_action(result, name)}
-        return cls(tuple(held.values()), frozenset(operations))
-
-
-def _flat(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    for result in results:
-        if isinstance(result.get("results"), list):
-            yield from _flat(item for item in result["results"] if isinstance(item, Mapping))
-        else:
-            yield result
-
-
-def _removed(result: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    """The object as it was before the task: from its diff, else what the task's arguments name."""
-    diff = result.get("diff")
-    before = diff.get("before") if isinstance(diff, Mapping) else None
-    arguments = (result.get("invocation") or {}).get("module_args") or {}
-    return {**{key: arguments.get(key) for key in ("id", "name", "url", "public_key")}, **(before if isinstance(before, Mapping) else {})}
-
-
-def _key(line: object) -> str:
-    """The key itself of an OpenSSH line: without its comment."""
-    return " ".join(str(line or "").split()[:2])
-
-
-def _is_action(result: Mapping[str, Any], operation: str) -> bool:
-    """Whether the result is of the module that does ``operation``: ``renew_server`` is done by ``server_renew``."""
-    verb, _, subject = operation.partition("_")
-    return f"{subject}_{verb}" in result or str(result.get("action", "")).rpartition(".")[2] == f"{subject}_{verb}"
-
-
-class Account:
+class AccountCheck:
     """The account of one emulator, checked step after step. ``control``: called as ``control("GET", "/objects")``.
 
     ``allowed`` holds ids (``20001``, ``20001/30003``) of objects that need no claim and may be charged for: taken over by another tool,
@@ -200,12 +36,12 @@ class Account:
     def __init__(self, control: Callable[..., Any], allowed: Iterable[object] = ()) -> None:
         self.control = control
         self.allowed = {str(id) for id in allowed}
-        self._known: dict[tuple[str, str], Claim] = {}
+        self._known: dict[tuple[str, str], ManagedObject] = {}
         self._servers: dict[int, Mapping[str, Any]] = {}
         self._settled: set[int] = set()
         self._staying: set[str] = set()
 
-    def check(self, claims: Claims, *, printed: str = "") -> list[str]:
+    def check(self, claims: ManagedObjects, *, printed: str = "") -> list[str]:
         """What does not fit, one sentence each; empty when the account is what ``claims`` say.
 
         ``printed`` is what the step printed: a domain that no state holds is in order if its auto-renewal is off and the step said
@@ -221,7 +57,7 @@ class Account:
 
     def empty(self, *, printed: str = "") -> list[str]:
         """What is left although nothing is claimed any more."""
-        return self.check(Claims(), printed=printed)
+        return self.check(ManagedObjects(), printed=printed)
 
     # --- live, and in no state
 
@@ -403,15 +239,15 @@ class Account:
         return bought or ordered or (kind, str(id)) in self._known or self._may(id)
 
 
-def check(control: Callable[..., Any], claims: Claims, *, allowed: Iterable[object] = (), printed: str = "") -> list[str]:
-    """One look, without what earlier steps knew: see :meth:`Account.check`."""
-    return Account(control, allowed).check(claims, printed=printed)
+def check(control: Callable[..., Any], claims: ManagedObjects, *, allowed: Iterable[object] = (), printed: str = "") -> list[str]:
+    """One look, without what earlier steps knew: see :meth:`AccountCheck.check`."""
+    return AccountCheck(control, allowed).check(claims, printed=printed)
 
 
 class _Look:
     """The account at one moment beside the claims."""
 
-    def __init__(self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], claims: Claims) -> None:
+    def __init__(self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], claims: ManagedObjects) -> None:
         account = objects["accounts"][0]["id"]
         # Of a second account only what the tool claims is its own.
         self.everywhere = {str(row["id"]) for row in objects.get("servers", ())}
@@ -435,7 +271,7 @@ class _Look:
     def _is_paid(self, invoice: int) -> bool:
         return any(row["invoice_id"] == invoice and row["direction"] == "debit" for row in self.ledger)
 
-    def _current(self, claim: Claim) -> str:
+    def _current(self, claim: ManagedObject) -> str:
         """The claim's id; for an order that has become a server, that server's."""
         if claim.kind == SERVER and claim.id.startswith("order:"):
             number = claim.id.removeprefix("order:")
@@ -450,7 +286,7 @@ class _Look:
     def addresses_of(self, server_id: int) -> list[Mapping[str, Any]]:
         return [address for address in self.addresses if address["server_id"] == server_id]
 
-    def lives(self, claim: Claim) -> bool:
+    def lives(self, claim: ManagedObject) -> bool:
         id = self._current(claim)
         if claim.kind == SERVER:
             return id in self.everywhere or any(f"order:{row['id']}" == id for row in self.pending_orders)

@@ -54,7 +54,7 @@ def _pulumi(path: str) -> Engine:
 
 def available() -> list[Engine]:
     """The engines at hand: offline always, Pulumi's own where its CLI is on PATH."""
-    engines = [Engine(OFFLINE, "", (sys.executable, "-m", "pulumi_hosting.offline"))]
+    engines = [Engine(OFFLINE, "", (sys.executable, "-m", "pulumi_hosting.cli", "offline"))]
     if path := shutil.which("pulumi"):
         engines.append(_pulumi(path))
     return engines

@@ -1,0 +1,25 @@
+"""The command line ``pulumi-hosting``: one file per command, imported when the command is called."""
+
+import sys
+
+try:
+    import click
+except ImportError:  # pragma: no cover - the base installation is the client alone
+    sys.exit("pulumi-hosting: the command line is an extra. Next: pip install 'pulumi-hosting[pulumi,emulator]'")
+
+from pulumi_hosting.cli.lazy import Command, LazyGroup  # needs click
+
+COMMANDS = {
+    "emulator": Command("pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)),
+    "offline": Command(
+        "pulumi_hosting.cli.offline", "offline", "Run a Pulumi program without Pulumi's CLI, for trying and testing.", ("pulumi",)
+    ),
+    "plugin": Command("pulumi_hosting.cli.plugin", "plugin", "Install Pulumi's plugin for programs in any language."),
+    "rehearse": Command("pulumi_hosting.cli.rehearse", "rehearse", "Run a Pulumi program through its life against a fresh emulator."),
+}
+
+
+@click.group(cls=LazyGroup, lazy=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="pulumi-hosting", message="%(version)s")
+def main() -> None:
+    """Tools of the provider for hosting companies with the Hosting Client API v1."""

@@ -1,0 +1,63 @@
+"""`pulumi-hosting offline config`."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from pulumi_hosting.cli.offline.options import json_option, stack_options
+from pulumi_hosting.offline import ConfigurationError, Stack
+
+
+@click.group(invoke_without_command=True)
+@stack_options
+@json_option
+@click.option("--show-secrets", is_flag=True, help="Show secret values.")
+@click.pass_context
+def config(context: click.Context, cwd: Path, name: str | None, as_json: bool, show_secrets: bool, non_interactive: bool) -> None:
+    """Read and set a stack's configuration. Without a command: list it."""
+    if context.invoked_subcommand is not None:
+        return
+    values = Stack(cwd, name).list_config(show_secrets=show_secrets)
+    if as_json:
+        shown = {
+            key: {"secret": True} if secret and not show_secrets else {"value": value, "secret": secret}
+            for key, (value, secret) in values.items()
+        }
+        click.echo(json.dumps(shown, indent=2))
+        return
+    width = max((len(key) for key in values), default=3)
+    for key, text in (("KEY", "VALUE"), *((key, value) for key, (value, _) in sorted(values.items()))):
+        click.echo(f"{key:<{width}}  {text}")
+
+
+@config.command()
+@stack_options
+@click.argument("key")
+def rm(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
+    """Remove a value."""
+    Stack(cwd, name).remove_config(key)
+
+
+@config.command(name="set")
+@stack_options
+@click.argument("key")
+@click.argument("value", required=False)
+@click.option("--secret", is_flag=True, help="Encrypt the value.")
+@click.option("--plaintext", is_flag=True, help="Save the value as it is.")
+def set_value(cwd: Path, name: str | None, key: str, value: str | None, secret: bool, plaintext: bool, non_interactive: bool) -> None:
+    """Set a value; without VALUE it is read from standard input."""
+    if secret and plaintext:
+        raise ConfigurationError("--secret and --plaintext are mutually exclusive")
+    stack = Stack(cwd, name)
+    stack.backend.read(stack.name)
+    stack.set_config(key, sys.stdin.read().rstrip("\n") if value is None else value, secret=secret)
+
+
+@config.command()
+@stack_options
+@click.argument("key")
+def get(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
+    """Print one value, decrypted."""
+    click.echo(Stack(cwd, name).get_config(key))

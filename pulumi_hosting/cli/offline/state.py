@@ -1,0 +1,23 @@
+"""`pulumi-hosting offline state`."""
+
+from pathlib import Path
+
+import click
+
+from pulumi_hosting.cli.offline.options import stack_options, yes_option
+from pulumi_hosting.offline import Stack
+
+
+@click.group()
+def state() -> None:
+    """Edit a stack's state."""
+
+
+@state.command()
+@stack_options
+@click.argument("urn")
+@yes_option
+def delete(cwd: Path, name: str | None, urn: str, yes: bool, non_interactive: bool) -> None:
+    """Remove the resource URN from the state. The object itself stays as it is."""
+    Stack(cwd, name).forget(urn)
+    click.echo("Resource deleted")

@@ -1,0 +1,48 @@
+"""`pulumi-hosting plugin`: install, remove and find Pulumi's plugin."""
+
+import sys
+
+import click
+
+from pulumi_hosting.cli.lazy import require_extras
+
+
+@click.group()
+def plugin() -> None:
+    """Pulumi's plugin for programs in any language: make it known to Pulumi's CLI."""
+    require_extras("pulumi")
+
+
+@plugin.command()
+@click.option(
+    "--pulumi",
+    type=click.Path(exists=True, dir_okay=False, executable=True),
+    metavar="PATH",
+    help="Pulumi's CLI to install with. Default: the one on PATH; without one the plugin is copied to Pulumi's folder.",
+)
+def install(pulumi: str | None) -> None:
+    """Make pulumi-resource-hosting of this installation known to Pulumi's CLI."""
+    from pulumi_hosting.provider import plugin_install
+
+    try:
+        click.echo(f"installed: {plugin_install.install(pulumi)}")
+    except plugin_install.InstallError as error:
+        raise click.ClickException(str(error)) from None
+
+
+@plugin.command()
+def uninstall() -> None:
+    """Remove what `install` installed."""
+    from pulumi_hosting.provider import plugin_install
+
+    removed = plugin_install.uninstall()
+    click.echo(f"removed: {removed}" if removed else f"not installed: {plugin_install.place()}")
+
+
+@plugin.command()
+def path() -> None:
+    """Print the path of the plugin; exit code 1 when it is not installed."""
+    from pulumi_hosting.provider import plugin_install
+
+    click.echo(str(plugin_install.place()))
+    sys.exit(0 if plugin_install.place().exists() else 1)

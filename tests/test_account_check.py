@@ -7,7 +7,7 @@ import pytest
 from pulumi_hosting.rehearsal.account_check import AccountCheck, check
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-from tests.emulator.support import DAY, PUBLIC_KEY, Lab
+from tests.emulator.support import DAY, PUBLIC_KEY, EmulatorHarness
 
 KEY = "iac2-made-by-the-tool-{}"
 
@@ -16,7 +16,7 @@ class Shop:
     """An account with one of everything, as a tool would have bought it, and the stack that holds it all."""
 
     def __init__(self, **options: Any) -> None:
-        self.lab = Lab(**options)
+        self.lab = EmulatorHarness(**options)
         self.bought = 0
         self.resources: list[dict[str, Any]] = []
 

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core, Pending
-from pulumi_hosting.emulator.wire import Answer, Request
+from pulumi_hosting.emulator.messages import Request, Response
 
 CUT = "pulumi_hosting.cut"
 # How long the courier rests after a failure that is not one delivery's.
@@ -82,19 +82,19 @@ class Api:
             self.core.finish(step)
         await self._answer(step, scope, receive, send)
 
-    async def _answer(self, answer: Answer, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
         transport = scope.get("extensions", {}).get(CUT, {}).get("transport")
-        if answer.drop:
+        if response.drop:
             transport.abort()
             await _gone(receive)
             return
-        await _start(send, answer, self.core)
-        if answer.truncate is not None and answer.truncate < len(answer.content):
-            await send({"type": "http.response.body", "body": answer.content[: answer.truncate], "more_body": True})
+        await _start(send, response, self.core)
+        if response.truncate is not None and response.truncate < len(response.content):
+            await send({"type": "http.response.body", "body": response.content[: response.truncate], "more_body": True})
             transport.close()
             await _gone(receive)
             return
-        await send({"type": "http.response.body", "body": answer.content})
+        await send({"type": "http.response.body", "body": response.content})
 
 
 async def _gone(receive: Receive) -> None:
@@ -118,7 +118,7 @@ class Control:
         await _send_json(send, status, view, self.core)
 
 
-async def courier(core: Core, woken: asyncio.Event) -> None:
+async def delivery_loop(core: Core, woken: asyncio.Event) -> None:
     """Deliver webhooks, and do what is due, at its time. With a frozen clock only what is due now."""
     while True:
         woken.clear()
@@ -133,7 +133,7 @@ async def courier(core: Core, woken: asyncio.Event) -> None:
             await asyncio.wait_for(woken.wait(), wait)
 
 
-class Elsewhere:
+class NotFound:
     """Neither of the two: the control interface without its slash, or a wrong base URL."""
 
     def __init__(self, steering: Control) -> None:
@@ -149,18 +149,18 @@ class Elsewhere:
         await _send_json(send, 404, view, self._control.core)
 
 
-async def _start(send: Send, answer: Answer, core: Core) -> None:
+async def _start(send: Send, response: Response, core: Core) -> None:
     """Status and headers; ``Date`` is the emulator's own clock at the moment of sending, whatever this machine's clock says."""
-    sent = answer.headers_to_send(core.clock.now())
+    sent = response.headers_to_send(core.clock.now())
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    await send({"type": "http.response.start", "status": response.status, "headers": headers})
 
 
 async def _send_json(send: Send, status: int, view: Any, core: Core) -> None:
-    answer = Answer(status, view)
-    answer.encode()
-    await _start(send, answer, core)
-    await send({"type": "http.response.body", "body": answer.content})
+    response = Response(status, view)
+    response.encode()
+    await _start(send, response, core)
+    await send({"type": "http.response.body", "body": response.content})
 
 
 def application(core: Core) -> Starlette:
@@ -172,7 +172,7 @@ def application(core: Core) -> Starlette:
             loop.call_soon_threadsafe(woken.set)
 
         core.wake = wake
-        task = asyncio.create_task(courier(core, woken))
+        task = asyncio.create_task(delivery_loop(core, woken))
         try:
             yield {}
         finally:
@@ -183,7 +183,7 @@ def application(core: Core) -> Starlette:
 
     steering = Control(core)
     app = Starlette(routes=[Mount("/v1", app=Api(core)), Mount("/_control", app=steering)], lifespan=lifespan)
-    app.router.default = Elsewhere(steering)
+    app.router.default = NotFound(steering)
     # The API answers no redirects, not even kind ones.
     app.router.redirect_slashes = False
     return app

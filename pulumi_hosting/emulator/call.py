@@ -13,8 +13,9 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.emulator import faults, ledger
 from pulumi_hosting.emulator.cursors import DEFAULT_LIMIT, binding, cut, seal, unseal
 from pulumi_hosting.emulator.ledger import Cause
-from pulumi_hosting.emulator.wire import Answer, Refusal, Request
-from pulumi_hosting.emulator.world import Account, Address, Domain, Exchange, Invoice, Key, Row, Server, World
+from pulumi_hosting.emulator.messages import ApiError, Request, Response
+from pulumi_hosting.emulator.rows import Account, Address, Domain, Invoice, Key, RequestLog, Row, Server
+from pulumi_hosting.emulator.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -30,7 +31,7 @@ class Call:
     request: Request
     now: float
     request_id: str = ""
-    exchange: Exchange | None = None
+    request_log: RequestLog | None = None
     _operation: Operation | None = None
     _key: Key | None = None
     raw_ids: dict[str, str] = field(default_factory=dict)
@@ -47,23 +48,23 @@ class Call:
     # --- who calls what
 
     @property
-    def world(self) -> World:
-        return self.core.world
+    def store(self) -> Store:
+        return self.core.store
 
     @property
     def dialect(self) -> str:
-        return self.core.world.service.dialect
+        return self.core.store.service.dialect
 
     @property
     def operation(self) -> Operation:
         if self._operation is None:
-            raise RuntimeError("the operation is not known before its gate")
+            raise RuntimeError("the operation is not known before its step")
         return self._operation
 
     @property
     def key(self) -> Key:
         if self._key is None:
-            raise RuntimeError("the key is not known before its gate")
+            raise RuntimeError("the key is not known before its step")
         return self._key
 
     @property
@@ -72,65 +73,65 @@ class Call:
 
     @property
     def account(self) -> Account:
-        return self.world.accounts[self.key.account_id]
+        return self.store.accounts[self.key.account_id]
 
     @property
-    def fake(self) -> bool:
+    def simulated(self) -> bool:
         """Whether this write is only simulated."""
         return self.key.is_test and self.operation.sandbox == "fake"
 
     @property
     def cause(self) -> Cause:
-        return Cause(self.operation.id, self.idempotency_key, self.exchange.id if self.exchange else None)
+        return Cause(self.operation.id, self.idempotency_key, self.request_log.id if self.request_log else None)
 
     # --- what it may see
 
     def own(self, kind: type[T], id: int) -> T:
         """A row of this account; whatever else does not exist."""
-        row: T | None = self.world.tables[kind.kind].get(id)
+        row: T | None = self.store.tables[kind.kind].get(id)
         if row is None or getattr(row, "account_id", None) != self.account.id:
-            raise Refusal("not_found")
+            raise ApiError("not_found")
         return row
 
-    def sees(self, server: Server) -> bool:
+    def can_see(self, server: Server) -> bool:
         """Sandbox servers exist for the key that made them only."""
         return server.account_id == self.account.id and (server.owner_key_id is None or server.owner_key_id == self.key.id)
 
     def server(self, *, gone: bool = False) -> Server:
         """The server of the path. Deleted ones are found when ``gone``, or when the reading says that they stay listed."""
-        server = self.world.servers.get(self.ids["server_id"])
-        if server is None or not self.sees(server):
-            raise Refusal("not_found")
-        if server.is_gone and not gone and self.world.service.readings["deleted_servers"] == "gone":
-            raise Refusal("not_found")
+        server = self.store.servers.get(self.ids["server_id"])
+        if server is None or not self.can_see(server):
+            raise ApiError("not_found")
+        if server.is_gone and not gone and self.store.service.variants["deleted_servers"] == "gone":
+            raise ApiError("not_found")
         return server
 
     def changeable(self, *statuses: str, gone: bool = False) -> Server:
         """The server of the path, if it may be changed now: not blocked, in one of ``statuses``, nothing else running on it."""
         server = self.server(gone=gone)
         if server.blocked:
-            raise Refusal("server_blocked")
+            raise ApiError("server_blocked")
         if server.status not in statuses:
-            raise Refusal("service_state", details={"status": server.status})
-        if server.id in self.world.changing:
-            raise Refusal("operation_in_progress")
+            raise ApiError("service_state", details={"status": server.status})
+        if server.id in self.store.changing:
+            raise ApiError("operation_in_progress")
         if server.busy:
-            raise Refusal("operation_in_progress", f"{server.busy} is running")
+            raise ApiError("operation_in_progress", f"{server.busy} is running")
         return server
 
     def domain(self, *, change: bool = False) -> Domain:
         domain = self.own(Domain, self.ids["domain_id"])
         if change and domain.blocked:
-            raise Refusal("domain_blocked")
+            raise ApiError("domain_blocked")
         return domain
 
-    def page(self, rows: "Iterable[T]", view: "Callable[[T], dict[str, Any]]") -> Answer:
+    def page(self, rows: "Iterable[T]", view: "Callable[[T], dict[str, Any]]") -> Response:
         """One page of ``rows`` (newest first, filtered already)."""
         bound = binding(self.operation.id, self.account.id, self.key.mode, self.raw_query)
-        after = None if self.query.cursor is None else unseal(self.world.seed, bound, self.query.cursor)
+        after = None if self.query.cursor is None else unseal(self.store.seed, bound, self.query.cursor)
         found, more = cut(rows, self.query.limit or DEFAULT_LIMIT, after)
-        cursor = seal(self.world.seed, bound, found[-1].seq) if more else None
-        return Answer(200, {"data": [view(row) for row in found], "next_cursor": cursor})
+        cursor = seal(self.store.seed, bound, found[-1].seq) if more else None
+        return Response(200, {"data": [view(row) for row in found], "next_cursor": cursor})
 
     # --- what it may change
 
@@ -139,23 +140,23 @@ class Call:
 
         A sandbox server is really changed when the reading ``sandbox_echo`` says that its later reads show it.
         """
-        if not self.fake:
+        if not self.simulated:
             return row
-        if isinstance(row, Server) and row.is_sandbox and self.echoes:
+        if isinstance(row, Server) and row.is_sandbox and self.sandbox_changes_visible:
             return row
         return copy.copy(row)
 
     @property
-    def echoes(self) -> bool:
-        return bool(self.world.service.readings["sandbox_echo"] == "server")
+    def sandbox_changes_visible(self) -> bool:
+        return bool(self.store.service.variants["sandbox_echo"] == "server")
 
-    def acts_on(self, server: Server) -> bool:
+    def changes(self, server: Server) -> bool:
         """Whether changes beside the server's row itself (addresses, reverse DNS) really happen."""
-        return not self.fake or (server.is_sandbox and self.echoes)
+        return not self.simulated or (server.is_sandbox and self.sandbox_changes_visible)
 
     def keep(self, row: T) -> T:
         """Add a new row, unless this is a simulation."""
-        return row if self.fake else self.world.add(row)
+        return row if self.simulated else self.store.add(row)
 
     def purchase(
         self,
@@ -172,22 +173,22 @@ class Call:
         The fault ``refunded`` strikes here: charged, failed at the panel or registrar, credited back.
         """
         ledger.require(self.account, amount)
-        if self.fake:
+        if self.simulated:
             if "refunded" in self.fault:
                 raise faults.refusal(self.fault, "refunded")
             return None
         invoice = ledger.new_invoice(
-            self.world, self.account, type, amount, description, self.now, server_id=server_id, domain_id=domain_id, period=period
+            self.store, self.account, type, amount, description, self.now, server_id=server_id, domain_id=domain_id, period=period
         )
-        ledger.pay(self.world, self.account, invoice, self.now, self.cause)
+        ledger.pay(self.store, self.account, invoice, self.now, self.cause)
         if "refunded" in self.fault:
-            ledger.credit_back(self.world, self.account, invoice, amount, self.now, self.cause)
+            ledger.credit_back(self.store, self.account, invoice, amount, self.now, self.cause)
             raise faults.refusal(self.fault, "refunded")
         return invoice
 
     def balance_after(self, amount: Decimal) -> Decimal:
         """The balance after paying ``amount``; in a simulation what it would be."""
-        return self.account.balance - amount if self.fake else self.account.balance
+        return self.account.balance - amount if self.simulated else self.account.balance
 
     def addresses(self, server: Server) -> list[Address]:
-        return list(self.world.of(Address, server.id).values())
+        return list(self.store.of(Address, server.id).values())

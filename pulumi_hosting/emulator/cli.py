@@ -13,7 +13,7 @@ import click
 
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.webhooks import check_routes
+from pulumi_hosting.emulator.webhook_delivery import check_routes
 
 
 def _routes(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> dict[str, str]:
@@ -72,13 +72,13 @@ def emulator(
     webhook_route: dict[str, str],
 ) -> None:
     """Serve the whole API, and a control interface beside it."""
-    from pulumi_hosting.emulator.persistence import Unreadable, open_state
+    from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 
     listener = _listen(host, port)
     time = Clock(manual=clock == "manual")
     try:
-        store, world = open_state(state, time) if state is not None else (None, None)
-    except Unreadable as error:
+        state_file, store = open_state(state, time) if state is not None else (None, None)
+    except UnreadableStateFile as error:
         _fail(str(error))
     core = Core(
         clock=time,
@@ -87,8 +87,8 @@ def emulator(
         provisioning_delay=provisioning_delay,
         ip_delay=ip_delay,
         routes=webhook_route,
-        loaded=world,
-        store=store,
+        loaded=store,
+        persistence=state_file,
     )
     serve(core, listener, host, tls)
 

@@ -19,24 +19,25 @@ from pydantic_core import to_json
 from pulumi_hosting.api.models import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
 from pulumi_hosting.api.operations import PRESETS, SCOPES
 from pulumi_hosting.emulator import (
-    catalog,
     dialects,
     events,
     faults,
+    fulfilment,
     ledger,
-    machines,
-    masking,
-    money,
+    log_redaction,
     periods,
+    price_list,
+    pricing,
     registrar,
-    settling,
-    views,
-    webhooks,
+    serializers,
+    server_lifecycle,
+    webhook_delivery,
 )
 from pulumi_hosting.emulator.clock import LAST
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.wire import moment_of, stamp
-from pulumi_hosting.emulator.world import READINGS, Account, Address, Domain, Invoice, Order, Server, Subscription, World
+from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
+from pulumi_hosting.emulator.rows import Account, Address, Domain, Invoice, Order, Server, Subscription
+from pulumi_hosting.emulator.store import VARIANTS, Store
 
 log = logging.getLogger("pulumi_hosting.emulator")
 
@@ -88,8 +89,8 @@ def _moment(value: Any, name: str) -> float | None:
     if value is None:
         return None
     try:
-        moment = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else moment_of(value)
-        stamp(moment)
+        moment = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else parse_timestamp(value)
+        format_timestamp(moment)
     except (TypeError, ValueError, OverflowError, OSError) as error:
         raise Wrong(f"{name} must be an RFC 3339 timestamp") from error
     return moment
@@ -127,12 +128,12 @@ def _assign(row: Any, body: Body, kinds: Mapping[str, type]) -> None:
 
 
 def ready(core: Core, ids: Ids, body: Body) -> Any:
-    return {**core.ready_line, "now": stamp(core.clock.now())}
+    return {**core.ready_line, "now": format_timestamp(core.clock.now())}
 
 
 def reset(core: Core, ids: Ids, body: Body) -> Any:
     core.reset()
-    return {"now": stamp(core.clock.now())}
+    return {"now": format_timestamp(core.clock.now())}
 
 
 def clock(core: Core, ids: Ids, body: Body) -> Any:
@@ -142,50 +143,50 @@ def clock(core: Core, ids: Ids, body: Body) -> Any:
     if core.clock.now() + seconds > LAST:
         raise Wrong("the clock goes no further than the year 9000")
     core.advance(float(seconds))
-    return {"now": stamp(core.clock.now())}
+    return {"now": format_timestamp(core.clock.now())}
 
 
 def service(core: Core, ids: Ids, body: Body) -> Any:
     _only(body, "api_enabled", "sandbox_enabled", "dialect", "readings")
-    settings = core.world.service
-    readings = body.get("readings", {})
-    if not isinstance(readings, dict):
+    settings = core.store.service
+    variants = body.get("readings", {})
+    if not isinstance(variants, dict):
         raise Wrong("readings must be an object")
-    for name, value in readings.items():
-        if name not in READINGS or not any(type(value) is type(known) and value == known for known in READINGS[name]):
-            raise Wrong(f"{name}: {value!r} is not a reading; known: {READINGS.get(name, tuple(READINGS))}")
+    for name, value in variants.items():
+        if name not in VARIANTS or not any(type(value) is type(known) and value == known for known in VARIANTS[name]):
+            raise Wrong(f"{name}: {value!r} is not a reading; known: {VARIANTS.get(name, tuple(VARIANTS))}")
     if "dialect" in body and body["dialect"] not in dialects.NAMES:
         raise Wrong(f"dialect must be one of {', '.join(dialects.NAMES)}")
     _assign(settings, body, {"api_enabled": bool, "sandbox_enabled": bool, "dialect": str})
-    settings.readings = {**settings.readings, **readings}
+    settings.variants = {**settings.variants, **variants}
     return {
         "api_enabled": settings.api_enabled,
         "sandbox_enabled": settings.sandbox_enabled,
         "dialect": settings.dialect,
-        "readings": settings.readings,
+        "readings": settings.variants,
     }
 
 
 def arm_fault(core: Core, ids: Ids, body: Body) -> Any:
     try:
-        return {"id": faults.arm(core.world, body).id}
+        return {"id": faults.arm(core.store, body).id}
     except ValueError as error:
         raise Wrong(str(error)) from error
 
 
 def clear_faults(core: Core, ids: Ids, body: Body) -> Any:
-    cleared = list(core.world.faults.values())
+    cleared = list(core.store.faults.values())
     for fault in cleared:
-        core.world.remove(fault)
+        core.store.remove(fault)
     return {"cleared": len(cleared)}
 
 
 def webhook_routes(core: Core, ids: Ids, body: Body) -> Any:
     try:
-        core.world.service.routes = webhooks.check_routes(body)
+        core.store.service.routes = webhook_delivery.check_routes(body)
     except ValueError as error:
         raise Wrong(str(error)) from error
-    return core.world.service.routes
+    return core.store.service.routes
 
 
 # --- accounts and keys -----------------------------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ def new_key(core: Core, ids: Ids, body: Body) -> Any:
     except ValueError as error:
         raise Wrong("ip_allowlist must hold addresses or networks") from error
     account = _account(core, body)
-    key = core.world.new_key(
+    key = core.store.new_key(
         account,
         body["mode"],
         core.clock.now(),
@@ -231,34 +232,34 @@ def new_key(core: Core, ids: Ids, body: Body) -> Any:
         rate_per_minute=_rate(body, "rate_per_minute"),
         rate_expensive_per_minute=_rate(body, "rate_expensive_per_minute"),
     )
-    events.of_key(core.world, "key.created", key, core.clock.now())
+    events.of_key(core.store, "key.created", key, core.clock.now())
     return {"id": key.id, "key": key.token}
 
 
 def revoke_key(core: Core, ids: Ids, body: Body) -> Any:
-    key = _row(core.world.keys, ids[0], "key")
+    key = _row(core.store.keys, ids[0], "key")
     if key.revoked_at is None:
         key.revoked_at, key.revoked_reason = core.clock.now(), "revoked by staff"
-        events.of_key(core.world, "key.revoked", key, core.clock.now())
+        events.of_key(core.store, "key.revoked", key, core.clock.now())
     return {"id": key.id}
 
 
 def new_account(core: Core, ids: Ids, body: Body) -> Any:
     _only(body, "balance", "currency")
-    account = core.world.new_account(
+    account = core.store.new_account(
         core.clock.now(),
         balance=_amount(body.get("balance", "1000.00"), "balance", least=-MOST_MONEY),
         currency=str(body.get("currency", "EUR")),
     )
-    keys = {key.mode: key.token for key in core.world.keys.values() if key.account_id == account.id}
+    keys = {key.mode: key.token for key in core.store.keys.values() if key.account_id == account.id}
     return {"account_id": account.id, "live_key": keys["live"], "test_key": keys["test"]}
 
 
 def _account(core: Core, body: Body) -> Account:
     if "account_id" in body:
-        account: Account = _row(core.world.accounts, _typed(body, "account_id", int), "account")
+        account: Account = _row(core.store.accounts, _typed(body, "account_id", int), "account")
         return account
-    return next(iter(core.world.accounts.values()))
+    return next(iter(core.store.accounts.values()))
 
 
 def edit_account(core: Core, ids: Ids, body: Body) -> Any:
@@ -278,8 +279,8 @@ def edit_account(core: Core, ids: Ids, body: Body) -> Any:
     if "balance" in body:
         change = _amount(body["balance"], "balance", least=-MOST_MONEY) - account.balance
         if change:
-            ledger.move(core.world, account, change, "adjustment", "Adjusted by staff", now, ledger.CONTROL)
-    return {**views.account(account), "balance": str(account.balance)}
+            ledger.move(core.store, account, change, "adjustment", "Adjusted by staff", now, ledger.CONTROL)
+    return {**serializers.account(account), "balance": str(account.balance)}
 
 
 # --- servers and what belongs to them --------------------------------------------------------------------------------------------
@@ -288,9 +289,9 @@ def edit_account(core: Core, ids: Ids, body: Body) -> Any:
 def new_server(core: Core, ids: Ids, body: Body) -> Any:
     """A server that nobody ordered: imported (``synthetic``) or a gratis trial (``is_test``)."""
     _only(body, "account_id", "name", "synthetic", "is_test", "tariff_id", "os")
-    world, now, account = core.world, core.clock.now(), _account(core, body)
+    store, now, account = core.store, core.clock.now(), _account(core, body)
     synthetic = bool(body.get("synthetic", False))
-    tariff = _row(world.tariffs, body.get("tariff_id", 1), "tariff")
+    tariff = _row(store.tariffs, body.get("tariff_id", 1), "tariff")
     plan: dict[str, Any] = {
         "account_id": account.id,
         "name": str(body.get("name", "imported")),
@@ -303,16 +304,16 @@ def new_server(core: Core, ids: Ids, body: Body) -> Any:
         "synthetic": synthetic,
         "is_test": bool(body.get("is_test", False)),
     }
-    server, addresses = machines.build(world, machines.new_server_id(world, synthetic=synthetic), plan, now)
-    machines.settle_in(world, server, addresses, now)
-    return views.server(server, world)
+    server, addresses = server_lifecycle.build(store, server_lifecycle.new_server_id(store, synthetic=synthetic), plan, now)
+    server_lifecycle.put_into_service(store, server, addresses, now)
+    return serializers.server(server, store)
 
 
 def edit_server(core: Core, ids: Ids, body: Body) -> Any:
     """Drift made outside; the event that goes with a change of status is emitted."""
     _only(body, "status", "name", "notes", "auto_renew", "blocked", "expired", "power", "os")
-    world, now = core.world, core.clock.now()
-    server: Server = _row(world.servers, ids[0], "server")
+    store, now = core.store, core.clock.now()
+    server: Server = _row(store.servers, ids[0], "server")
     status, power = body.get("status"), body.get("power")
     if status is not None and status not in SERVER_STATUSES:
         raise Wrong(f"status must be one of {', '.join(SERVER_STATUSES)}")
@@ -327,17 +328,17 @@ def edit_server(core: Core, ids: Ids, body: Body) -> Any:
         server.power, server.power_since = power, now
     if status is not None and status != server.status:
         _new_status(core, server, status, now)
-    return views.server(server, world)
+    return serializers.server(server, store)
 
 
 def _new_status(core: Core, server: Server, status: str, now: float) -> None:
     if status == "suspended":
-        machines.suspend(core.world, server, now)
+        server_lifecycle.suspend(core.store, server, now)
     elif status in ("cancelled", "terminated"):
-        machines.end(core.world, server, now, status=status)
+        server_lifecycle.end(core.store, server, now, status=status)
     elif server.status == "suspended":
         server.suspended_from = status
-        machines.resume(core.world, server, now)
+        server_lifecycle.resume(core.store, server, now)
     else:
         server.status = status
         if status in ("active", "stopped"):
@@ -345,21 +346,21 @@ def _new_status(core: Core, server: Server, status: str, now: float) -> None:
 
 
 def drop_server(core: Core, ids: Ids, body: Body) -> Any:
-    server: Server = _row(core.world.servers, ids[0], "server")
+    server: Server = _row(core.store.servers, ids[0], "server")
     if not server.is_gone:
-        machines.end(core.world, server, core.clock.now())
+        server_lifecycle.end(core.store, server, core.clock.now())
     return {"deleted": server.id}
 
 
 def _address(core: Core, ids: Ids) -> Any:
-    address = _row(core.world.addresses, ids[1], "address")
+    address = _row(core.store.addresses, ids[1], "address")
     if address.server_id != ids[0]:
         raise Wrong(f"server {ids[0]} has no address {ids[1]}", 404)
     return address
 
 
 def drop_address(core: Core, ids: Ids, body: Body) -> Any:
-    core.world.remove(_address(core, ids))
+    core.store.remove(_address(core, ids))
     return {"deleted": ids[1]}
 
 
@@ -367,18 +368,18 @@ def edit_address(core: Core, ids: Ids, body: Body) -> Any:
     address = _address(core, ids)
     if "ptr" in _only(body, "ptr"):
         address.ptr = _typed(body, "ptr", str, null=True)
-    return views.address(address)
+    return serializers.address(address)
 
 
 def drop_ssh_key(core: Core, ids: Ids, body: Body) -> Any:
-    core.world.remove(_row(core.world.ssh_keys, ids[0], "SSH key"))
+    core.store.remove(_row(core.store.ssh_keys, ids[0], "SSH key"))
     return {"deleted": ids[0]}
 
 
 def edit_ssh_key(core: Core, ids: Ids, body: Body) -> Any:
-    key = _row(core.world.ssh_keys, ids[0], "SSH key")
+    key = _row(core.store.ssh_keys, ids[0], "SSH key")
     _assign(key, _only(body, "name"), {"name": str})
-    return views.ssh_key(key)
+    return serializers.ssh_key(key)
 
 
 # --- domains, webhooks, catalog, invoices ----------------------------------------------------------------------------------------
@@ -386,7 +387,7 @@ def edit_ssh_key(core: Core, ids: Ids, body: Body) -> Any:
 
 def edit_domain(core: Core, ids: Ids, body: Body) -> Any:
     _only(body, "status", "blocked", "auto_renew", "privacy", "nameservers")
-    domain: Domain = _row(core.world.domains, ids[0], "domain")
+    domain: Domain = _row(core.store.domains, ids[0], "domain")
     if "status" in body and body["status"] not in DOMAIN_STATUSES:
         raise Wrong(f"status must be one of {', '.join(DOMAIN_STATUSES)}")
     if "nameservers" in body:
@@ -394,72 +395,72 @@ def edit_domain(core: Core, ids: Ids, body: Body) -> Any:
     _assign(domain, body, {"blocked": bool, "auto_renew": bool, "privacy": bool, "nameservers": list})
     if "status" in body and body["status"] != domain.status:
         if body["status"] == "active" and domain.status in ("pending", "transfer_pending"):
-            registrar.activate(core.world, domain, core.clock.now())
+            registrar.activate(core.store, domain, core.clock.now())
         domain.status = body["status"]
         if domain.status in ("active", "expired"):
-            registrar.end_others(core.world, domain)
-    return views.domain(domain, core.world)
+            registrar.cancel_other_owners(core.store, domain)
+    return serializers.domain(domain, core.store)
 
 
 def drop_domain(core: Core, ids: Ids, body: Body) -> Any:
-    core.world.remove(_row(core.world.domains, ids[0], "domain"))
+    core.store.remove(_row(core.store.domains, ids[0], "domain"))
     return {"deleted": ids[0]}
 
 
 def drop_webhook(core: Core, ids: Ids, body: Body) -> Any:
-    row = _row(core.world.subscriptions, ids[0], "subscription")
-    for delivery in [delivery for delivery in core.world.deliveries.values() if delivery.subscription_id == row.id]:
-        core.world.remove(delivery)
-    core.world.remove(row)
+    row = _row(core.store.subscriptions, ids[0], "subscription")
+    for delivery in [delivery for delivery in core.store.deliveries.values() if delivery.subscription_id == row.id]:
+        core.store.remove(delivery)
+    core.store.remove(row)
     return {"deleted": ids[0]}
 
 
 def edit_webhook(core: Core, ids: Ids, body: Body) -> Any:
     _only(body, "url", "events", "description", "active")
-    row: Subscription = _row(core.world.subscriptions, ids[0], "subscription")
+    row: Subscription = _row(core.store.subscriptions, ids[0], "subscription")
     if "events" in body and not set(_texts(body["events"], "events")) <= {*EVENT_TYPES, "*"}:
         raise Wrong("events must hold event types or *")
-    if "url" in body and (not _typed(body, "url", str).startswith("https://") or webhooks.public_problem(body["url"])):
+    if "url" in body and (not _typed(body, "url", str).startswith("https://") or webhook_delivery.url_problem(body["url"])):
         raise Wrong("url must be a public https address")
     _assign(row, body, {"url": str, "events": list, "description": str, "active": bool})
-    return views.subscription(row)
+    return serializers.subscription(row)
 
 
 def edit_tariff(core: Core, ids: Ids, body: Body) -> Any:
     _only(body, "in_stock", "price_monthly", "disabled")
-    tariff = _row(core.world.tariffs, ids[0], "tariff")
+    tariff = _row(core.store.tariffs, ids[0], "tariff")
     _assign(tariff, body, {"in_stock": bool, "disabled": bool})
     if "price_monthly" in body:
         tariff.price_monthly = _amount(body["price_monthly"], "price_monthly")
-    return views.tariff(tariff, core.world, _account(core, {}))
+    return serializers.tariff(tariff, core.store, _account(core, {}))
 
 
 def confirm_invoice(core: Core, ids: Ids, body: Body) -> Any:
-    invoice: Invoice = _row(core.world.invoices, ids[0], "invoice")
+    invoice: Invoice = _row(core.store.invoices, ids[0], "invoice")
     if invoice.status != "not_paid":
         raise Wrong(f"invoice {invoice.id} is {invoice.status}", 409)
-    settling.confirm(core.world, invoice, core.clock.now(), core.provisioning_delay)
-    return views.invoice(invoice, core.world)
+    fulfilment.confirm(core.store, invoice, core.clock.now(), core.provisioning_delay)
+    return serializers.invoice(invoice, core.store)
 
 
 def new_invoice(core: Core, ids: Ids, body: Body) -> Any:
     """An unpaid invoice made in the cabinet: ``other`` with an amount, or ``vds_purchase``, which orders a server once it is paid."""
     _only(body, "account_id", "type", "amount", "description", "tariff_id", "os", "name")
-    world, now, account = core.world, core.clock.now(), _account(core, body)
+    store, now, account = core.store, core.clock.now(), _account(core, body)
     due = now + 3 * 86400
     if body.get("type", "other") == "other":
         amount = _amount(body.get("amount", "1.00"), "amount")
-        return views.invoice(
-            ledger.new_invoice(world, account, "other", amount, str(body.get("description", "Other")), now, gateway=None, due_at=due), world
+        return serializers.invoice(
+            ledger.new_invoice(store, account, "other", amount, str(body.get("description", "Other")), now, gateway=None, due_at=due), store
         )
     if body["type"] != "vds_purchase":
         raise Wrong("type must be other or vds_purchase")
-    tariff = _row(world.tariffs, body.get("tariff_id", 1), "tariff")
+    tariff = _row(store.tariffs, body.get("tariff_id", 1), "tariff")
     name, os = str(body.get("name", "cabinet")), str(body.get("os", "debian-12"))
-    if os not in catalog.IMAGES:
+    if os not in price_list.IMAGES:
         raise Wrong("os must be an image of the catalog")
-    price = money.price(world, account, tariff, months=1)
-    invoice = ledger.new_invoice(world, account, "vds_purchase", price.total, f"Server {name}", now, gateway=None, due_at=due)
+    price = pricing.price(store, account, tariff, months=1)
+    invoice = ledger.new_invoice(store, account, "vds_purchase", price.total, f"Server {name}", now, gateway=None, due_at=due)
     plan = {
         "account_id": account.id,
         "name": name,
@@ -470,8 +471,8 @@ def new_invoice(core: Core, ids: Ids, body: Body) -> Any:
         "months": 1,
         "next_due_at": periods.months_after(now, 1),
     }
-    world.add(
-        world.make(
+    store.add(
+        store.make(
             Order,
             id=invoice.id,
             account_id=account.id,
@@ -485,7 +486,7 @@ def new_invoice(core: Core, ids: Ids, body: Body) -> Any:
             plan=plan,
         )
     )
-    return views.invoice(invoice, world)
+    return serializers.invoice(invoice, store)
 
 
 # --- what happened ---------------------------------------------------------------------------------------------------------------
@@ -495,38 +496,38 @@ def requests(core: Core, ids: Ids, body: Body) -> Any:
     since = body.get("since", "0")
     if not str(since).isdigit():
         raise Wrong("since must be a number")
-    return [masking.exchange(row) for row in core.world.requests if row.id > int(since)]
+    return [log_redaction.request_log(row) for row in core.store.requests if row.id > int(since)]
 
 
 def movements(core: Core, ids: Ids, body: Body) -> Any:
-    return [views.ledger_entry(row) for row in core.world.movements.values()]
+    return [serializers.ledger_entry(row) for row in core.store.movements.values()]
 
 
 def objects(core: Core, ids: Ids, body: Body) -> Any:
     """All that exists by kind, secrets masked; a server's row carries what the API shows of it besides. Deleted servers do not exist."""
-    world = core.world
+    store = core.store
     found: dict[str, Any] = {}
-    for kind, table in world.tables.items():
+    for kind, table in store.tables.items():
         if kind not in ("stored", "tasks", "faults", "movements"):
             found[kind] = [
-                {"kind": kind, **masking.masked(asdict(row)), **_shown_of(row, world)}
+                {"kind": kind, **log_redaction.masked(asdict(row)), **_shown_of(row, store)}
                 for row in table.values()
                 if not (isinstance(row, Server) and row.is_gone)
             ]
     return found
 
 
-def _shown_of(row: Any, world: World) -> Body:
+def _shown_of(row: Any, store: Store) -> Body:
     """What an account check wants to know besides the columns: what the object costs, in which currency, of which account."""
     if isinstance(row, Server):
-        view = views.server(row, world)
+        view = serializers.server(row, store)
         cost = {"price_monthly": view["billing"]["price_monthly"], "currency": view["billing"]["currency"]}
         return {**view, **cost, "is_sandbox": row.is_sandbox}
     if isinstance(row, Address):
-        server = world.servers[row.server_id]
-        return {"account_id": server.account_id, "currency": world.accounts[server.account_id].currency}
+        server = store.servers[row.server_id]
+        return {"account_id": server.account_id, "currency": store.accounts[server.account_id].currency}
     if isinstance(row, Domain):
-        view = views.domain(row, world)
+        view = serializers.domain(row, store)
         return {"price_renew": view["price_renew"], "currency": view["currency"]}
     return {}
 
@@ -574,9 +575,9 @@ def handle(core: Core, method: str, path: str, query: str = "", raw: bytes = b""
             # It waits for deliveries, so it takes the lock in small pieces itself.
             return 200, function(core, ids, body)
         with core.lock:
-            core.tick()
+            core.run_due()
             now = core.clock.now()
-            with events.balances_watched(core.world, now, now):
+            with events.low_balance_events(core.store, now, now):
                 result = function(core, ids, body)
             core.save()
         core.wake()

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from typing import Any, TypeVar
 
-from pulumi_hosting.emulator.wire import Refusal
-from pulumi_hosting.emulator.world import Row
+from pulumi_hosting.emulator.messages import ApiError
+from pulumi_hosting.emulator.rows import Row
 
 DEFAULT_LIMIT = 50
 
@@ -36,9 +36,9 @@ def unseal(seed: int, bound: str, cursor: str) -> int:
         digits, signature = text.split(".")
         position = int(digits)
     except ValueError as error:
-        raise Refusal("invalid_cursor") from error
+        raise ApiError("invalid_cursor") from error
     if not hmac.compare_digest(signature.encode(), _signature(seed, bound, position).encode()) or seal(seed, bound, position) != cursor:
-        raise Refusal("invalid_cursor")
+        raise ApiError("invalid_cursor")
     return position
 
 

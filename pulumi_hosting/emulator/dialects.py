@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Generic, TypeVar
 
-from pulumi_hosting.emulator.wire import money
+from pulumi_hosting.emulator.formats import format_money
 
 T = TypeVar("T")
 
@@ -65,7 +65,7 @@ DIFFERENCES: tuple[Difference[Any], ...] = tuple(value for value in list(globals
 
 
 def refund(amount: Decimal, currency: str, dialect: str) -> Any:
-    return {"amount": money(amount), "currency": currency} if REFUND(dialect) == "object" else money(amount)
+    return {"amount": format_money(amount), "currency": currency} if REFUND(dialect) == "object" else format_money(amount)
 
 
 def excluded_reason(reason: str | None, dialect: str) -> str | None:

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from typing import Any
 
 from pulumi_hosting.api.errors import CODES
-from pulumi_hosting.emulator.wire import Answer, Refusal
-from pulumi_hosting.emulator.world import Fault, World
+from pulumi_hosting.emulator.messages import ApiError, Response
+from pulumi_hosting.emulator.rows import Fault
+from pulumi_hosting.emulator.store import Store
 
 # Where an armed answer names no code: the usual one, if that is not the first of its status in the table.
 USUAL_CODE = {503: "temporarily_unavailable"}
@@ -32,7 +33,7 @@ KINDS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def arm(world: World, spec: dict[str, Any]) -> Fault:
+def arm(store: Store, spec: dict[str, Any]) -> Fault:
     """Check and add a fault; ``ValueError`` says what is wrong with it."""
     unknown = set(spec) - {"method", "path", "after", "times", "action"}
     if unknown:
@@ -51,7 +52,7 @@ def arm(world: World, spec: dict[str, Any]) -> Fault:
         raise ValueError("after must be 0 or more, times 1 or more")
     if method is not None and not isinstance(method, str):
         raise ValueError("method must be a text")
-    return world.add(world.make(Fault, method=method.upper() if method else None, path=path, after=after, times=times, action=action))
+    return store.add(store.make(Fault, method=method.upper() if method else None, path=path, after=after, times=times, action=action))
 
 
 def _whole(value: Any) -> bool:
@@ -68,10 +69,10 @@ def _check(action: dict[str, Any]) -> None:
         raise ValueError("the action does nothing")
 
 
-def take(world: World, method: str, path: str) -> dict[str, Any]:
+def take(store: Store, method: str, path: str) -> dict[str, Any]:
     """The actions that apply to this request, merged; each armed fault counts it. ``path`` is what follows /v1."""
     actions: dict[str, Any] = {}
-    for fault in list(world.faults.values()):
+    for fault in list(store.faults.values()):
         if fault.method is not None and fault.method != method:
             continue
         if fault.path is not None and not re.search(fault.path, path):
@@ -82,17 +83,17 @@ def take(world: World, method: str, path: str) -> dict[str, Any]:
         actions.update(fault.action)
         fault.times -= 1
         if fault.times <= 0:
-            world.remove(fault)
+            store.remove(fault)
     return actions
 
 
-def refusal(action: dict[str, Any], kind: str) -> Refusal:
+def refusal(action: dict[str, Any], kind: str) -> ApiError:
     """The answer of a ``status`` or ``refunded`` action."""
     status = action[kind]
     code = (
         action.get("code") or USUAL_CODE.get(status) or next((row.code for row in CODES.values() if row.status == status), "server_error")
     )
-    return Refusal(code, action.get("message", ""), status=status, retry_after=action.get("retry_after"), details=action.get("details"))
+    return ApiError(code, action.get("message", ""), status=status, retry_after=action.get("retry_after"), details=action.get("details"))
 
 
 def _is_header(name: str, text: Any) -> bool:
@@ -101,12 +102,12 @@ def _is_header(name: str, text: Any) -> bool:
     )
 
 
-def change_headers(answer: Answer, headers: dict[str, str | None]) -> None:
+def change_headers(response: Response, headers: dict[str, str | None]) -> None:
     """Set headers of an answer, or leave them out where the value is ``None``."""
     lower = {name.lower() for name in headers}
-    answer.headers = {name: text for name, text in answer.headers.items() if name.lower() not in lower}
-    answer.headers |= {name.title(): text for name, text in headers.items() if text is not None}
-    answer.without = frozenset(name.lower() for name, text in headers.items() if text is None)
+    response.headers = {name: text for name, text in response.headers.items() if name.lower() not in lower}
+    response.headers |= {name.title(): text for name, text in headers.items() if text is not None}
+    response.without = frozenset(name.lower() for name, text in headers.items() if text is None)
 
 
 def merge(body: Any, patch: Any) -> Any:

@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from pulumi_hosting.emulator import events
-from pulumi_hosting.emulator.wire import Refusal, money
-from pulumi_hosting.emulator.world import Account, Invoice, Movement, World
+from pulumi_hosting.emulator.formats import format_money
+from pulumi_hosting.emulator.messages import ApiError
+from pulumi_hosting.emulator.rows import Account, Invoice, Movement
+from pulumi_hosting.emulator.store import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,19 +26,19 @@ CONTROL = Cause("control")
 def require(account: Account, amount: Decimal) -> None:
     """402 when the balance does not cover ``amount``."""
     if account.balance < amount:
-        raise Refusal(
+        raise ApiError(
             "insufficient_funds",
             details={
-                "required": money(amount),
-                "balance": money(account.balance),
-                "shortfall": money(amount - account.balance),
+                "required": format_money(amount),
+                "balance": format_money(account.balance),
+                "shortfall": format_money(amount - account.balance),
                 "currency": account.currency,
             },
         )
 
 
 def move(
-    world: World,
+    store: Store,
     account: Account,
     signed: Decimal,
     type: str,
@@ -50,8 +52,8 @@ def move(
 ) -> Movement:
     """Change the balance by ``signed`` and write it down."""
     account.balance += signed
-    return world.add(
-        world.make(
+    return store.add(
+        store.make(
             Movement,
             account_id=account.id,
             at=now,
@@ -71,7 +73,7 @@ def move(
 
 
 def new_invoice(
-    world: World,
+    store: Store,
     account: Account,
     type: str,
     amount: Decimal,
@@ -86,8 +88,8 @@ def new_invoice(
 ) -> Invoice:
     """An unpaid invoice, and its event."""
     start, end = period or (None, None)
-    invoice = world.add(
-        world.make(
+    invoice = store.add(
+        store.make(
             Invoice,
             account_id=account.id,
             type=type,
@@ -104,15 +106,15 @@ def new_invoice(
         )
     )
     if due_at is not None:
-        world.later(due_at, "invoice_overdue", invoice.id)
-    events.of_invoice(world, "invoice.created", invoice, now)
+        store.schedule(due_at, "invoice_overdue", invoice.id)
+    events.of_invoice(store, "invoice.created", invoice, now)
     return invoice
 
 
-def pay(world: World, account: Account, invoice: Invoice, now: float, cause: Cause, *, object_id: int | None = None) -> None:
+def pay(store: Store, account: Account, invoice: Invoice, now: float, cause: Cause, *, object_id: int | None = None) -> None:
     """Debit an invoice from the balance and mark it paid."""
     move(
-        world,
+        store,
         account,
         -invoice.amount,
         "payment",
@@ -123,16 +125,16 @@ def pay(world: World, account: Account, invoice: Invoice, now: float, cause: Cau
         object_id=object_id if object_id is not None else invoice.server_id or invoice.domain_id,
         invoice_id=invoice.id,
     )
-    mark_paid(world, invoice, now)
+    mark_paid(store, invoice, now)
 
 
-def mark_paid(world: World, invoice: Invoice, now: float) -> None:
+def mark_paid(store: Store, invoice: Invoice, now: float) -> None:
     invoice.status, invoice.paid_at = "paid", now
-    events.of_invoice(world, "invoice.paid", invoice, now, previous={"status": "not_paid"})
+    events.of_invoice(store, "invoice.paid", invoice, now, previous={"status": "not_paid"})
 
 
 def credit_back(
-    world: World, account: Account, invoice: Invoice, amount: Decimal, now: float, cause: Cause, *, object_id: int | None = None
+    store: Store, account: Account, invoice: Invoice, amount: Decimal, now: float, cause: Cause, *, object_id: int | None = None
 ) -> None:
     """Refund ``amount`` of an invoice to the balance."""
     if amount <= 0:
@@ -140,7 +142,7 @@ def credit_back(
     invoice.refunded += amount
     invoice.status = "refunded"
     move(
-        world,
+        store,
         account,
         amount,
         "refund",

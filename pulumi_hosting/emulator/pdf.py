@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pulumi_hosting.emulator.world import Account
+from pulumi_hosting.emulator.rows import Account
 
 
 def invoice(view: dict[str, Any], account: Account) -> bytes:

@@ -12,9 +12,11 @@ HOURS_OF_A_MONTH = 720
 def months_after(moment: float, months: int) -> float:
     """The same day and time so many calendar months later (UTC); the last day of a month that is shorter.
 
-    >>> from pulumi_hosting.emulator.wire import moment_of, stamp
-    >>> stamp(months_after(moment_of("2027-01-31T08:30:00Z"), 1)), stamp(months_after(moment_of("2028-02-29T00:00:00Z"), 12))
-    ('2027-02-28T08:30:00Z', '2029-02-28T00:00:00Z')
+    >>> from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
+    >>> format_timestamp(months_after(parse_timestamp("2027-01-31T08:30:00Z"), 1))
+    '2027-02-28T08:30:00Z'
+    >>> format_timestamp(months_after(parse_timestamp("2028-02-29T00:00:00Z"), 12))
+    '2029-02-28T00:00:00Z'
     """
     day = datetime.fromtimestamp(moment, UTC).date()
     count = day.year * 12 + day.month - 1 + months

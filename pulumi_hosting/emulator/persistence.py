@@ -12,9 +12,10 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from pulumi_hosting.emulator import masking
+from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.world import ROWS, Exchange, Service, World
+from pulumi_hosting.emulator.rows import ROWS, RequestLog
+from pulumi_hosting.emulator.store import Service, Store
 
 FORMAT = 1
 # How many younger requests may be answered before an older one that waits for the network.
@@ -23,7 +24,7 @@ LONGEST_QUEUE = 64
 LOCK_SECONDS = 1.0
 
 
-class Unreadable(Exception):
+class UnreadableStateFile(Exception):
     """The state file cannot be used; the message is one line for a person."""
 
 
@@ -37,67 +38,80 @@ def _dump(value: Any) -> str:
     return json.dumps(value, default=_plain, separators=(",", ":"))
 
 
-class File:
-    """The rows of a world in a file; only what changed since is written again."""
+def _settings(service: Service) -> dict[str, Any]:
+    settings = asdict(service)
+    settings["readings"] = settings.pop("variants")
+    return settings
+
+
+def _service(settings: dict[str, Any]) -> Service:
+    service = Service(**{name: value for name, value in settings.items() if name != "readings"})
+    # A file of an earlier version lacks the behaviour variants added since; they keep their defaults.
+    service.variants |= settings["readings"]
+    return service
+
+
+class StateFile:
+    """The rows of a store in a file; only what changed since is written again."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._meta = ""
-        self._world: World | None = None
-        self._last_request: Exchange | None = None
+        self._saved: Store | None = None
+        self._last_request: RequestLog | None = None
 
     def close(self) -> None:
         """Let go of the file."""
         self._connection.close()
 
-    def save(self, world: World, clock: Clock) -> None:
+    def save(self, store: Store, clock: Clock) -> None:
         changed = [
             (kind, id, _dump(columns))
-            for kind, table in world.tables.items()
+            for kind, table in store.tables.items()
             for id, row in table.items()
             if (columns := row.take_change()) is not None
         ]
-        gone, world.removed = world.removed or [], []
+        gone, store.removed = store.removed or [], []
         meta = _dump(
             {
                 "format": FORMAT,
-                "seed": world.seed,
-                "counters": world.counters,
-                "windows": world.windows,
-                "recent": world.recent,
-                "service": asdict(world.service),
+                "seed": store.seed,
+                "counters": store.counters,
+                "windows": store.windows,
+                "recent": store.recent,
+                "service": _settings(store.service),
                 "manual": clock.manual,
                 "frozen": clock.frozen,
                 "offset": clock.offset,
             }
         )
         with self._connection:
-            if world is not self._world:
-                # A reset: nothing of the world before it stays.
+            if store is not self._saved:
+                # A reset: nothing of the store before it stays.
                 self._connection.execute("DELETE FROM rows WHERE kind != 'meta'")
-                self._world, self._last_request = world, None
+                self._saved, self._last_request = store, None
             self._connection.executemany("DELETE FROM rows WHERE kind = ? AND id = ?", gone)
             self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", changed)
-            self._connection.executemany("INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)", self._new_requests(world))
+            self._connection.executemany("INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)", self._new_requests(store))
             if meta != self._meta:
                 self._connection.execute("INSERT OR REPLACE INTO rows VALUES ('meta', 0, ?)", (meta,))
         self._meta = meta
 
-    def _new_requests(self, world: World) -> list[tuple[int, str]]:
+    def _new_requests(self, store: Store) -> list[tuple[int, str]]:
         """Requests since the last save, and those before it that got their answer since."""
         since = self._last_request.id if self._last_request is not None else 0
         fresh = []
-        for row in reversed(world.requests):
+        for row in reversed(store.requests):
             if row.id < since - LONGEST_QUEUE:
                 break
             columns = row.take_change()
             if columns is not None:
-                fresh.append((row.id, _dump(masking.columns(columns))))
-        self._last_request = world.requests[-1] if world.requests else None
+                fresh.append((row.id, _dump(log_redaction.columns(columns))))
+        self._last_request = store.requests[-1] if store.requests else None
         return fresh
 
-    def load(self, clock: Clock) -> World | None:
-        """The world in the file, the clock set as it was; ``None`` for a new file."""
+    def load(self, clock: Clock) -> Store | None:
+        """The store in the file, the clock set as it was; ``None`` for a new file."""
         rows = self._connection.execute("SELECT kind, id, text FROM rows ORDER BY id").fetchall()
         if not rows:
             return None
@@ -106,35 +120,33 @@ class File:
             by_kind.setdefault(kind, []).append((id, text))
         meta = json.loads(by_kind["meta"][0][1])
         if meta["format"] != FORMAT:
-            raise Unreadable(f"its format is {meta['format']}, this version reads {FORMAT}")
-        world = World(meta["seed"])
-        world.counters, world.windows, world.recent = meta["counters"], meta["windows"], meta.get("recent", {})
-        world.service = Service(**meta["service"])
-        # A file of an earlier version does not know the readings that came since.
-        world.service.readings = {**Service().readings, **world.service.readings}
+            raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
+        store = Store(meta["seed"])
+        store.counters, store.windows, store.recent = meta["counters"], meta["windows"], meta.get("recent", {})
+        store.service = _service(meta["service"])
         for kind in ROWS:
             for id, text in by_kind.get(kind.kind, []):
                 row = kind.load(json.loads(text))
                 row.take_change()
-                world.tables[kind.kind][id] = row
+                store.tables[kind.kind][id] = row
         for _, text in by_kind.get("requests", []):
-            exchange = Exchange.load(json.loads(text))
-            exchange.take_change()
-            world.requests.append(exchange)
-        world.removed = []
-        self._world = world
-        self._last_request = world.requests[-1] if world.requests else None
-        world.rebuild()
+            request_log = RequestLog.load(json.loads(text))
+            request_log.take_change()
+            store.requests.append(request_log)
+        store.removed = []
+        self._saved = store
+        self._last_request = store.requests[-1] if store.requests else None
+        store.rebuild()
         if clock.manual and meta["manual"]:
             clock.frozen = meta["frozen"]
         elif clock.manual:
             clock.frozen = float(int(clock.frozen + meta["offset"]))
         else:
             clock.offset = meta["offset"]
-        return world
+        return store
 
 
-def open_state(path: Path, clock: Clock) -> tuple[File, World | None]:
+def open_state(path: Path, clock: Clock) -> tuple[StateFile, Store | None]:
     """Open or make the file; :class:`Unreadable` when it is something else, or cannot be read."""
     connection: sqlite3.Connection | None = None
     try:
@@ -147,10 +159,10 @@ def open_state(path: Path, clock: Clock) -> tuple[File, World | None]:
         # Takes the lock, so that a second emulator on the same file fails at once and not at its first request.
         connection.execute("DELETE FROM rows WHERE kind = ''")
         connection.commit()
-        file = File(connection)
+        file = StateFile(connection)
         return file, file.load(clock)
-    except (sqlite3.Error, ValueError, KeyError, TypeError, OSError, Unreadable) as error:
+    except (sqlite3.Error, ValueError, KeyError, TypeError, OSError, UnreadableStateFile) as error:
         if connection is not None:
             connection.close()
-        reason = str(error) if isinstance(error, sqlite3.Error | Unreadable) else "it does not hold what the emulator wrote"
-        raise Unreadable(f"cannot use the state file {path}: {reason}; give another --state, or move the file away") from error
+        reason = str(error) if isinstance(error, sqlite3.Error | UnreadableStateFile) else "it does not hold what the emulator wrote"
+        raise UnreadableStateFile(f"cannot use the state file {path}: {reason}; give another --state, or move the file away") from error

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 import idna
 
-from pulumi_hosting.emulator import catalog, events, periods
-from pulumi_hosting.emulator.wire import Refusal, invalid
-from pulumi_hosting.emulator.world import Domain, World
+from pulumi_hosting.emulator import events, periods, price_list
+from pulumi_hosting.emulator.messages import ApiError, invalid
+from pulumi_hosting.emulator.rows import Domain
+from pulumi_hosting.emulator.store import Store
 
 SYNC_SECONDS = 86400
 TRANSFER_SECONDS = 5 * 86400
@@ -21,7 +22,7 @@ class Name:
     """A registrable name: ``text`` in punycode, its zone, and why it cannot be registered (``None``: it can)."""
 
     text: str
-    zone: catalog.Ending | None
+    zone: price_list.Zone | None
     problem: str | None
 
 
@@ -32,7 +33,7 @@ def look_up(given: str) -> Name:
     except idna.IDNAError:
         return Name(given.lower(), None, "invalid")
     label, _, tld = text.partition(".")
-    zone = catalog.ZONES.get(tld)
+    zone = price_list.ZONES.get(tld)
     if not tld or not label:
         return Name(text, None, "invalid")
     if zone is None:
@@ -40,30 +41,30 @@ def look_up(given: str) -> Name:
     return Name(text, zone, next((reason for prefix, reason in RESERVED.items() if label.startswith(prefix)), None))
 
 
-def owned(world: World, text: str) -> Domain | None:
+def find_active(store: Store, text: str) -> Domain | None:
     """The living domain of that name, on whatever account."""
-    for domain in world.domains.values():
+    for domain in store.domains.values():
         if domain.name == text and domain.status not in ("cancelled", "expired"):
             return domain
     return None
 
 
-def renewable(world: World, text: str, account_id: int) -> Domain | None:
+def renewable(store: Store, text: str, account_id: int) -> Domain | None:
     """The account's own domain of that name that has expired and can be renewed."""
-    for domain in world.domains.values():
+    for domain in store.domains.values():
         if domain.name == text and domain.status == "expired" and domain.account_id == account_id:
             return domain
     return None
 
 
-def end_others(world: World, domain: Domain) -> None:
+def cancel_other_owners(store: Store, domain: Domain) -> None:
     """A name has one owner: whoever held it before, active or expired, holds it no more."""
-    for other in world.domains.values():
+    for other in store.domains.values():
         if other.name == domain.name and other is not domain and other.status in ("active", "expired"):
             other.status = "cancelled"
 
 
-def registrable(given: str) -> tuple[str, catalog.Ending]:
+def registrable(given: str) -> tuple[str, price_list.Zone]:
     """The name and zone to order, or the refusal that fits."""
     name = look_up(given)
     if name.zone is None:
@@ -71,14 +72,14 @@ def registrable(given: str) -> tuple[str, catalog.Ending]:
     return name.text, name.zone
 
 
-def activate(world: World, domain: Domain, now: float) -> None:
+def activate(store: Store, domain: Domain, now: float) -> None:
     """The registrar confirmed: the domain is active from now on, and nobody else's."""
-    end_others(world, domain)
+    cancel_other_owners(store, domain)
     domain.status, domain.locked = "active", True
     domain.registered_at = domain.registered_at or now
     domain.expires_at = periods.months_after(now, 12 * domain.years)
-    watch(world, domain, now)
-    events.of_domain(world, "domain.registered", domain, now)
+    schedule_expiry(store, domain, now)
+    events.of_domain(store, "domain.registered", domain, now)
 
 
 def renewed_until(domain: Domain, years: int, now: float) -> float:
@@ -86,25 +87,25 @@ def renewed_until(domain: Domain, years: int, now: float) -> float:
     return periods.months_after(max(domain.expires_at or now, now), 12 * years)
 
 
-def extend(world: World, domain: Domain, years: int, now: float) -> None:
+def extend(store: Store, domain: Domain, years: int, now: float) -> None:
     """A paid renewal; its event follows with the next sync."""
     domain.expires_at = renewed_until(domain, years, now)
     domain.years += years
     if domain.status == "expired":
         domain.status = "active"
-    watch(world, domain, now)
-    world.later(now + SYNC_SECONDS, "domain_renewed", domain.id)
+    schedule_expiry(store, domain, now)
+    store.schedule(now + SYNC_SECONDS, "domain_renewed", domain.id)
 
 
-def watch(world: World, domain: Domain, now: float) -> None:
+def schedule_expiry(store: Store, domain: Domain, now: float) -> None:
     """Warnings 30, 7 and 1 day before expiry, and expiry itself. The note ties them to this very date."""
     expires = domain.expires_at or now
     for days in WARNING_DAYS:
         if expires - days * 86400 > now:
-            world.later(expires - days * 86400, "domain_expiring", domain.id, str(domain.expires_at))
-    world.later(expires, "domain_due", domain.id, str(domain.expires_at))
+            store.schedule(expires - days * 86400, "domain_expiring", domain.id, str(domain.expires_at))
+    store.schedule(expires, "domain_due", domain.id, str(domain.expires_at))
 
 
-def check_privacy(zone: catalog.Ending, privacy: bool) -> None:
+def check_privacy(zone: price_list.Zone, privacy: bool) -> None:
     if privacy and not zone.privacy:
-        raise Refusal("upstream_rejected", f"the registrar offers no privacy for .{zone.tld}")
+        raise ApiError("upstream_rejected", f"the registrar offers no privacy for .{zone.tld}")

@@ -11,7 +11,8 @@ from pydantic_core import to_json
 
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.wire import Request, http_date
+from pulumi_hosting.emulator.formats import format_http_date
+from pulumi_hosting.emulator.messages import Request
 
 
 class _Short(httpx.SyncByteStream):
@@ -35,9 +36,9 @@ class Transport(httpx.BaseTransport):
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
         if path.startswith("/_control"):
             status, view = control.handle(self._core, request.method, path.removeprefix("/_control"), query, request.read())
-            headers = {"Content-Type": "application/json", "Date": http_date(self._core.clock.now())}
+            headers = {"Content-Type": "application/json", "Date": format_http_date(self._core.clock.now())}
             return httpx.Response(status, headers=headers, content=to_json(view), request=request)
-        answer = self._core.handle(
+        response = self._core.handle(
             Request(
                 method=request.method,
                 path=path.removeprefix("/v1"),
@@ -48,13 +49,13 @@ class Transport(httpx.BaseTransport):
             )
         )
         try:
-            if answer.delay:
-                self._sleep(answer.delay)
+            if response.delay:
+                self._sleep(response.delay)
         finally:
-            self._core.finish(answer)
-        if answer.drop:
+            self._core.finish(response)
+        if response.drop:
             raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
-        headers = answer.headers_to_send(self._core.clock.now())
-        if answer.truncate is not None and answer.truncate < len(answer.content):
-            return httpx.Response(answer.status, headers=headers, stream=_Short(answer.content[: answer.truncate]), request=request)
-        return httpx.Response(answer.status, headers=headers, content=answer.content, request=request)
+        headers = response.headers_to_send(self._core.clock.now())
+        if response.truncate is not None and response.truncate < len(response.content):
+            return httpx.Response(response.status, headers=headers, stream=_Short(response.content[: response.truncate]), request=request)
+        return httpx.Response(response.status, headers=headers, content=response.content, request=request)

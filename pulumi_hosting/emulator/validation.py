@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from pulumi_hosting.api.models import INT64, Request
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.emulator.wire import Refusal, invalid
+from pulumi_hosting.emulator.messages import ApiError, invalid
 
 # The reason words of `details.fields`, by the kinds of pydantic's findings.
 WORDS: Mapping[str, str] = {
@@ -42,7 +42,7 @@ def word(kind: str) -> str:
     return WORDS.get(kind) or ("wrong_type" if kind.endswith("_type") else "invalid")
 
 
-def refusal(error: ValidationError, operation: Operation) -> Refusal:
+def refusal(error: ValidationError, operation: Operation) -> ApiError:
     """The refusal for a body or query that does not fit: ``validation_error``, or the operation's own code for it."""
     findings = error.errors(include_url=False, include_context=False, include_input=False)
     fields: dict[str, str] = {}
@@ -57,12 +57,12 @@ def refusal(error: ValidationError, operation: Operation) -> Refusal:
         # The models' only rules across fields, in operations with a period, are those of the period.
         return invalid_period("months", "hours")
     if "invalid_action" in operation.codes and names == {"action"} and kinds == {"literal_error"}:
-        return Refusal("invalid_action", details={"fields": {"action": "invalid_action"}})
+        return ApiError("invalid_action", details={"fields": {"action": "invalid_action"}})
     return invalid(**fields)
 
 
-def invalid_period(*names: str) -> Refusal:
-    return Refusal("invalid_period", details={"fields": dict.fromkeys(sorted(names), "invalid_period")})
+def invalid_period(*names: str) -> ApiError:
+    return ApiError("invalid_period", details={"fields": dict.fromkeys(sorted(names), "invalid_period")})
 
 
 def read_query(operation: Operation, raw: str) -> dict[str, str]:
@@ -71,7 +71,7 @@ def read_query(operation: Operation, raw: str) -> dict[str, str]:
     try:
         pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=100)
     except ValueError as error:
-        raise Refusal("invalid_request", "the query cannot be read") from error
+        raise ApiError("invalid_request", "the query cannot be read") from error
     for name, value in pairs:
         if name in query:
             raise invalid(**{name: "repeated"})
@@ -116,16 +116,16 @@ def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> 
         if operation.request is None or operation.body_optional:
             return None
         if media_type and media_type != "application/json":
-            raise Refusal("unsupported_media_type")
-        raise Refusal("invalid_request", "a JSON object is needed")
+            raise ApiError("unsupported_media_type")
+        raise ApiError("invalid_request", "a JSON object is needed")
     if media_type != "application/json":
-        raise Refusal("unsupported_media_type")
+        raise ApiError("unsupported_media_type")
     try:
         data = from_json(body, allow_inf_nan=False)
     except ValueError as error:
-        raise Refusal("invalid_request", "the body is not JSON") from error
+        raise ApiError("invalid_request", "the body is not JSON") from error
     if not isinstance(data, dict):
-        raise Refusal("invalid_request", "the body is not a JSON object")
+        raise ApiError("invalid_request", "the body is not a JSON object")
     return data
 
 
@@ -156,6 +156,6 @@ def path_ids(raw: Mapping[str, str]) -> dict[str, int]:
     ids = {}
     for name, text in raw.items():
         if not (text.isascii() and text.isdigit() and len(text) < 20 and text[0] != "0" and int(text) <= INT64):
-            raise Refusal("not_found")
+            raise ApiError("not_found")
         ids[name] = int(text)
     return ids

@@ -16,7 +16,7 @@ from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from tests.ansible.test_specs import module
-from tests.emulator.support import START, Lab
+from tests.emulator.support import START, EmulatorHarness
 
 Task = tuple[str, dict[str, Any]]
 BASE_URL = "http://127.0.0.1:1/v1"
@@ -77,7 +77,7 @@ class Play:
     ``defaults``: module defaults for all tasks. ``account``: what the account check knows of earlier runs.
     """
 
-    def __init__(self, lab: Lab, *, check_mode: bool = False, key: str | None = None, **defaults: Any) -> None:
+    def __init__(self, lab: EmulatorHarness, *, check_mode: bool = False, key: str | None = None, **defaults: Any) -> None:
         self.lab, self.check_mode, self.defaults = lab, check_mode, defaults
         self.key = key or lab.live_key
         self.host = "localhost"
@@ -113,7 +113,7 @@ def ahead(days: int) -> str:
     return (datetime.fromtimestamp(START, UTC) + timedelta(days=days)).date().isoformat()
 
 
-def account_problems(lab: Lab, *plays: Play) -> list[str]:
+def account_problems(lab: EmulatorHarness, *plays: Play) -> list[str]:
     """What does not fit between the account and the results of the plays, which followed one another."""
     results = [result for play in plays for result in play.results if not play.check_mode]
     return AccountCheck(lab.control).check(
@@ -121,7 +121,7 @@ def account_problems(lab: Lab, *plays: Play) -> list[str]:
     )
 
 
-def charged(lab: Lab) -> list[str]:
+def charged(lab: EmulatorHarness) -> list[str]:
     """The amounts of the account's debits, oldest first."""
     movements = lab.control("GET", "/ledger")
     rows = movements["ledger"] if isinstance(movements, dict) else movements

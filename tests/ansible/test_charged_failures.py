@@ -11,7 +11,7 @@ from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
 from pulumi_hosting.resources.base import Clock
 from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
-from tests.emulator.support import Lab
+from tests.emulator.support import EmulatorHarness
 
 SERVER: dict[str, Any] = {"name": "one", "tariff_id": 1, "os": "debian-12", "months": 1, "auto_renew": False}
 FIVE = {"amount": "5.00", "currency": "EUR"}
@@ -31,7 +31,7 @@ def reported(*plays: Play) -> Decimal:
     return sum((Decimal(charge["amount"]) for charge in charges), Decimal(0))
 
 
-def paid(lab: Lab) -> Decimal:
+def paid(lab: EmulatorHarness) -> Decimal:
     return sum(map(Decimal, charged(lab)), Decimal(0))
 
 
@@ -39,7 +39,7 @@ def paid(lab: Lab) -> Decimal:
 @pytest.mark.parametrize("limit", [{}, {"max_charge": "7.00"}])
 def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(status: int, limit: dict[str, str]) -> None:
     codes = {429: "rate_limited", 409: "service_state", 503: "unavailable"}
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     lab.fault({"status": status, "code": codes[status], "retry_after": 2}, method="PATCH", path="^/servers/", times=99)
     result = play("server", **SERVER, **limit)
@@ -63,7 +63,7 @@ def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(st
 
 
 def test_a_domain_whose_renewal_could_not_be_set_is_reported_with_its_charge() -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     lab.fault({"status": 503, "code": "unavailable"}, method="PATCH", path="^/domains/", times=99)
     result = play("domain", name="example-1.com", auto_renew=True)
@@ -75,7 +75,7 @@ def test_a_domain_whose_renewal_could_not_be_set_is_reported_with_its_charge() -
 
 
 def test_an_address_that_cannot_be_looked_at_after_its_purchase_is_reported_with_its_charge() -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     play("server", name="one", tariff_id=1, os="debian-12")
     play.before_write = lambda: lab.fault({"status": 503, "code": "unavailable"}, method="GET", path="^/servers", times=99)
@@ -93,7 +93,7 @@ def test_an_address_that_cannot_be_looked_at_after_its_purchase_is_reported_with
 
 @pytest.mark.parametrize("name", ["server_renew", "domain_renew", "invoice_pay"])
 def test_a_payment_whose_object_cannot_be_looked_at_afterwards_is_reported(name: str) -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     play("server", name="one", tariff_id=1, os="debian-12")
     play("domain", name="example-1.com")
@@ -118,7 +118,7 @@ def test_a_payment_whose_object_cannot_be_looked_at_afterwards_is_reported(name:
 
 def test_what_was_changed_before_a_failure_is_a_change() -> None:
     """A key is deleted to be replaced, and its successor refused: that the first is gone must show."""
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     play("ssh_key", name="k", public_key=KEY_LINE)
     lab.fault({"status": 503, "code": "unavailable"}, method="POST", path="^/ssh-keys$", times=99)
@@ -127,7 +127,7 @@ def test_what_was_changed_before_a_failure_is_a_change() -> None:
 
 
 def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(tmp_path: Path) -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     file = tmp_path / "secret"
     play.before_write = lambda: file.mkdir()
@@ -139,7 +139,7 @@ def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(
 
 
 def test_nothing_is_reported_as_done_where_nothing_was() -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     lab.fault({"status": 409, "code": "no_capacity"}, method="POST", path="^/servers$", times=99)
     result = play("server", **SERVER)
@@ -161,5 +161,5 @@ def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_pa
 
 
 def test_an_empty_limit_says_what_is_wrong() -> None:
-    result = Play(Lab())("server", **SERVER, max_charge="")
+    result = Play(EmulatorHarness())("server", **SERVER, max_charge="")
     assert "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it" in result["msg"]

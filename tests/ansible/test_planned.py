@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ansible.in_process import Play, Task, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
-from tests.emulator.support import Lab
+from tests.emulator.support import EmulatorHarness
 
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 URL = "https://hooks.example.com/planned"
@@ -25,9 +25,11 @@ def outcome(result: dict[str, Any]) -> tuple[Any, ...]:
     )
 
 
-def both(*tasks: Task, before: tuple[Task, ...] = (), **defaults: Any) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Lab]:
+def both(
+    *tasks: Task, before: tuple[Task, ...] = (), **defaults: Any
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], EmulatorHarness]:
     """The results in check mode, then for real, on an account where the tasks ``before`` were done."""
-    lab = Lab()
+    lab = EmulatorHarness()
     prepared = Play(lab)
     prepared.run(*before)
     paid = charged(lab)
@@ -158,7 +160,7 @@ def test_a_chain_is_priced_or_said_not_to_be(limit: str, days: int, code: str | 
 
 def test_a_server_by_an_empty_id_is_the_one_that_would_be_ordered_or_is_not_known() -> None:
     """A template for the id of a new server gives nothing in check mode."""
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab, check_mode=True)
     play("server", name="a", **ORDER)
     assert play("server_ip", server_id="")["charge"] == {"amount": None, "currency": None}
@@ -171,7 +173,7 @@ def test_a_server_by_an_empty_id_is_the_one_that_would_be_ordered_or_is_not_know
 
 
 def test_ids_that_stand_for_what_is_not_there_are_not_shown() -> None:
-    play = Play(Lab(), check_mode=True)
+    play = Play(EmulatorHarness(), check_mode=True)
     made = play("server", name="a", **ORDER)
     again = play("server", name="a", notes="x")
     play("server_ip", server_name="a")
@@ -182,14 +184,14 @@ def test_ids_that_stand_for_what_is_not_there_are_not_shown() -> None:
 
 
 def test_what_one_key_would_do_is_not_seen_with_a_test_key() -> None:
-    play = Play(Lab(), check_mode=True)
+    play = Play(EmulatorHarness(), check_mode=True)
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
     play.key = play.lab.test_key
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
 
 
 def test_the_predicted_balance_falls() -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     lab.control("PATCH", "/account", {"balance": "8.00"})
     checked = Play(lab, check_mode=True).run(*(("server", {"name": name, **ORDER}) for name in "ab"))
     assert ["more than the balance" in " ".join(result["warnings"]) for result in checked] == [False, True]

@@ -7,13 +7,13 @@ import pytest
 
 from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
-from tests.emulator.support import Lab
+from tests.emulator.support import EmulatorHarness
 
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 URL = "https://hooks.example.com/results"
 
 
-def play_on(lab: Lab, **options: Any) -> Play:
+def play_on(lab: EmulatorHarness, **options: Any) -> Play:
     """A play on an account with one of everything."""
     made = Play(lab)
     made("server", name="a", **ORDER)
@@ -43,7 +43,7 @@ def test_every_action_shows_its_change_before_and_after(name: str) -> None:
     options, before, after = CHANGES[name]
     shown = []
     for check_mode in (True, False):
-        lab = Lab()
+        lab = EmulatorHarness()
         play = play_on(lab, check_mode=check_mode)
         invoice = lab.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
         if name == "invoice_pay":
@@ -64,7 +64,7 @@ def test_every_action_shows_its_change_before_and_after(name: str) -> None:
 
 def test_the_period_of_a_renewal_is_in_its_result() -> None:
     for check_mode in (True, False):
-        play = play_on(Lab(), check_mode=check_mode)
+        play = play_on(EmulatorHarness(), check_mode=check_mode)
         assert play("server_renew", name="a", until=ahead(100))["server"]["months"] == 3
         assert play("domain_renew", name="example-1.com", until=ahead(400))["domain"]["years"] == 1
         assert play("server_renew", name="a", until=ahead(1))["server"]["months"] is None
@@ -94,7 +94,7 @@ CAUSES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("code", "name", "options", "account"), CAUSES)
 def test_each_cause_has_its_code(code: str, name: str, options: dict[str, Any], account: dict[str, str]) -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = play_on(lab)
     if "balance" in account:
         lab.control("PATCH", "/account", {"balance": account["balance"]})
@@ -113,14 +113,14 @@ INFO_WITH_ID = ("server", "domain", "ssh_key", "webhook_subscription", "tariff",
 @pytest.mark.parametrize("kind", INFO_WITH_ID)
 @pytest.mark.parametrize("id", ["x", "-1", "1.5", "0x10"])
 def test_a_malformed_id_fails_in_every_info_module_alike(kind: str, id: str) -> None:
-    result = Play(Lab())(f"{kind}_info", id=id)
+    result = Play(EmulatorHarness())(f"{kind}_info", id=id)
     assert result["failed"], result
     assert result["failure"]["code"] == "invalid_input"
     assert "id" in result["failure"]["fields"] or kind == "tariff"  # whose id is a number to Ansible itself
 
 
 def test_digits_are_numbers_however_they_are_written() -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     assert play("server", name="a", tariff_id="1", os="debian-12", months="3")["changed"]
     assert play("ssh_key", name="k", public_key=KEY_LINE)["changed"]
@@ -132,7 +132,7 @@ def test_digits_are_numbers_however_they_are_written() -> None:
 
 
 def test_a_charge_above_its_announcement_is_reported_and_ends_the_purchases_of_the_run() -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab, max_charge="100.00")
     play.before_write = lambda: lab.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
     first = play("server", name="a", **ORDER)
@@ -149,7 +149,7 @@ def test_a_charge_above_its_announcement_is_reported_and_ends_the_purchases_of_t
 
 @pytest.mark.parametrize("name", ["server", "domain", "server_ip"])
 def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str) -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = play_on(lab)
     options = {"server": {"name": "b", **ORDER}, "domain": {"name": "example-2.com"}, "server_ip": {"server_name": "a"}}[name]
     paths = {"server": "^/servers$", "domain": "^/domains$", "server_ip": "^/servers/[0-9]+/ips$"}
@@ -165,7 +165,7 @@ def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str)
 
 def test_what_an_earlier_run_had_bought_is_not_charged_again() -> None:
     """Adopted, found by its key, or bought by another host at the same moment: no charge, and nothing of the limit."""
-    lab = Lab()
+    lab = EmulatorHarness()
     lost = Play(lab)
     lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=9)
     assert lost("server", name="a", **ORDER)["failed"]
@@ -179,7 +179,7 @@ def test_what_an_earlier_run_had_bought_is_not_charged_again() -> None:
 def test_of_two_machines_that_order_one_server_at_the_same_moment_one_reports_the_charge(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     first, second = Play(lab), Play(lab)
     ordered: list[dict[str, Any]] = []
 
@@ -196,7 +196,7 @@ def test_of_two_machines_that_order_one_server_at_the_same_moment_one_reports_th
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b'"5"', b"\xff\xfe{", b"[" * 100_000], ids=lambda body: repr(body[:6]))
 def test_an_order_with_an_unreadable_answer_says_what_was_sent_and_is_found_again(body: bytes) -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     play.damage = body
     failed = play("server", name="a", **ORDER)
@@ -220,7 +220,7 @@ def test_an_order_with_an_unreadable_answer_says_what_was_sent_and_is_found_agai
 
 def test_a_lost_root_password_is_reported_once_and_the_remedy_works(tmp_path: Path) -> None:
     """The answer of the order is lost: its replay shows no password."""
-    lab = Lab()
+    lab = EmulatorHarness()
     play = Play(lab)
     file = tmp_path / "root"
     lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=1)
@@ -238,7 +238,7 @@ def test_a_lost_root_password_is_reported_once_and_the_remedy_works(tmp_path: Pa
 def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:
     file = tmp_path / "root"
     for check_mode in (True, False):
-        play = play_on(Lab(), check_mode=check_mode)
+        play = play_on(EmulatorHarness(), check_mode=check_mode)
         wish = {"name": "a", "erase": "a", "state": "reinstalled", "root_password_file": str(file)}
         result = play("server", **wish)
         assert len(result["warnings"]) == 1, result["warnings"]
@@ -249,5 +249,5 @@ def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:
 def test_the_password_file_is_in_the_diff_of_an_order(tmp_path: Path) -> None:
     file = str(tmp_path / "root")
     for check_mode in (True, False):
-        result = Play(Lab(), check_mode=check_mode)("server", name="a", root_password_file=file, **ORDER)
+        result = Play(EmulatorHarness(), check_mode=check_mode)("server", name="a", root_password_file=file, **ORDER)
         assert result["diff"]["after"]["root_password_file"] == file

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.stage import HOOKS, Receiver, Stage
+from tests.contract.stage import HOOKS, ApiHarness, Receiver
 
 
 @pytest.fixture(scope="session")
@@ -29,8 +29,8 @@ def emulators(receiver: Receiver) -> Iterator[dict[str, Any]]:
 
 
 @pytest.fixture
-def stage(emulators: dict[str, Any], dialect: str, receiver: Receiver) -> Iterator[Stage]:
+def stage(emulators: dict[str, Any], dialect: str, receiver: Receiver) -> Iterator[ApiHarness]:
     """A fresh account in the dialect of the test, a client for each kind of key, and the control interface."""
     receiver.got.clear()
-    with Stage(emulators[dialect], dialect, receiver) as ready:
+    with ApiHarness(emulators[dialect], dialect, receiver) as ready:
         yield ready

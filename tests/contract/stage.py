@@ -48,7 +48,7 @@ class Receiver:
         self._server.server_close()
 
 
-class Stage:
+class ApiHarness:
     """``live`` and ``test`` are clients with all scopes and room in every bucket; ``make`` methods put things on the account."""
 
     def __init__(self, emulator: Any, dialect: str, receiver: Receiver) -> None:

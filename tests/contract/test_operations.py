@@ -11,34 +11,34 @@ from pulumi_hosting.api import errors
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
 from pulumi_hosting.api.results import Document, Done, File, Items, Pages
-from tests.contract.stage import HOOKS, PUBLIC_KEY, Stage
+from tests.contract.stage import HOOKS, PUBLIC_KEY, ApiHarness
 
-Play = Callable[[Stage], Any]
+Play = Callable[[ApiHarness], Any]
 
 
-def renew_hourly(stage: Stage) -> Any:
+def renew_hourly(stage: ApiHarness) -> Any:
     created = stage.live.servers.create(tariff_id=stage.tariff("VDS-H").id, os="debian-12", hours=1, billing_cycle="hourly")
     assert isinstance(created, m.ServerCreated)
     return stage.live.servers.renew(created.server.id, hours=5)
 
 
-def register_pending(stage: Stage) -> Any:
+def register_pending(stage: ApiHarness) -> Any:
     stage.fault("POST", "^/domains$", registrar="pending")
     return stage.domain()
 
 
-def delete_extra_ip(stage: Stage) -> Any:
+def delete_extra_ip(stage: ApiHarness) -> Any:
     server = stage.server()
     return stage.live.servers.ips.delete(server.id, stage.extra_ip(server.id).id)
 
 
-def set_ptr(stage: Stage) -> Any:
+def set_ptr(stage: ApiHarness) -> Any:
     server = stage.server()
     (ip,) = (ip for ip in stage.live.servers.ips.list(server.id) if ip.primary and ip.ip_version == 4)
     return stage.live.servers.ips.set_ptr(server.id, ip.id, domain="web.example.com")
 
 
-def create_server(stage: Stage, **more: Any) -> Any:
+def create_server(stage: ApiHarness, **more: Any) -> Any:
     return stage.live.servers.create(tariff_id=stage.tariff().id, os="debian-12", name="web", months=3, **more)
 
 
@@ -196,7 +196,7 @@ def test_every_row_has_a_play() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
-def test_every_operation_answers_its_typed_method_with_every_success_it_has(stage: Stage, operation: Operation) -> None:
+def test_every_operation_answers_its_typed_method_with_every_success_it_has(stage: ApiHarness, operation: Operation) -> None:
     seen = set()
     for number, play in enumerate(PLAYS[operation.id]):
         if number:
@@ -233,7 +233,7 @@ def call(client: Any, operation: Operation) -> Any:
     return client.call(operation.id, *ids, query=QUERIES.get(operation.id), body=BODIES.get(operation.id))
 
 
-def test_every_operation_with_scopes_names_those_that_are_missing(stage: Stage) -> None:
+def test_every_operation_with_scopes_names_those_that_are_missing(stage: ApiHarness) -> None:
     bare = stage.client(
         stage.control("POST", "/keys", {"mode": "live", "scopes": [], "rate_per_minute": 9999, "rate_expensive_per_minute": 9999})["key"]
     )
@@ -245,7 +245,7 @@ def test_every_operation_with_scopes_names_those_that_are_missing(stage: Stage) 
                 assert caught.value.required == operation.scopes
 
 
-def test_every_operation_but_two_wants_a_valid_key(stage: Stage) -> None:
+def test_every_operation_but_two_wants_a_valid_key(stage: ApiHarness) -> None:
     with stage.client("vk_live_nobodys00000000000000") as stranger:
         for operation in OPERATIONS:
             if operation.auth:
@@ -257,7 +257,7 @@ def test_every_operation_but_two_wants_a_valid_key(stage: Stage) -> None:
         assert stranger.openapi()["openapi"].startswith("3.1")
 
 
-def test_a_test_key_is_marked_everywhere_and_refused_where_it_must(stage: Stage) -> None:
+def test_a_test_key_is_marked_everywhere_and_refused_where_it_must(stage: ApiHarness) -> None:
     for operation in OPERATIONS:
         if operation.sandbox == "forbidden":
             with pytest.raises(errors.SandboxRefused):
@@ -276,7 +276,7 @@ def test_a_test_key_is_marked_everywhere_and_refused_where_it_must(stage: Stage)
 # --- what only both sides together show --------------------------------------------------------------------------------------
 
 
-def test_a_lost_answer_to_an_order_buys_one_server(stage: Stage) -> None:
+def test_a_lost_answer_to_an_order_buys_one_server(stage: ApiHarness) -> None:
     stage.fault("POST", "^/servers$", drop="after")
     before = stage.live.balance.get().balance
     created = stage.live.servers.create(tariff_id=stage.tariff().id, os="debian-12", months=1)
@@ -306,7 +306,7 @@ def test_a_lost_answer_to_an_order_buys_one_server(stage: Stage) -> None:
     ],
     ids=str,
 )
-def test_a_read_survives_every_passing_fault(stage: Stage, action: dict[str, Any]) -> None:
+def test_a_read_survives_every_passing_fault(stage: ApiHarness, action: dict[str, Any]) -> None:
     stage.fault("GET", "^/balance$", **action)
     found = stage.live.balance.get()
     assert found.balance == Decimal("1000.00")
@@ -315,7 +315,7 @@ def test_a_read_survives_every_passing_fault(stage: Stage, action: dict[str, Any
 
 
 @pytest.mark.parametrize("action", [{"drop": "after"}, {"truncate": 10}], ids=str)
-def test_a_write_without_a_key_is_sent_once_and_its_outcome_is_unknown(stage: Stage, action: dict[str, Any]) -> None:
+def test_a_write_without_a_key_is_sent_once_and_its_outcome_is_unknown(stage: ApiHarness, action: dict[str, Any]) -> None:
     stage.fault("POST", "^/ssh-keys$", **action)
     with pytest.raises(errors.TransportError) as caught:
         stage.ssh_key()
@@ -324,7 +324,7 @@ def test_a_write_without_a_key_is_sent_once_and_its_outcome_is_unknown(stage: St
     assert [key.name for key in stage.live.ssh_keys.list()] == ["laptop"]
 
 
-def test_the_rate_limit_is_waited_out(stage: Stage) -> None:
+def test_the_rate_limit_is_waited_out(stage: ApiHarness) -> None:
     slow = stage.client(stage.control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_per_minute": 3})["key"])
     attempts = []
     with slow:
@@ -337,7 +337,7 @@ def test_the_rate_limit_is_waited_out(stage: Stage) -> None:
     assert attempts == [1, 1, 1, 2, 1, 1, 2]
 
 
-def test_a_walk_over_many_pages_finds_everything_once(stage: Stage) -> None:
+def test_a_walk_over_many_pages_finds_everything_once(stage: ApiHarness) -> None:
     for number in range(7):
         stage.live.servers.create(tariff_id=stage.tariff().id, os="debian-12", name=f"web{number}", months=1)
     walk = stage.live.servers.list(limit=3)
@@ -351,7 +351,7 @@ def test_a_walk_over_many_pages_finds_everything_once(stage: Stage) -> None:
     assert caught.value.code == "invalid_cursor"
 
 
-def test_a_delivery_is_verified_by_our_own_verifier(stage: Stage) -> None:
+def test_a_delivery_is_verified_by_our_own_verifier(stage: ApiHarness) -> None:
     hook = stage.webhook()
     now = stage.control("GET", "/")["now"]
     result = stage.live.webhooks.test(hook.id)
@@ -366,7 +366,7 @@ def test_a_delivery_is_verified_by_our_own_verifier(stage: Stage) -> None:
     assert webhooks.sign(body, hook.secret, int(moment)) == {name: headers[name] for name in webhooks.sign(body, hook.secret, 1)}
 
 
-def test_money_comes_back(stage: Stage) -> None:
+def test_money_comes_back(stage: ApiHarness) -> None:
     before = stage.live.balance.get().balance
     server = stage.server()
     after = stage.live.servers.delete(server.id)
@@ -375,7 +375,7 @@ def test_money_comes_back(stage: Stage) -> None:
     assert stage.live.servers.refund_quote is not None
 
 
-def test_a_refusal_carries_its_figures(stage: Stage) -> None:
+def test_a_refusal_carries_its_figures(stage: ApiHarness) -> None:
     stage.control("PATCH", "/account", {"balance": "1.00"})
     with pytest.raises(errors.InsufficientFunds) as caught:
         stage.server()

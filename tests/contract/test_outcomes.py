@@ -7,14 +7,14 @@ import pytest
 
 from pulumi_hosting.api import errors
 from pulumi_hosting.api.operations import OPERATIONS
-from tests.contract.stage import Stage
+from tests.contract.stage import ApiHarness
 
 KEYED = [operation.id for operation in OPERATIONS if operation.is_keyed]
 LOST = {"drop": "after"}
 FAILS = {"status": 503, "code": "temporarily_unavailable"}
 
 
-def ready(stage: Stage, operation_id: str) -> Callable[..., Any]:
+def ready(stage: ApiHarness, operation_id: str) -> Callable[..., Any]:
     """What sends the operation for an object made for it, with a key if one is given."""
     live = stage.live
     make: dict[str, Callable[[], tuple[tuple[int, ...], dict[str, Any]]]] = {
@@ -32,13 +32,13 @@ def ready(stage: Stage, operation_id: str) -> Callable[..., Any]:
     return lambda key=None: live.call(operation_id, *ids, body=body, idempotency_key=key)
 
 
-def movements(stage: Stage) -> int:
+def movements(stage: ApiHarness) -> int:
     return len(stage.control("GET", "/ledger"))
 
 
 @pytest.mark.parametrize("operation_id", KEYED)
 @pytest.mark.parametrize("faults", [[LOST], [LOST, FAILS], [FAILS]], ids=["lost", "lost, then 503", "503"])
-def test_a_repetition_with_the_errors_key_is_carried_out_once(stage: Stage, operation_id: str, faults: list[dict[str, Any]]) -> None:
+def test_a_repetition_with_the_errors_key_is_carried_out_once(stage: ApiHarness, operation_id: str, faults: list[dict[str, Any]]) -> None:
     send = ready(stage, operation_id)
     before = movements(stage)
     operation = next(row for row in OPERATIONS if row.id == operation_id)

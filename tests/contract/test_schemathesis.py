@@ -10,7 +10,7 @@ from schemathesis.engine import events, from_schema
 
 from pulumi_hosting.api.openapi import document
 from pulumi_hosting.api.operations import OPERATIONS
-from tests.contract.stage import Stage
+from tests.contract.stage import ApiHarness
 
 CHECKS = {
     # A document cannot say which ids exist, that months exclude hours, or what the balance covers: a refusal of good-looking data is right.
@@ -45,7 +45,7 @@ class Findings:
                 self.statuses.setdefault(label, Counter())[answer.status_code] += 1
 
 
-def run(stage: Stage, key: str, *, examples: int, coverage: bool, revoke: bool = False) -> Findings:
+def run(stage: ApiHarness, key: str, *, examples: int, coverage: bool, revoke: bool = False) -> Findings:
     config = Config.from_dict(
         {
             "headers": {"Authorization": f"Bearer {key}"},
@@ -63,13 +63,13 @@ def run(stage: Stage, key: str, *, examples: int, coverage: bool, revoke: bool =
     return findings
 
 
-def new_key(stage: Stage, mode: str) -> str:
+def new_key(stage: ApiHarness, mode: str) -> str:
     room = {"scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
     key: str = stage.control("POST", "/keys", {"mode": mode, **room})["key"]
     return key
 
 
-def furnish(stage: Stage) -> None:
+def furnish(stage: ApiHarness) -> None:
     """Something of every kind, so that ids found in answers lead somewhere."""
     stage.server()
     stage.ssh_key()
@@ -84,7 +84,7 @@ def furnish(stage: Stage) -> None:
     [("spec", "live", True, 5), ("live", "live", False, 15), ("spec", "test", False, 5), ("live", "test", False, 5)],
     indirect=["dialect"],
 )
-def test_the_emulator_keeps_to_its_own_document(stage: Stage, mode: str, coverage: bool, examples: int) -> None:
+def test_the_emulator_keeps_to_its_own_document(stage: ApiHarness, mode: str, coverage: bool, examples: int) -> None:
     furnish(stage)
     key = new_key(stage, mode)
     found = run(stage, key, examples=examples, coverage=coverage)
@@ -97,13 +97,13 @@ def test_the_emulator_keeps_to_its_own_document(stage: Stage, mode: str, coverag
         assert client.me().livemode is (mode == "live")
 
 
-def test_revoking_keys_keeps_to_the_document_too(stage: Stage) -> None:
+def test_revoking_keys_keeps_to_the_document_too(stage: ApiHarness) -> None:
     found = run(stage, new_key(stage, "live"), examples=20, coverage=True, revoke=True)
     assert found.failures == []
     assert set(found.statuses) == {"DELETE /keys/{key_id}"}
 
 
-def test_the_document_is_the_one_printed_from_the_table(stage: Stage, dialect: str) -> None:
+def test_the_document_is_the_one_printed_from_the_table(stage: ApiHarness, dialect: str) -> None:
     answer = httpx.get(f"{stage.emulator.base_url}/openapi.json", trust_env=False)
     assert answer.headers["Cache-Control"] == "public, max-age=300"
     served = answer.json()

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.emulator.support import Lab
+from tests.emulator.support import EmulatorHarness
 
 
 @pytest.fixture
-def lab() -> Lab:
-    return Lab()
+def lab() -> EmulatorHarness:
+    return EmulatorHarness()
 
 
 @pytest.fixture
-def both(dialect: str) -> Lab:
-    return Lab(dialect=dialect)
+def both(dialect: str) -> EmulatorHarness:
+    return EmulatorHarness(dialect=dialect)

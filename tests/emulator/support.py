@@ -10,7 +10,7 @@ from pulumi_hosting.api.errors import CODES
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.transport import Transport
-from pulumi_hosting.emulator.webhooks import Attempt, Outcome
+from pulumi_hosting.emulator.webhook_delivery import Attempt, Outcome
 
 # 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.
 START = 1_870_934_400.0
@@ -20,7 +20,7 @@ PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEm8X0vP7oV4F7x1O2gYb8m5yqgC7z
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEm8X0vP7oV4F7x1O2gYb8m5yqgC7z4qI0g2w5m3nKpA you@example"
 
 
-class Lab:
+class EmulatorHarness:
     """An emulator in this process. ``api(…)`` calls it with the live key, ``test(…)`` with the test key, ``control(…)`` steers it."""
 
     def __init__(self, clock: Clock | None = None, **options: Any) -> None:
@@ -82,8 +82,8 @@ class Lab:
     def fault(self, action: dict[str, Any], **options: Any) -> None:
         self.control("POST", "/faults", {"action": action, **options})
 
-    def reading(self, **readings: Any) -> None:
-        self.control("PATCH", "/service", {"readings": readings})
+    def variant(self, **variants: Any) -> None:
+        self.control("PATCH", "/service", {"readings": variants})
 
     def new_key(self, mode: str = "live", **options: Any) -> str:
         key: str = self.control("POST", "/keys", {"mode": mode, **options})["key"]
@@ -126,12 +126,12 @@ class Lab:
 
 
 def _is_keyed(method: str, path: str) -> bool:
-    from pulumi_hosting.emulator.gates import find
-    from pulumi_hosting.emulator.wire import Refusal
+    from pulumi_hosting.emulator.messages import ApiError
+    from pulumi_hosting.emulator.middleware import route
 
     try:
-        return find(method, path)[0].is_keyed
-    except Refusal:
+        return route(method, path)[0].is_keyed
+    except ApiError:
         return False
 
 

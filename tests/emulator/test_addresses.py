@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.support import DAY, Lab, code
+from tests.emulator.support import DAY, EmulatorHarness, code
 
 
-def ips(lab: Lab, server: int) -> list[dict[str, Any]]:
+def ips(lab: EmulatorHarness, server: int) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = lab.api("GET", f"/servers/{server}/ips").json()["data"]
     return rows
 
 
-def test_bought_now_assigned_later(lab: Lab) -> None:
+def test_bought_now_assigned_later(lab: EmulatorHarness) -> None:
     lab.core.ip_delay = 45
     server = lab.server()
     lab.advance(15 * DAY)
@@ -36,7 +36,7 @@ def test_bought_now_assigned_later(lab: Lab) -> None:
     assert renewal["charged"] == "20.25"
 
 
-def test_released_without_refund(lab: Lab) -> None:
+def test_released_without_refund(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.api("POST", f"/servers/{server}/ips")
     primary, v6, bought = ips(lab, server)
@@ -50,7 +50,7 @@ def test_released_without_refund(lab: Lab) -> None:
     assert lab.api("DELETE", f"/servers/{server}").json()["refund"]["amount"] == "5.00"
 
 
-def test_an_address_still_held_is_refunded_with_the_server(lab: Lab) -> None:
+def test_an_address_still_held_is_refunded_with_the_server(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.api("POST", f"/servers/{server}/ips")
     ips(lab, server)
@@ -68,7 +68,7 @@ def test_an_address_still_held_is_refunded_with_the_server(lab: Lab) -> None:
         ({}, None),
     ],
 )
-def test_reverse_dns(body: dict[str, Any], ptr: str | None, lab: Lab) -> None:
+def test_reverse_dns(body: dict[str, Any], ptr: str | None, lab: EmulatorHarness) -> None:
     server = lab.server()
     primary = ips(lab, server)[0]["id"]
     lab.control("PATCH", f"/servers/{server}/ips/{primary}", {"ptr": "old.example.com"})
@@ -76,7 +76,7 @@ def test_reverse_dns(body: dict[str, Any], ptr: str | None, lab: Lab) -> None:
     assert ips(lab, server)[0]["ptr"] == ptr
 
 
-def test_reverse_dns_refusals(lab: Lab) -> None:
+def test_reverse_dns_refusals(lab: EmulatorHarness) -> None:
     server = lab.server()
     primary, v6 = ips(lab, server)
     for body in ({"domain": "onelabel"}, {"domain": "under_score.example.com"}, {"ptr": "mail.example.com"}):

@@ -9,27 +9,27 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator import periods
-from pulumi_hosting.emulator.wire import moment_of, stamp
-from tests.emulator.support import DAY, Lab
+from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
+from tests.emulator.support import DAY, EmulatorHarness
 
 TEN = 2  # the tariff of 10.00 a month
 
 
-def balance(lab: Lab) -> dict[str, Any]:
+def balance(lab: EmulatorHarness) -> dict[str, Any]:
     view: dict[str, Any] = lab.api("GET", "/balance").json()
     return view
 
 
-def set_balance(lab: Lab, amount: str) -> None:
+def set_balance(lab: EmulatorHarness, amount: str) -> None:
     lab.control("PATCH", "/account", {"balance": amount})
 
 
-def hourly(lab: Lab) -> int:
+def hourly(lab: EmulatorHarness) -> int:
     id: int = lab.order(tariff_id=3, hours=1)["server"]["id"]
     return id
 
 
-def alarms(lab: Lab) -> list[dict[str, Any]]:
+def alarms(lab: EmulatorHarness) -> list[dict[str, Any]]:
     """The objects of the ``balance.low`` events up to now."""
     lab.advance(0)
     events = [json.loads(attempt.payload) for attempt in lab.sent if attempt.headers["X-Webhook-Event"] == "balance.low"]
@@ -39,7 +39,7 @@ def alarms(lab: Lab) -> list[dict[str, Any]]:
 # --- balance.low -----------------------------------------------------------------------------------------------------------------
 
 
-def test_a_renewal_that_moves_the_due_date_is_no_alarm(both: Lab) -> None:
+def test_a_renewal_that_moves_the_due_date_is_no_alarm(both: EmulatorHarness) -> None:
     price = both.api("GET", f"/catalog/tariffs/{TEN}").json()["price_monthly"]
     server = both.server(tariff_id=TEN)
     both.advance(27 * DAY)
@@ -49,7 +49,7 @@ def test_a_renewal_that_moves_the_due_date_is_no_alarm(both: Lab) -> None:
     assert (balance(both)["low_balance"], alarms(both)) == (False, [])
 
 
-def test_a_renewal_by_itself_is_no_alarm(both: Lab) -> None:
+def test_a_renewal_by_itself_is_no_alarm(both: EmulatorHarness) -> None:
     price = both.api("GET", f"/catalog/tariffs/{TEN}").json()["price_monthly"]
     both.server(tariff_id=TEN)
     both.advance(27 * DAY)
@@ -60,7 +60,7 @@ def test_a_renewal_by_itself_is_no_alarm(both: Lab) -> None:
     assert (balance(both)["low_balance"], alarms(both)) == (False, [])
 
 
-def test_the_first_hour_of_a_server_that_the_balance_does_not_carry(both: Lab) -> None:
+def test_the_first_hour_of_a_server_that_the_balance_does_not_carry(both: EmulatorHarness) -> None:
     set_balance(both, "0.02")
     both.subscribe("balance.low")
     hourly(both)
@@ -69,7 +69,7 @@ def test_the_first_hour_of_a_server_that_the_balance_does_not_carry(both: Lab) -
     assert object["low_balance"] is True
 
 
-def test_an_hourly_server_s_own_renewals_alarm_once(both: Lab) -> None:
+def test_an_hourly_server_s_own_renewals_alarm_once(both: EmulatorHarness) -> None:
     hourly(both)
     week = Decimal(balance(both)["upcoming_7d"])
     assert week == 168 * Decimal("0.02")
@@ -85,7 +85,7 @@ def test_an_hourly_server_s_own_renewals_alarm_once(both: Lab) -> None:
     assert len(alarms(both)) == 1
 
 
-def test_two_renewals_at_one_moment_are_one_alarm(both: Lab) -> None:
+def test_two_renewals_at_one_moment_are_one_alarm(both: EmulatorHarness) -> None:
     hourly(both)
     hourly(both)
     set_balance(both, str(Decimal(balance(both)["upcoming_7d"])))
@@ -94,7 +94,7 @@ def test_two_renewals_at_one_moment_are_one_alarm(both: Lab) -> None:
     assert alarms(both) == [balance(both)]
 
 
-def test_time_alone_is_no_alarm(both: Lab) -> None:
+def test_time_alone_is_no_alarm(both: EmulatorHarness) -> None:
     both.server()
     set_balance(both, "1.00")
     both.subscribe("balance.low")
@@ -103,29 +103,29 @@ def test_time_alone_is_no_alarm(both: Lab) -> None:
     assert (balance(both)["low_balance"], alarms(both)) == (True, [])
 
 
-def low_soon(lab: Lab) -> int:
+def low_soon(lab: EmulatorHarness) -> int:
     """A server due in 3 days, and hardly more on the balance than that takes."""
     server = lab.server()
     lab.advance(27 * DAY)
     return server
 
 
-def refunded(lab: Lab, server: int) -> httpx.Response:
+def refunded(lab: EmulatorHarness, server: int) -> httpx.Response:
     lab.fault({"refunded": 502})
     return lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
 
 
-def paid_invoice(lab: Lab, server: int) -> httpx.Response:
+def paid_invoice(lab: EmulatorHarness, server: int) -> httpx.Response:
     return lab.api("POST", f"/invoices/{lab.control('POST', '/invoices', {'amount': '3.00'})['id']}/pay")
 
 
-def delayed(lab: Lab, server: int) -> httpx.Response:
+def delayed(lab: EmulatorHarness, server: int) -> httpx.Response:
     lab.core.provisioning_delay = 60
     lab.fault({"panel_timeout": "active"})
     return lab.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1})
 
 
-MOVES: dict[str, Callable[[Lab, int], httpx.Response]] = {
+MOVES: dict[str, Callable[[EmulatorHarness, int], httpx.Response]] = {
     "create_server": lambda lab, server: lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}),
     "create_server hourly": lambda lab, server: lab.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1}),
     "create_server later": delayed,
@@ -135,14 +135,14 @@ MOVES: dict[str, Callable[[Lab, int], httpx.Response]] = {
     "add_server_ip": lambda lab, server: lab.api("POST", f"/servers/{server}/ips"),
     "register_domain": lambda lab, server: lab.api("POST", "/domains", {"name": "example.com"}),
     "transfer_domain": lambda lab, server: lab.api("POST", "/domains/transfers", {"name": "example.com", "auth_code": "abc"}),
-    "renew_domain": lambda lab, server: lab.api("POST", f"/domains/{next(iter(lab.core.world.domains))}/renew", {"years": 1}),
+    "renew_domain": lambda lab, server: lab.api("POST", f"/domains/{next(iter(lab.core.store.domains))}/renew", {"years": 1}),
     "pay_invoice": paid_invoice,
 }
 
 
 @pytest.mark.parametrize("spare", ["0.00", "0.01", "3.00", "5.00", "6.99", "7.00", "7.01", "13.00", "20.00"])
 @pytest.mark.parametrize("move", MOVES)
-def test_the_event_is_sent_exactly_when_low_balance_turns_true(move: str, spare: str, both: Lab) -> None:
+def test_the_event_is_sent_exactly_when_low_balance_turns_true(move: str, spare: str, both: EmulatorHarness) -> None:
     server = low_soon(both)
     if move == "renew_domain":
         both.domain()
@@ -158,43 +158,43 @@ def test_the_event_is_sent_exactly_when_low_balance_turns_true(move: str, spare:
 # --- what is announced -----------------------------------------------------------------------------------------------------------
 
 
-def ends(lab: Lab) -> None:
+def ends(lab: EmulatorHarness) -> None:
     lab.control("PATCH", f"/servers/{lab.server()}", {"status": "pending_cancel"})
 
 
-def switched_off(lab: Lab) -> None:
+def switched_off(lab: EmulatorHarness) -> None:
     lab.api("PATCH", f"/servers/{lab.server()}", {"auto_renew": False})
 
 
-def locked(lab: Lab) -> None:
+def locked(lab: EmulatorHarness) -> None:
     lab.control("PATCH", f"/servers/{lab.server()}", {"blocked": True})
 
 
-def suspended(lab: Lab) -> None:
+def suspended(lab: EmulatorHarness) -> None:
     lab.control("PATCH", f"/servers/{lab.server()}", {"status": "suspended"})
 
 
-def gone(lab: Lab) -> None:
+def gone(lab: EmulatorHarness) -> None:
     lab.api("DELETE", f"/servers/{lab.server()}")
 
 
-def locked_domain(lab: Lab) -> None:
+def locked_domain(lab: EmulatorHarness) -> None:
     lab.control("PATCH", f"/domains/{expiring_domain(lab)}", {"blocked": True})
 
 
-def expiring_domain(lab: Lab) -> int:
+def expiring_domain(lab: EmulatorHarness) -> int:
     domain = lab.domain()
     lab.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
     lab.advance(340 * DAY)
     return domain
 
 
-def sandbox(lab: Lab) -> None:
+def sandbox(lab: EmulatorHarness) -> None:
     lab.test("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
 
 
 @pytest.mark.parametrize("make", [ends, switched_off, locked, suspended, gone, sandbox, locked_domain])
-def test_what_will_not_be_charged_is_not_announced(make: Callable[[Lab], object], both: Lab) -> None:
+def test_what_will_not_be_charged_is_not_announced(make: Callable[[EmulatorHarness], object], both: EmulatorHarness) -> None:
     make(both)
     both.advance(20 * DAY)
     shown = balance(both)
@@ -208,28 +208,28 @@ def test_what_will_not_be_charged_is_not_announced(make: Callable[[Lab], object]
     assert balance(both)["balance"] == shown["balance"]
 
 
-def addresses(lab: Lab) -> None:
+def addresses(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.api("POST", f"/servers/{server}/ips")
 
 
-def hourly_with_address(lab: Lab) -> None:
+def hourly_with_address(lab: EmulatorHarness) -> None:
     lab.api("POST", f"/servers/{hourly(lab)}/ips")
 
 
-def long_term(lab: Lab) -> None:
+def long_term(lab: EmulatorHarness) -> None:
     lab.server(months=3)
     lab.advance(80 * DAY)
 
 
-def due_twice(lab: Lab) -> None:
+def due_twice(lab: EmulatorHarness) -> None:
     """February is shorter than 30 days: due on its first day and on the first of March."""
-    lab.advance(moment_of("2030-01-01T00:00:00Z") - lab.clock.now())
+    lab.advance(parse_timestamp("2030-01-01T00:00:00Z") - lab.clock.now())
     lab.server()
     lab.advance(31 * DAY - 1)
 
 
-def many(lab: Lab) -> None:
+def many(lab: EmulatorHarness) -> None:
     for make in (lab.server, lambda: hourly(lab), lambda: lab.server(tariff_id=TEN), lambda: addresses(lab)):
         make()
         lab.advance(6 * DAY + 1)
@@ -239,7 +239,7 @@ def many(lab: Lab) -> None:
     "make", [lambda lab: lab.server(), hourly, addresses, hourly_with_address, long_term, expiring_domain, due_twice, many]
 )
 @pytest.mark.parametrize("days", [7, 30])
-def test_the_announced_sums_are_what_is_charged(make: Callable[[Lab], object], days: int, both: Lab) -> None:
+def test_the_announced_sums_are_what_is_charged(make: Callable[[EmulatorHarness], object], days: int, both: EmulatorHarness) -> None:
     make(both)
     shown = balance(both)
     announced = Decimal(shown[f"upcoming_{days}d"])
@@ -248,7 +248,7 @@ def test_the_announced_sums_are_what_is_charged(make: Callable[[Lab], object], d
     assert days == 7 or announced > 0
 
 
-def test_a_balance_that_covers_the_week_is_not_used_up_in_it(both: Lab) -> None:
+def test_a_balance_that_covers_the_week_is_not_used_up_in_it(both: EmulatorHarness) -> None:
     server = hourly(both)
     set_balance(both, "1.00")
     shown = balance(both)
@@ -260,7 +260,7 @@ def test_a_balance_that_covers_the_week_is_not_used_up_in_it(both: Lab) -> None:
 # --- direction -------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_direction_of_a_movement_follows_its_type(both: Lab) -> None:
+def test_the_direction_of_a_movement_follows_its_type(both: EmulatorHarness) -> None:
     both.control("PATCH", "/account", {"group_discount_percent": "100"})
     server = both.server()
     both.api("POST", f"/servers/{server}/renew", {"months": 1})
@@ -277,8 +277,8 @@ def test_the_direction_of_a_movement_follows_its_type(both: Lab) -> None:
 # --- how long a month is ---------------------------------------------------------------------------------------------------------
 
 
-def at(lab: Lab, moment: str) -> None:
-    lab.advance(moment_of(moment) - lab.clock.now())
+def at(lab: EmulatorHarness, moment: str) -> None:
+    lab.advance(parse_timestamp(moment) - lab.clock.now())
 
 
 @pytest.mark.parametrize(
@@ -292,18 +292,18 @@ def at(lab: Lab, moment: str) -> None:
         ("2032-02-29T12:00:00Z", 12, "2033-02-28T12:00:00Z"),
     ],
 )
-def test_a_month_is_a_month_of_the_calendar(ordered: str, months: int, due: str, both: Lab) -> None:
+def test_a_month_is_a_month_of_the_calendar(ordered: str, months: int, due: str, both: EmulatorHarness) -> None:
     at(both, ordered)
     server = both.order(months=months)["server"]
     assert server["billing"]["next_due_at"] == due
     renewed = both.api("POST", f"/servers/{server['id']}/renew", {"months": 1}).json()
-    assert renewed["next_due_at"] == stamp(periods.months_after(moment_of(due), 1))
+    assert renewed["next_due_at"] == format_timestamp(periods.months_after(parse_timestamp(due), 1))
     # Just ordered, one more address costs its monthly price for every month, whatever their length.
     quote = both.api("GET", f"/servers/{both.server(months=months)}/ips/quote").json()
     assert Decimal(quote["prorated_now"]) == months * Decimal(quote["price_monthly"])
 
 
-def test_twelve_months_and_a_year_end_on_one_date(both: Lab) -> None:
+def test_twelve_months_and_a_year_end_on_one_date(both: EmulatorHarness) -> None:
     at(both, "2031-03-01T10:00:00Z")
     server, domain = both.order(months=12)["server"], both.register()
     assert domain["expires_at"] == server["billing"]["next_due_at"] == "2032-03-01T10:00:00Z"
@@ -315,7 +315,7 @@ def test_twelve_months_and_a_year_end_on_one_date(both: Lab) -> None:
     assert ordered["billing"]["next_due_at"] == "2031-04-02T10:00:00Z"
 
 
-def test_an_address_is_paid_for_the_started_days_of_the_month(both: Lab) -> None:
+def test_an_address_is_paid_for_the_started_days_of_the_month(both: EmulatorHarness) -> None:
     at(both, "2030-03-01T00:00:00Z")  # a month of 31 days
     server = both.server()
     path = f"/servers/{server}/ips/quote"
@@ -326,7 +326,7 @@ def test_an_address_is_paid_for_the_started_days_of_the_month(both: Lab) -> None
     assert both.api("GET", path).json()["prorated_now"] == "0.07"
 
 
-def test_nobody_pays_further_ahead_than_a_lifetime(both: Lab) -> None:
+def test_nobody_pays_further_ahead_than_a_lifetime(both: EmulatorHarness) -> None:
     both.control("PATCH", "/account", {"group_discount_percent": "100"})
     server = both.server(months=12)
     key = both.new_key(rate_expensive_per_minute=1000, rate_per_minute=1000)

@@ -6,24 +6,24 @@ import httpx
 import pytest
 
 from pulumi_hosting.api.errors import CODES
-from pulumi_hosting.emulator.gates import find
-from tests.emulator.support import DAY, PUBLIC_KEY, START, Lab, code, details
+from pulumi_hosting.emulator.middleware import route
+from tests.emulator.support import DAY, PUBLIC_KEY, START, EmulatorHarness, code, details
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 
-def conflict(lab: Lab) -> httpx.Response:
+def conflict(lab: EmulatorHarness) -> httpx.Response:
     lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
     return lab.api("POST", "/ssh-keys", {"name": "b", "public_key": PUBLIC_KEY})
 
 
-def idempotency_conflict(lab: Lab) -> httpx.Response:
+def idempotency_conflict(lab: EmulatorHarness) -> httpx.Response:
     key = lab.idempotency_key()
     lab.api("POST", "/servers", SERVER, key=key)
     return lab.api("POST", "/servers", {**SERVER, "name": "other"}, key=key)
 
 
-def in_flight(lab: Lab) -> httpx.Response:
+def in_flight(lab: EmulatorHarness) -> httpx.Response:
     """The same request again, sent while the answer of the first is still held back."""
     key = lab.idempotency_key()
     again: list[httpx.Response] = []
@@ -34,102 +34,102 @@ def in_flight(lab: Lab) -> httpx.Response:
     return again[0]
 
 
-def in_progress(lab: Lab) -> httpx.Response:
+def in_progress(lab: EmulatorHarness) -> httpx.Response:
     lab.core.provisioning_delay = 60
     server = lab.server()
     lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
     return lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
 
 
-def blocked(lab: Lab) -> httpx.Response:
+def blocked(lab: EmulatorHarness) -> httpx.Response:
     server = lab.server()
     lab.control("PATCH", f"/servers/{server}", {"blocked": True})
     return lab.api("PATCH", f"/servers/{server}", {"notes": "x"})
 
 
-def blocked_domain(lab: Lab) -> httpx.Response:
+def blocked_domain(lab: EmulatorHarness) -> httpx.Response:
     domain = lab.domain()
     lab.control("PATCH", f"/domains/{domain}", {"blocked": True})
     return lab.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
 
 
-def suspended(lab: Lab) -> httpx.Response:
+def suspended(lab: EmulatorHarness) -> httpx.Response:
     server = lab.server()
     lab.control("PATCH", f"/servers/{server}", {"status": "suspended"})
     return lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
 
 
-def to_be_cancelled(lab: Lab) -> httpx.Response:
+def to_be_cancelled(lab: EmulatorHarness) -> httpx.Response:
     server = lab.server()
     lab.control("PATCH", f"/servers/{server}", {"status": "pending_cancel"})
     return lab.api("POST", f"/servers/{server}/renew", {"months": 1})
 
 
-def too_many_addresses(lab: Lab) -> httpx.Response:
+def too_many_addresses(lab: EmulatorHarness) -> httpx.Response:
     server = lab.server()
     for _ in range(3):
         lab.api("POST", f"/servers/{server}/ips")
     return lab.api("POST", f"/servers/{server}/ips")
 
 
-def disabled_tariff(lab: Lab) -> httpx.Response:
+def disabled_tariff(lab: EmulatorHarness) -> httpx.Response:
     lab.control("PATCH", "/tariffs/1", {"disabled": True})
     return lab.api("POST", "/servers", SERVER)
 
 
-def someone_elses_domain(lab: Lab) -> httpx.Response:
+def someone_elses_domain(lab: EmulatorHarness) -> httpx.Response:
     other = lab.control("POST", "/accounts", {})["live_key"]
     lab.call(other, "POST", "/domains", {"name": "example.com"})
     return lab.api("POST", "/domains", {"name": "example.com"})
 
 
-def poor(lab: Lab) -> httpx.Response:
+def poor(lab: EmulatorHarness) -> httpx.Response:
     lab.control("PATCH", "/account", {"balance": "1.00"})
     return lab.api("POST", "/servers", SERVER)
 
 
-def rate_limited(lab: Lab) -> httpx.Response:
+def rate_limited(lab: EmulatorHarness) -> httpx.Response:
     key = lab.new_key(rate_per_minute=1)
     lab.call(key, "GET", "/me")
     return lab.call(key, "GET", "/me")
 
 
-def account_with(**switches: bool) -> Callable[[Lab], httpx.Response]:
-    def provoke(lab: Lab) -> httpx.Response:
+def account_with(**switches: bool) -> Callable[[EmulatorHarness], httpx.Response]:
+    def provoke(lab: EmulatorHarness) -> httpx.Response:
         lab.control("PATCH", "/account", switches)
         return lab.api("GET", "/me")
 
     return provoke
 
 
-def service_with(**switches: bool) -> Callable[[Lab], httpx.Response]:
-    def provoke(lab: Lab) -> httpx.Response:
+def service_with(**switches: bool) -> Callable[[EmulatorHarness], httpx.Response]:
+    def provoke(lab: EmulatorHarness) -> httpx.Response:
         lab.control("PATCH", "/service", switches)
         return lab.test("GET", "/me")
 
     return provoke
 
 
-def fault(status: int, code: str) -> Callable[[Lab], httpx.Response]:
-    def provoke(lab: Lab) -> httpx.Response:
+def fault(status: int, code: str) -> Callable[[EmulatorHarness], httpx.Response]:
+    def provoke(lab: EmulatorHarness) -> httpx.Response:
         lab.fault({"status": status, "code": code})
         return lab.api("GET", "/balance")
 
     return provoke
 
 
-def failed_upstream(lab: Lab) -> httpx.Response:
+def failed_upstream(lab: EmulatorHarness) -> httpx.Response:
     lab.fault({"refunded": 502, "code": "upstream_error"})
     return lab.api("POST", "/servers", SERVER)
 
 
-def broken(lab: Lab) -> httpx.Response:
+def broken(lab: EmulatorHarness) -> httpx.Response:
     """A bug of the emulator itself: an answer all the same."""
-    lab.core.world.accounts[1001].balance = None  # type: ignore[assignment]  # the bug
+    lab.core.store.accounts[1001].balance = None  # type: ignore[assignment]  # the bug
     return lab.api("GET", "/balance")
 
 
-SCENES: dict[str, Callable[[Lab], httpx.Response]] = {
+SCENES: dict[str, Callable[[EmulatorHarness], httpx.Response]] = {
     "invalid_request": lambda lab: lab.api("POST", "/servers", content=b"{", headers={"Content-Type": "application/json"}),
     "validation_error": lambda lab: lab.api("POST", "/ssh-keys", {"name": "a"}),
     "invalid_cursor": lambda lab: lab.api("GET", "/servers?cursor=nonsense"),
@@ -180,33 +180,33 @@ def test_every_code_has_a_scene() -> None:
 
 
 @pytest.mark.parametrize("name", SCENES)
-def test_code(name: str, lab: Lab) -> None:
+def test_code(name: str, lab: EmulatorHarness) -> None:
     response = SCENES[name](lab)
     assert code(response) == name
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503) or name == "idempotency_in_progress")
 
 
 @pytest.mark.parametrize("name", [name for name in SCENES if name != "method_not_allowed"])
-def test_the_table_declares_the_code(name: str, lab: Lab) -> None:
+def test_the_table_declares_the_code(name: str, lab: EmulatorHarness) -> None:
     request = SCENES[name](lab).request
-    operation, _ = find(request.method, request.url.path.removeprefix("/v1"))
+    operation, _ = route(request.method, request.url.path.removeprefix("/v1"))
     # Armed answers may say anything.
     armed = name in ("upstream_unavailable", "temporarily_unavailable", "upstream_timeout")
     assert armed or name in operation.error_codes
 
 
-def test_details(lab: Lab) -> None:
-    assert details(SCENES["insufficient_funds"](Lab())) == {
+def test_details(lab: EmulatorHarness) -> None:
+    assert details(SCENES["insufficient_funds"](EmulatorHarness())) == {
         "required": "5.00",
         "balance": "1.00",
         "shortfall": "4.00",
         "currency": "EUR",
     }
-    assert details(SCENES["insufficient_scope"](Lab())) == {"required": ["servers:read"]}
-    assert details(SCENES["rate_limited"](Lab())) == {"bucket": "normal", "limit": 1}
-    assert details(SCENES["service_state"](Lab())) == {"status": "suspended"}
-    assert details(SCENES["validation_error"](Lab())) == {"fields": {"public_key": "required"}}
-    assert details(SCENES["invalid_period"](Lab())) == {"fields": {"months": "invalid_period"}}
+    assert details(SCENES["insufficient_scope"](EmulatorHarness())) == {"required": ["servers:read"]}
+    assert details(SCENES["rate_limited"](EmulatorHarness())) == {"bucket": "normal", "limit": 1}
+    assert details(SCENES["service_state"](EmulatorHarness())) == {"status": "suspended"}
+    assert details(SCENES["validation_error"](EmulatorHarness())) == {"fields": {"public_key": "required"}}
+    assert details(SCENES["invalid_period"](EmulatorHarness())) == {"fields": {"months": "invalid_period"}}
 
 
 @pytest.mark.parametrize(
@@ -241,7 +241,7 @@ def test_details(lab: Lab) -> None:
         ("/webhooks", {"url": "https://a.example.org/", "events": ["no.such"]}, {"events": "unknown"}),
     ],
 )
-def test_fields(path: str, body: dict[str, object], fields: dict[str, str], lab: Lab) -> None:
+def test_fields(path: str, body: dict[str, object], fields: dict[str, str], lab: EmulatorHarness) -> None:
     response = lab.api("POST", path, body)
     assert (code(response), details(response)) == ("validation_error", {"fields": fields})
     assert lab.control("GET", "/ledger") == []
@@ -259,7 +259,7 @@ def test_fields(path: str, body: dict[str, object], fields: dict[str, str], lab:
         ("name=web", {"name": "unknown"}),
     ],
 )
-def test_query_fields(query: str, fields: dict[str, str], lab: Lab) -> None:
+def test_query_fields(query: str, fields: dict[str, str], lab: EmulatorHarness) -> None:
     response = lab.api("GET", f"/servers?{query}")
     assert (code(response), details(response)) == ("validation_error", {"fields": fields})
 
@@ -272,17 +272,17 @@ def test_query_fields(query: str, fields: dict[str, str], lab: Lab) -> None:
         ({"amount": 12, "gateway": "card"}, "12.00"),
     ],
 )
-def test_amounts_are_strings_or_numbers(body: dict[str, object], expected: str, lab: Lab) -> None:
+def test_amounts_are_strings_or_numbers(body: dict[str, object], expected: str, lab: EmulatorHarness) -> None:
     assert lab.api("POST", "/balance/topup", body).json()["amount"] == expected
 
 
 @pytest.mark.parametrize("body", [b"[]", b"1", b"\xff", b'{"a": NaN}', b'{"a": "\\ud800"}', b"[" * 60000, b""])
-def test_bodies_that_are_no_json_object(body: bytes, lab: Lab) -> None:
+def test_bodies_that_are_no_json_object(body: bytes, lab: EmulatorHarness) -> None:
     response = lab.api("POST", "/ssh-keys", content=body, headers={"Content-Type": "application/json"})
     assert code(response) == "invalid_request"
 
 
-def test_body_rules(lab: Lab) -> None:
+def test_body_rules(lab: EmulatorHarness) -> None:
     assert code(lab.api("POST", "/ssh-keys", content=b"", headers={"Content-Type": "text/plain"})) == "unsupported_media_type"
     assert code(lab.api("POST", "/ssh-keys", content=b"{}", headers={"Content-Type": ""})) == "unsupported_media_type"
     ok = lab.api("POST", f"/servers/{lab.server()}/ips", {"count": 1}, headers={"Content-Type": "application/json; charset=utf-8"})
@@ -297,7 +297,7 @@ def test_body_rules(lab: Lab) -> None:
     assert code(lab.api("GET", "/catalog/os?tariff_id=99")) == "validation_error"
 
 
-def test_clock_and_keys(lab: Lab) -> None:
+def test_clock_and_keys(lab: EmulatorHarness) -> None:
     """The windows of a key follow the emulator's clock."""
     key = lab.new_key(not_before=START + 10, expires_at="2029-04-16T00:00:00Z")
     assert code(lab.call(key, "GET", "/me")) == "key_not_yet_valid"

@@ -7,29 +7,29 @@ import pytest
 from pydantic import TypeAdapter
 
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
-from tests.emulator.support import OTHER_KEY, PUBLIC_KEY, Lab, code
+from tests.emulator.support import OTHER_KEY, PUBLIC_KEY, EmulatorHarness, code
 
-Scene = Callable[[Lab], httpx.Response]
+Scene = Callable[[EmulatorHarness], httpx.Response]
 
 
-def invoice(lab: Lab) -> int:
+def invoice(lab: EmulatorHarness) -> int:
     id: int = lab.control("POST", "/invoices", {"amount": "3.00"})["id"]
     return id
 
 
-def address(lab: Lab) -> str:
+def address(lab: EmulatorHarness) -> str:
     server = lab.server()
     lab.api("POST", f"/servers/{server}/ips")
     bought = lab.api("GET", f"/servers/{server}/ips").json()["data"][-1]["id"]
     return f"/servers/{server}/ips/{bought}"
 
 
-def ssh_key(lab: Lab) -> int:
+def ssh_key(lab: EmulatorHarness) -> int:
     id: int = lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
     return id
 
 
-def delivery(lab: Lab) -> int:
+def delivery(lab: EmulatorHarness) -> int:
     hook = lab.subscribe()["id"]
     lab.server()
     lab.advance(0)
@@ -37,7 +37,7 @@ def delivery(lab: Lab) -> int:
     return id
 
 
-def own_key(lab: Lab) -> int:
+def own_key(lab: EmulatorHarness) -> int:
     id: int = lab.api("GET", "/me").json()["key"]["id"]
     return id
 
@@ -118,7 +118,7 @@ def test_every_operation_has_a_scene() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
-def test_answer(operation: Operation, both: Lab, dialect: str) -> None:
+def test_answer(operation: Operation, both: EmulatorHarness, dialect: str) -> None:
     response = SCENES[operation.id](both)
     expected = operation.live_status if dialect == "live" and operation.live_status else operation.success
     assert response.status_code == expected, response.text
@@ -142,7 +142,7 @@ def test_answer(operation: Operation, both: Lab, dialect: str) -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
-def test_sandbox_mode(operation: Operation, both: Lab) -> None:
+def test_sandbox_mode(operation: Operation, both: EmulatorHarness) -> None:
     """A test key gets what the row's sandbox mode says, and every answer of its own carries X-Sandbox."""
     path = str(SCENES[operation.id](both).request.url.raw_path, "ascii").removeprefix("/v1")
     request = both.control("GET", "/requests")[-1]
@@ -156,7 +156,7 @@ def test_sandbox_mode(operation: Operation, both: Lab) -> None:
         assert everything(both) == before
 
 
-def everything(lab: Lab) -> object:
+def everything(lab: EmulatorHarness) -> object:
     """All that is real: what sandbox servers are and have, and when keys were used, left out."""
     objects = lab.control("GET", "/objects")
     del objects["keys"]
@@ -165,13 +165,13 @@ def everything(lab: Lab) -> object:
     return objects, lab.control("GET", "/ledger")
 
 
-def test_a_simulated_write_answers_in_the_shape_of_a_real_one(both: Lab, dialect: str) -> None:
+def test_a_simulated_write_answers_in_the_shape_of_a_real_one(both: EmulatorHarness, dialect: str) -> None:
     """What a real object answered to a live key, and the same call with the test key: both fit the model."""
     skipped = {"revoke_api_key", "delete_server", "delete_ssh_key", "delete_server_ip", "pay_invoice"}  # gone, or paid, after the live call
     for operation in OPERATIONS:
         if operation.sandbox != "fake" or operation.id in skipped:
             continue
-        lab = Lab(dialect=dialect)
+        lab = EmulatorHarness(dialect=dialect)
         live = SCENES[operation.id](lab)
         request = lab.control("GET", "/requests")[-1]
         body = {**(request["body"] or {}), **({"auth_code": "x1234567"} if operation.id == "transfer_domain" else {})} or None

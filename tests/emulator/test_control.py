@@ -10,13 +10,13 @@ import pytest
 from pulumi_hosting.api.operations import PRESETS, SCOPES
 from pulumi_hosting.emulator import faults
 from pulumi_hosting.emulator.control import CALLS
-from pulumi_hosting.emulator.world import READINGS
-from tests.emulator.support import PUBLIC_KEY, Lab, code
+from pulumi_hosting.emulator.store import VARIANTS
+from tests.emulator.support import PUBLIC_KEY, EmulatorHarness, code
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 
-def test_the_ready_line_again(lab: Lab) -> None:
+def test_the_ready_line_again(lab: EmulatorHarness) -> None:
     line = lab.control("GET", "/")
     assert set(line) == {"base_url", "control_url", "live_key", "test_key", "pid", "now"}
     assert line["now"] == "2029-04-15T08:00:00Z"
@@ -24,7 +24,7 @@ def test_the_ready_line_again(lab: Lab) -> None:
     assert re.fullmatch(r"vk_test_[a-z0-9]{40}", line["test_key"])
 
 
-def test_a_fresh_account(lab: Lab) -> None:
+def test_a_fresh_account(lab: EmulatorHarness) -> None:
     account, objects = lab.api("GET", "/account").json(), lab.control("GET", "/objects")
     assert (account["currency"], lab.balance()) == ("EUR", "1000.00")
     tariffs = lab.api("GET", "/catalog/tariffs").json()["data"]
@@ -44,17 +44,17 @@ def test_a_fresh_account(lab: Lab) -> None:
 
 
 def test_a_seed_makes_everything_again() -> None:
-    first, second, other = Lab(seed=7), Lab(seed=7), Lab(seed=8)
+    first, second, other = EmulatorHarness(seed=7), EmulatorHarness(seed=7), EmulatorHarness(seed=8)
     assert (first.live_key, first.test_key) == (second.live_key, second.test_key)
     assert first.live_key != other.live_key
     one, two = first.api("POST", "/servers", SERVER), second.api("POST", "/servers", SERVER)
     assert (one.json(), one.headers["X-Request-ID"]) == (two.json(), two.headers["X-Request-ID"])
 
 
-def test_reset(lab: Lab) -> None:
+def test_reset(lab: EmulatorHarness) -> None:
     lab.server()
     lab.fault({"status": 503})
-    lab.reading(refusals_stored=False)
+    lab.variant(refusals_stored=False)
     lab.control("PATCH", "/service", {"dialect": "live", "sandbox_enabled": False})
     lab.new_key()
     lab.advance(60)
@@ -79,7 +79,7 @@ def test_reset(lab: Lab) -> None:
     }
 
 
-def test_clock(lab: Lab) -> None:
+def test_clock(lab: EmulatorHarness) -> None:
     assert lab.control("POST", "/clock", {"advance": 1.5})["now"] == "2029-04-15T08:00:01.500Z"
     assert lab.call(None, "GET", "/health").json()["time"] == "2029-04-15T08:00:01.500Z"
     for body in ({}, {"advance": -1}, {"advance": "1"}, {"advance": True}, {"advance": 1e12}, {"advance": 1, "back": 1}):
@@ -87,7 +87,7 @@ def test_clock(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_presets(preset: str, lab: Lab) -> None:
+def test_presets(preset: str, lab: EmulatorHarness) -> None:
     key = lab.new_key(scopes=preset, name="p")
     me = lab.call(key, "GET", "/me").json()
     assert (me["scopes"], me["key"]["name"]) == (list(PRESETS[preset]), "p")
@@ -110,13 +110,13 @@ def test_presets(preset: str, lab: Lab) -> None:
         {"mode": "live", "account_id": 7},
     ],
 )
-def test_keys_that_cannot_be_made(body: dict[str, Any], lab: Lab) -> None:
+def test_keys_that_cannot_be_made(body: dict[str, Any], lab: EmulatorHarness) -> None:
     response = lab.http.post("/_control/keys", json=body)
     assert response.status_code in (400, 404)
     assert isinstance(response.json()["error"], str)
 
 
-def test_account(lab: Lab) -> None:
+def test_account(lab: EmulatorHarness) -> None:
     changed = lab.control("PATCH", "/account", {"balance": "20.5", "email_verified": False, "loyalty_discount_percent": 2.5})
     assert (changed["balance"], changed["email_verified"], changed["loyalty_discount_percent"]) == ("20.50", False, 2.5)
     (movement,) = lab.control("GET", "/ledger")
@@ -153,11 +153,11 @@ def test_account(lab: Lab) -> None:
         {"x": 1},
     ],
 )
-def test_switches_that_do_not_exist(body: dict[str, Any], lab: Lab) -> None:
+def test_switches_that_do_not_exist(body: dict[str, Any], lab: EmulatorHarness) -> None:
     assert lab.control("PATCH", "/service", body, status=400)["error"]
 
 
-def test_server_drift(lab: Lab) -> None:
+def test_server_drift(lab: EmulatorHarness) -> None:
     server = lab.server()
     drift = {"name": "drifted", "notes": "n", "auto_renew": False, "expired": True, "power": "unknown", "os": "debian-11"}
     lab.control("PATCH", f"/servers/{server}", drift)
@@ -173,7 +173,7 @@ def test_server_drift(lab: Lab) -> None:
     lab.control("DELETE", "/servers/1", status=404)
 
 
-def test_drift_of_the_rest(lab: Lab) -> None:
+def test_drift_of_the_rest(lab: EmulatorHarness) -> None:
     server, domain, hook = lab.server(), lab.domain(), lab.subscribe()["id"]
     lab.api("POST", f"/servers/{server}/ips")
     address = lab.api("GET", f"/servers/{server}/ips").json()["data"][-1]["id"]
@@ -204,16 +204,16 @@ def test_drift_of_the_rest(lab: Lab) -> None:
     assert lab.api("GET", "/webhooks").json()["data"] == []
 
 
-def test_duplicate_ssh_keys(lab: Lab) -> None:
+def test_duplicate_ssh_keys(lab: EmulatorHarness) -> None:
     body = {"name": "a", "public_key": PUBLIC_KEY}
     assert lab.api("POST", "/ssh-keys", body).status_code == 201
     assert code(lab.api("POST", "/ssh-keys", {**body, "public_key": PUBLIC_KEY.rsplit(" ", 1)[0]})) == "conflict"
-    lab.reading(duplicate_ssh_key="second")
+    lab.variant(duplicate_ssh_key="second")
     assert lab.api("POST", "/ssh-keys", body).status_code == 201
     assert len(lab.api("GET", "/ssh-keys").json()["data"]) == 2
 
 
-def test_invoices(lab: Lab) -> None:
+def test_invoices(lab: EmulatorHarness) -> None:
     for body in ({"type": "odd"}, {"amount": "x"}, {"type": "vds_purchase", "os": "odd"}):
         lab.control("POST", "/invoices", body, status=400)
     lab.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 99}, status=404)
@@ -224,13 +224,13 @@ def test_invoices(lab: Lab) -> None:
 # --- faults ----------------------------------------------------------------------------------------------------------------------
 
 
-def test_after_and_times(lab: Lab) -> None:
+def test_after_and_times(lab: EmulatorHarness) -> None:
     lab.fault({"status": 503}, method="get", path="^/me$", after=1, times=2)
     lab.api("GET", "/balance")
     assert [lab.api("GET", "/me").status_code for _ in range(4)] == [200, 503, 503, 200]
 
 
-def test_an_armed_answer(lab: Lab) -> None:
+def test_an_armed_answer(lab: EmulatorHarness) -> None:
     lab.fault({"status": 503, "code": "temporarily_unavailable", "retry_after": 2.5, "message": "m", "details": {"a": 1}})
     response = lab.api("GET", "/me")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "2.5")
@@ -247,13 +247,13 @@ def test_an_armed_answer(lab: Lab) -> None:
     assert (response.status_code, response.json()["error"]["code"]) == (429, "brand_new")
 
 
-def test_clearing(lab: Lab) -> None:
+def test_clearing(lab: EmulatorHarness) -> None:
     lab.fault({"status": 503}, times=9)
     assert lab.control("DELETE", "/faults") == {"cleared": 1}
     assert lab.api("GET", "/me").status_code == 200
 
 
-def test_patch(lab: Lab) -> None:
+def test_patch(lab: EmulatorHarness) -> None:
     lab.fault({"patch": {"key": {"mode": "quantum"}, "extra": [1], "scopes": None}})
     me = lab.api("GET", "/me").json()
     assert (me["key"]["mode"], me["key"]["name"], me["extra"], me["scopes"]) == ("quantum", "live", [1], None)
@@ -280,14 +280,14 @@ def test_patch(lab: Lab) -> None:
         {"action": {"delay": 1}, "when": 1},
     ],
 )
-def test_faults_that_make_no_sense(body: dict[str, Any], lab: Lab) -> None:
+def test_faults_that_make_no_sense(body: dict[str, Any], lab: EmulatorHarness) -> None:
     lab.control("POST", "/faults", body, status=400)
 
 
 # --- what happened ---------------------------------------------------------------------------------------------------------------
 
 
-def test_requests(lab: Lab) -> None:
+def test_requests(lab: EmulatorHarness) -> None:
     created = lab.api("POST", "/servers?x=1", {**SERVER, "password": "Passw0rd-canary"}, headers={"X-Request-ID": "r"})
     lab.api("POST", "/servers", {**SERVER, "password": "Passw0rd-canary"})
     lab.api("GET", "/invoices/40001/pdf")
@@ -311,7 +311,7 @@ def test_requests(lab: Lab) -> None:
     assert lab.control("GET", "/requests")[-1]["body"] == '{"os": "x", "password" : "**********'
 
 
-def test_objects_show_no_secret(lab: Lab) -> None:
+def test_objects_show_no_secret(lab: EmulatorHarness) -> None:
     created, hook = lab.order(), lab.subscribe()
     text = str(lab.control("GET", "/objects"))
     for secret in (created["root_password"], hook["secret"], lab.live_key, lab.test_key):
@@ -322,7 +322,7 @@ def test_objects_show_no_secret(lab: Lab) -> None:
     assert [row["id"] for row in lab.control("GET", "/objects")["servers"]] == [sandbox]
 
 
-def test_errors(lab: Lab) -> None:
+def test_errors(lab: EmulatorHarness) -> None:
     assert lab.control("GET", "/nothing", status=404)["error"]
     assert lab.control("GET", "/clock", status=405)["error"]
     for content in (b"{", b"[]"):
@@ -332,7 +332,7 @@ def test_errors(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("delay", [0.1 + 0.2, 1 / 3, 1e-9])
-def test_moments_finer_than_the_clock(delay: float, lab: Lab) -> None:
+def test_moments_finer_than_the_clock(delay: float, lab: EmulatorHarness) -> None:
     """A due moment between two milliseconds is reached all the same."""
     lab.core.provisioning_delay = delay
     lab.fault({"panel_timeout": "active"})
@@ -363,7 +363,7 @@ def test_the_text_has_every_call_and_no_other() -> None:
     assert sorted(found[1] for found in described if found) == sorted(known)
 
 
-def test_the_text_has_every_field_of_a_call(lab: Lab) -> None:
+def test_the_text_has_every_field_of_a_call(lab: EmulatorHarness) -> None:
     """An unknown field is refused with the known ones: those of the text."""
     made = {"servers": lab.server(), "domains": lab.domain(), "webhooks": lab.subscribe()["id"], "tariffs": 1}
     made["ssh-keys"] = lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
@@ -382,7 +382,7 @@ def test_the_text_has_every_field_of_a_call(lab: Lab) -> None:
 def test_the_text_has_every_reading_and_no_other() -> None:
     rows = [line.split("|") for line in section("Readings").splitlines() if line.startswith("| `")]
     described = {row[1].strip("` "): [json.loads(value) for value in re.findall(r"`([^`]+)`", row[2])] for row in rows}
-    assert described == {name: list(values) for name, values in READINGS.items()}
+    assert described == {name: list(values) for name, values in VARIANTS.items()}
 
 
 def test_the_text_has_every_fault_and_no_other() -> None:
@@ -390,7 +390,7 @@ def test_the_text_has_every_fault_and_no_other() -> None:
     assert described - {"Date"} == set(faults.KINDS)
 
 
-def test_the_text_has_every_field_of_what_happened(lab: Lab) -> None:
+def test_the_text_has_every_field_of_what_happened(lab: EmulatorHarness) -> None:
     lab.server()
     for path in ("/requests", "/ledger"):
         (line,) = [line for line in section("Calls").splitlines() if line.startswith(f"| `GET {path}`")]
@@ -398,7 +398,7 @@ def test_the_text_has_every_field_of_what_happened(lab: Lab) -> None:
         assert set(lab.control("GET", path)[0]) == named
 
 
-def test_the_text_says_what_objects_have(lab: Lab) -> None:
+def test_the_text_says_what_objects_have(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.api("POST", f"/servers/{server}/ips")
     lab.domain()

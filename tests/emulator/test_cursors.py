@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.emulator.support import Lab, code
+from tests.emulator.support import EmulatorHarness, code
 
 
-def walk(lab: Lab, path: str, limit: int) -> list[int]:
+def walk(lab: EmulatorHarness, path: str, limit: int) -> list[int]:
     ids: list[int] = []
     cursor = None
     while True:
@@ -21,12 +21,12 @@ def walk(lab: Lab, path: str, limit: int) -> list[int]:
 @settings(max_examples=15)
 @given(count=st.integers(0, 12), limit=st.integers(1, 13))
 def test_a_walk_sees_everything_once_newest_first(count: int, limit: int) -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     made = [lab.control("POST", "/invoices", {"amount": "1.00"})["id"] for _ in range(count)]
     assert walk(lab, "/invoices", limit) == made[::-1]
 
 
-def test_what_is_added_or_removed_meanwhile_leaves_the_rest_alone(lab: Lab) -> None:
+def test_what_is_added_or_removed_meanwhile_leaves_the_rest_alone(lab: EmulatorHarness) -> None:
     made = [lab.control("POST", "/servers", {})["id"] for _ in range(5)]
     first = lab.api("GET", "/servers?limit=2").json()
     lab.control("POST", "/servers", {})
@@ -36,7 +36,7 @@ def test_what_is_added_or_removed_meanwhile_leaves_the_rest_alone(lab: Lab) -> N
     assert rest["next_cursor"] is None
 
 
-def test_cursors_are_bound(lab: Lab) -> None:
+def test_cursors_are_bound(lab: EmulatorHarness) -> None:
     for _ in range(3):
         lab.control("POST", "/invoices", {"amount": "1.00"})
         lab.control("POST", "/servers", {})
@@ -53,7 +53,7 @@ def test_cursors_are_bound(lab: Lab) -> None:
     "change",
     [lambda c: c[:-1], lambda c: c + "A", lambda c: c + "=", lambda c: c[::-1], lambda c: "x" + c[1:], lambda c: "", lambda c: "%C3%A9"],
 )
-def test_tampered(change: object, lab: Lab) -> None:
+def test_tampered(change: object, lab: EmulatorHarness) -> None:
     assert callable(change)
     for _ in range(2):
         lab.control("POST", "/invoices", {"amount": "1.00"})
@@ -61,7 +61,7 @@ def test_tampered(change: object, lab: Lab) -> None:
     assert code(lab.api("GET", f"/invoices?limit=1&cursor={change(cursor)}")) == "invalid_cursor"
 
 
-def test_transactions_by_time(lab: Lab) -> None:
+def test_transactions_by_time(lab: EmulatorHarness) -> None:
     for _ in range(3):
         lab.server()
         lab.advance(60)

@@ -5,7 +5,7 @@ from email.utils import formatdate, parsedate_to_datetime
 import httpx
 
 from pulumi_hosting.emulator import running
-from tests.emulator.support import START, Lab
+from tests.emulator.support import START, EmulatorHarness
 
 
 def sent_at(response: httpx.Response) -> float:
@@ -15,7 +15,7 @@ def sent_at(response: httpx.Response) -> float:
     return parsedate_to_datetime(text[0]).timestamp()
 
 
-def test_every_answer_has_the_time_of_the_emulator(both: Lab) -> None:
+def test_every_answer_has_the_time_of_the_emulator(both: EmulatorHarness) -> None:
     both.advance(3 * 86400 + 0.7)
     answers = [
         both.api("GET", "/balance"),
@@ -32,7 +32,7 @@ def test_every_answer_has_the_time_of_the_emulator(both: Lab) -> None:
     assert {sent_at(answer) for answer in answers} == {START + 3 * 86400}
 
 
-def test_the_date_of_a_replayed_a_late_and_a_cut_answer(lab: Lab) -> None:
+def test_the_date_of_a_replayed_a_late_and_a_cut_answer(lab: EmulatorHarness) -> None:
     key = "a-key-that-is-replayed"
     first = lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}, key=key)
     lab.advance(60)
@@ -52,7 +52,7 @@ def test_the_date_over_http_is_that_of_the_clock_and_not_of_the_machine() -> Non
         assert {sent_at(http.get(origin + path)) for path in paths} == {before + 40 * 86400}
 
 
-def test_an_armed_answer_with_other_headers(both: Lab) -> None:
+def test_an_armed_answer_with_other_headers(both: EmulatorHarness) -> None:
     """A service whose answers have no ``Date``, or a wrong one, can be played."""
     both.fault({"headers": {"date": None, "Cache-Control": None, "X-Odd": "1"}})
     answer = both.api("GET", "/me")

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS
-from pulumi_hosting.emulator import webhooks
-from tests.emulator.support import DAY, Lab, code, details
+from pulumi_hosting.emulator import webhook_delivery
+from tests.emulator.support import DAY, EmulatorHarness, code, details
 from tests.emulator.test_contract import SCENES
 
 # --- deliveries show what was sent -----------------------------------------------------------------------------------------------
 
 
-def test_a_delivery_shows_its_event_where_the_dialect_says(both: Lab, dialect: str) -> None:
+def test_a_delivery_shows_its_event_where_the_dialect_says(both: EmulatorHarness, dialect: str) -> None:
     hook = both.subscribe("server.created")["id"]
     both.server()
     both.advance(0)
@@ -31,7 +31,7 @@ def test_a_delivery_shows_its_event_where_the_dialect_says(both: Lab, dialect: s
 
 
 @pytest.mark.parametrize("type", ["server created", "x" * 65, "é.é", "server.created\n"])
-def test_what_can_be_no_event_type_is_refused(type: str, both: Lab) -> None:
+def test_what_can_be_no_event_type_is_refused(type: str, both: EmulatorHarness) -> None:
     hook = both.subscribe()["id"]
     refused = both.api("GET", f"/webhooks/{hook}/deliveries", params={"event_type": type})
     assert (code(refused), list(details(refused)["fields"])) == ("validation_error", ["event_type"])
@@ -41,12 +41,12 @@ def test_what_can_be_no_event_type_is_refused(type: str, both: Lab) -> None:
 # --- a name has one owner --------------------------------------------------------------------------------------------------------
 
 
-def living(lab: Lab, name: str = "") -> list[tuple[str, int]]:
+def living(lab: EmulatorHarness, name: str = "") -> list[tuple[str, int]]:
     rows = lab.control("GET", "/objects")["domains"]
     return [(row["name"], row["account_id"]) for row in rows if row["status"] in ("active", "expired") and name in row["name"]]
 
 
-def test_a_transfer_ends_the_other_account_s_domain(both: Lab) -> None:
+def test_a_transfer_ends_the_other_account_s_domain(both: EmulatorHarness) -> None:
     other = both.control("POST", "/accounts", {})
     mine = both.domain("moved.com")
     both.call(other["live_key"], "POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"})
@@ -60,7 +60,7 @@ def test_a_transfer_ends_the_other_account_s_domain(both: Lab) -> None:
     assert code(both.api("POST", f"/domains/{mine}/renew", {"years": 1})) == "conflict"
 
 
-def test_an_expired_domain_is_renewed_and_not_bought_again(both: Lab) -> None:
+def test_an_expired_domain_is_renewed_and_not_bought_again(both: EmulatorHarness) -> None:
     domain = both.domain("late.com")
     both.api("PATCH", f"/domains/{domain}", {"auto_renew": False})
     both.advance(366 * DAY)
@@ -74,7 +74,7 @@ def test_an_expired_domain_is_renewed_and_not_bought_again(both: Lab) -> None:
     assert both.api("GET", f"/domains/{domain}").json()["status"] == "active"
 
 
-def test_an_expired_domain_that_somebody_else_registered_is_gone(both: Lab) -> None:
+def test_an_expired_domain_that_somebody_else_registered_is_gone(both: EmulatorHarness) -> None:
     domain = both.domain("late.com")
     both.advance(366 * DAY)
     other = both.control("POST", "/accounts", {})
@@ -86,7 +86,7 @@ def test_an_expired_domain_that_somebody_else_registered_is_gone(both: Lab) -> N
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_name_never_has_two_living_rows(seed: int, both: Lab) -> None:
+def test_a_name_never_has_two_living_rows(seed: int, both: EmulatorHarness) -> None:
     """Random operations of two accounts on one name."""
     dice = random.Random(seed)  # noqa: S311  # a test
     first = both.control("PATCH", "/account", {"balance": "100000.00"})
@@ -120,7 +120,7 @@ def test_a_name_never_has_two_living_rows(seed: int, both: Lab) -> None:
 
 
 @pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.auth], ids=lambda row: row.id)
-def test_the_description_names_the_bucket_that_is_played(operation: Any, both: Lab) -> None:
+def test_the_description_names_the_bucket_that_is_played(operation: Any, both: EmulatorHarness) -> None:
     response = SCENES[operation.id](both)
     described = both.http.get("/v1/openapi.json").json()["paths"][operation.path][operation.method.lower()]
     given = dict(response.request.url.params)
@@ -132,7 +132,7 @@ def test_the_description_names_the_bucket_that_is_played(operation: Any, both: L
 # --- spellings -------------------------------------------------------------------------------------------------------------------
 
 
-def test_an_address_is_found_in_any_spelling(both: Lab) -> None:
+def test_an_address_is_found_in_any_spelling(both: EmulatorHarness) -> None:
     both.server()
     wanted = both.server()
     v4, v6 = (row["address"] for row in both.api("GET", f"/servers/{wanted}/ips").json()["data"])
@@ -173,17 +173,17 @@ def test_an_address_is_found_in_any_spelling(both: Lab) -> None:
         "https:///path",
     ],
 )
-def test_a_url_that_nothing_can_be_sent_to_is_refused(url: str, both: Lab) -> None:
+def test_a_url_that_nothing_can_be_sent_to_is_refused(url: str, both: EmulatorHarness) -> None:
     refused = both.api("POST", "/webhooks", {"url": url, "events": ["*"]})
     assert (code(refused), list(details(refused)["fields"])) == ("validation_error", ["url"])
     hook = both.subscribe()["id"]
     assert code(both.api("PATCH", f"/webhooks/{hook}", {"url": url})) == "validation_error"
-    assert webhooks.public_problem(url) is not None
+    assert webhook_delivery.url_problem(url) is not None
     both.control("PATCH", f"/webhooks/{hook}", {"url": url}, status=400)
 
 
 @pytest.mark.parametrize(
     "url", ["https://hooks.example.org./x", "https://HOOKS.example.org:8443/?a=b#c", "https://1.1.1.1/", "https://xn--bcher-kva.example/"]
 )
-def test_a_public_url_is_taken(url: str, both: Lab) -> None:
+def test_a_public_url_is_taken(url: str, both: EmulatorHarness) -> None:
     assert both.api("POST", "/webhooks", {"url": url, "events": ["*"]}).status_code == 201

@@ -5,12 +5,12 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.emulator.periods import months_after
-from tests.emulator.support import DAY, Lab, code, details
+from tests.emulator.support import DAY, EmulatorHarness, code, details
 
 YEAR = 365 * DAY
 
 
-def availability(lab: Lab, name: str) -> dict[str, object]:
+def availability(lab: EmulatorHarness, name: str) -> dict[str, object]:
     answer: dict[str, object] = lab.api("GET", "/domains/availability", params={"name": name}).json()
     return answer
 
@@ -30,13 +30,13 @@ def availability(lab: Lab, name: str) -> dict[str, object]:
         ("sub.free.com", "unsupported_tld"),
     ],
 )
-def test_availability(name: str, reason: str | None, lab: Lab) -> None:
+def test_availability(name: str, reason: str | None, lab: EmulatorHarness) -> None:
     answer = availability(lab, name)
     assert (answer["available"], answer["reason"], answer["premium"]) == (reason is None, reason, reason == "premium")
     assert (answer["price_register"] is None) == (reason in ("invalid", "unsupported_tld"))
 
 
-def test_unicode_and_punycode_are_one_name(lab: Lab) -> None:
+def test_unicode_and_punycode_are_one_name(lab: EmulatorHarness) -> None:
     assert availability(lab, "b\u00fccher.com")["name"] == "xn--bcher-kva.com"
     domain = lab.domain("xn--bcher-kva.com")
     assert availability(lab, "B\u00dcCHER.com")["reason"] == "taken"
@@ -44,7 +44,7 @@ def test_unicode_and_punycode_are_one_name(lab: Lab) -> None:
     assert lab.api("GET", f"/domains/{domain}").json()["name"] == "xn--bcher-kva.com"
 
 
-def test_registration(lab: Lab) -> None:
+def test_registration(lab: EmulatorHarness) -> None:
     lab.subscribe("domain.registered")
     answer = lab.register("example.com", years=2, nameservers=["NS1.Example.net.", "ns2.example.net"], promo_code="SAVE20")
     domain = answer["domain"]
@@ -56,7 +56,7 @@ def test_registration(lab: Lab) -> None:
     assert len(lab.sent) == 1
 
 
-def test_registration_refusals(lab: Lab) -> None:
+def test_registration_refusals(lab: EmulatorHarness) -> None:
     for name in ("taken-a.com", "premium-a.com", "reserved-a.com"):
         assert code(lab.api("POST", "/domains", {"name": name})) == "domain_taken"
     assert code(lab.api("POST", "/domains", {"name": "a.de", "privacy": True})) == "upstream_rejected"
@@ -69,7 +69,7 @@ def test_registration_refusals(lab: Lab) -> None:
 
 
 def test_registration_in_the_live_dialect() -> None:
-    lab = Lab(dialect="live")
+    lab = EmulatorHarness(dialect="live")
     answer = lab.register("example.com")
     assert answer["domain"] == "example.com"
     assert lab.api("GET", f"/domains/{answer['domain_id']}").json()["privacy"] is False
@@ -86,7 +86,7 @@ def test_registration_in_the_live_dialect() -> None:
     assert len(lab.api("GET", "/domains?status=cancelled").json()["data"]) == 1
 
 
-def test_pending_until_the_next_sync(both: Lab) -> None:
+def test_pending_until_the_next_sync(both: EmulatorHarness) -> None:
     both.subscribe("domain.registered")
     both.fault({"registrar": "pending"})
     response = both.api("POST", "/domains", {"name": "slow.com"})
@@ -99,7 +99,7 @@ def test_pending_until_the_next_sync(both: Lab) -> None:
     assert [attempt.headers["X-Webhook-Event"] for attempt in both.sent] == ["domain.registered"]
 
 
-def test_transfer(lab: Lab) -> None:
+def test_transfer(lab: EmulatorHarness) -> None:
     answer = lab.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc", "auto_renew": True, "privacy": False}).json()
     assert (answer["status"], answer["charged"]) == ("transfer_pending", "12.50")
     assert code(lab.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"})) == "domain_exists"
@@ -112,14 +112,14 @@ def test_transfer(lab: Lab) -> None:
     assert {row["body"]["auth_code"] for row in lab.control("GET", "/requests") if row["path"] == "/domains/transfers"} == {"*" * 10}
 
 
-def test_somebody_elses_domain_can_be_transferred_in(lab: Lab) -> None:
+def test_somebody_elses_domain_can_be_transferred_in(lab: EmulatorHarness) -> None:
     other = lab.control("POST", "/accounts", {})["live_key"]
     lab.call(other, "POST", "/domains", {"name": "theirs.com"})
     assert code(lab.api("POST", "/domains", {"name": "theirs.com"})) == "domain_taken"
     assert lab.api("POST", "/domains/transfers", {"name": "theirs.com", "auth_code": "abc"}).status_code == 202
 
 
-def test_changes(lab: Lab) -> None:
+def test_changes(lab: EmulatorHarness) -> None:
     domain = lab.domain()
     hosts = ["a.example.net", "b.example.net", "c.example.net", "d.example.net"]
     assert lab.api("PUT", f"/domains/{domain}/nameservers", {"nameservers": hosts}).json()["nameservers"] == hosts
@@ -143,15 +143,15 @@ def test_changes(lab: Lab) -> None:
     assert lab.api("GET", f"/domains/{domain}").json()["status"] == "active"
 
 
-def test_renewal(lab: Lab) -> None:
+def test_renewal(lab: EmulatorHarness) -> None:
     lab.subscribe("domain.renewed")
     domain = lab.domain()
-    before = lab.core.world.domains[domain].expires_at
+    before = lab.core.store.domains[domain].expires_at
     answer = lab.api("POST", f"/domains/{domain}/renew", {"years": 2}).json()
     assert (answer["status"], answer["charged"], answer["total_years"]) == ("renewed", "26.00", 3)
     assert answer["domain"]["expires_at"] == answer["expires_at"]
     assert before is not None
-    assert lab.core.world.domains[domain].expires_at == months_after(before, 24)
+    assert lab.core.store.domains[domain].expires_at == months_after(before, 24)
     assert code(lab.api("POST", f"/domains/{domain}/renew", {"years": 8})) == "upstream_rejected"
     assert code(lab.api("POST", f"/domains/{domain}/renew", {"years": 11})) == "validation_error"
     assert lab.sent == []
@@ -159,7 +159,7 @@ def test_renewal(lab: Lab) -> None:
     assert [attempt.headers["X-Webhook-Event"] for attempt in lab.sent] == ["domain.renewed"]
 
 
-def test_warnings_and_expiry(lab: Lab) -> None:
+def test_warnings_and_expiry(lab: EmulatorHarness) -> None:
     lab.subscribe("domain.expiring")
     domain = lab.domain()
     counts = []
@@ -173,12 +173,12 @@ def test_warnings_and_expiry(lab: Lab) -> None:
     assert lab.api("GET", f"/domains/{domain}").json()["status"] == "active"
 
 
-def test_a_renewal_whose_date_is_not_visible_yet(both: Lab) -> None:
+def test_a_renewal_whose_date_is_not_visible_yet(both: EmulatorHarness) -> None:
     domain = both.domain("slow.com", nameservers=["ns1.example.net", "ns2.example.net"])
     before = both.api("GET", f"/domains/{domain}").json()["expires_at"]
     both.fault({"registrar": "pending"}, path="/renew$")
     answer = both.api("POST", f"/domains/{domain}/renew", {"years": 1})
-    live = both.core.world.service.dialect == "live"
+    live = both.core.store.service.dialect == "live"
     assert (answer.status_code, answer.json()["status"]) == ((202, "pending") if live else (200, "pending_sync"))
     assert answer.json()["expires_at"] is None
     assert answer.json()["charged"] == "13.00"
@@ -187,7 +187,7 @@ def test_a_renewal_whose_date_is_not_visible_yet(both: Lab) -> None:
     assert both.api("GET", f"/domains/{domain}").json()["expires_at"] > before
 
 
-def test_auto_renewal(lab: Lab) -> None:
+def test_auto_renewal(lab: EmulatorHarness) -> None:
     domain = lab.domain(auto_renew=True)
     lab.advance(340 * DAY)
     assert lab.api("GET", "/balance").json()["upcoming_30d"] == "13.00"

@@ -4,16 +4,16 @@ import json
 
 import pytest
 
-from tests.emulator.support import DAY, Lab, code
+from tests.emulator.support import DAY, EmulatorHarness, code
 
 SERVER = {"tariff_id": 1, "os": "debian-12", "name": "web"}
 
 
-def servers(lab: Lab) -> int:
+def servers(lab: EmulatorHarness) -> int:
     return len(lab.api("GET", "/servers").json()["data"])
 
 
-def test_same_key_same_request_is_replayed_without_its_secret(both: Lab) -> None:
+def test_same_key_same_request_is_replayed_without_its_secret(both: EmulatorHarness) -> None:
     key = both.idempotency_key()
     first = both.api("POST", "/servers", SERVER, key=key)
     again = both.api("POST", "/servers", SERVER, key=key)
@@ -24,7 +24,7 @@ def test_same_key_same_request_is_replayed_without_its_secret(both: Lab) -> None
     assert [row["replayed"] for row in both.control("GET", "/requests")][:2] == [False, True]
 
 
-def test_different_body_or_endpoint_is_a_conflict(lab: Lab) -> None:
+def test_different_body_or_endpoint_is_a_conflict(lab: EmulatorHarness) -> None:
     key, server = lab.idempotency_key(), lab.server()
     assert lab.api("POST", f"/servers/{server}/renew", {"months": 1}, key=key).status_code == 200
     assert code(lab.api("POST", f"/servers/{server}/renew", {"months": 3}, key=key)) == "idempotency_conflict"
@@ -34,7 +34,7 @@ def test_different_body_or_endpoint_is_a_conflict(lab: Lab) -> None:
     assert lab.api("POST", f"/servers/{server}/renew", {"months": 1}, key=key).status_code == 200
 
 
-def test_forgotten_after_seven_days(lab: Lab) -> None:
+def test_forgotten_after_seven_days(lab: EmulatorHarness) -> None:
     key = lab.idempotency_key()
     lab.api("POST", "/servers", SERVER, key=key)
     lab.advance(7 * DAY - 1)
@@ -46,14 +46,14 @@ def test_forgotten_after_seven_days(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("key", ["short", "x" * 129, "with a space in it!", "k\u00e9y-0123456789abcdef"])
-def test_keys_that_are_none(key: str, lab: Lab) -> None:
+def test_keys_that_are_none(key: str, lab: EmulatorHarness) -> None:
     headers = {b"Idempotency-Key": key.encode("latin-1"), b"Authorization": f"Bearer {lab.live_key}".encode()}
     response = lab.http.post("/v1/servers", json=SERVER, headers=headers)
     assert code(response) == "validation_error"
     assert response.json()["error"]["details"] == {"fields": {"Idempotency-Key": "invalid"}}
 
 
-def test_in_progress_ends_with_the_answer(lab: Lab) -> None:
+def test_in_progress_ends_with_the_answer(lab: EmulatorHarness) -> None:
     key = lab.idempotency_key()
     meanwhile: list[object] = []
     lab.while_waiting = lambda: meanwhile.append(lab.api("POST", "/servers", SERVER, key=key).json()["error"]["code"])
@@ -64,7 +64,7 @@ def test_in_progress_ends_with_the_answer(lab: Lab) -> None:
     assert servers(lab) == 1
 
 
-def test_a_202_is_replayed_with_its_invoice(lab: Lab) -> None:
+def test_a_202_is_replayed_with_its_invoice(lab: EmulatorHarness) -> None:
     key = lab.idempotency_key()
     lab.fault({"panel_timeout": "active"})
     first = lab.api("POST", "/servers", SERVER, key=key)
@@ -74,9 +74,9 @@ def test_a_202_is_replayed_with_its_invoice(lab: Lab) -> None:
     assert lab.balance() == "995.00"
 
 
-def test_a_failure_after_a_refund_is_remembered(lab: Lab) -> None:
+def test_a_failure_after_a_refund_is_remembered(lab: EmulatorHarness) -> None:
     for kept in (True, False):
-        lab.reading(refusals_stored=kept)
+        lab.variant(refusals_stored=kept)
         key = lab.idempotency_key()
         lab.fault({"refunded": 502, "code": "upstream_error"})
         assert code(lab.api("POST", "/servers", SERVER, key=key)) == "upstream_error"
@@ -86,8 +86,8 @@ def test_a_failure_after_a_refund_is_remembered(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("kept", [True, False])
-def test_reading_refusals_stored(kept: bool, lab: Lab) -> None:
-    lab.reading(refusals_stored=kept)
+def test_reading_refusals_stored(kept: bool, lab: EmulatorHarness) -> None:
+    lab.variant(refusals_stored=kept)
     poor, invalid = lab.idempotency_key(), lab.idempotency_key()
     lab.control("PATCH", "/account", {"balance": "0.00"})
     assert code(lab.api("POST", "/servers", SERVER, key=poor)) == "insufficient_funds"
@@ -98,8 +98,8 @@ def test_reading_refusals_stored(kept: bool, lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("shown", ["fresh", "stored"])
-def test_reading_replay_request_id(shown: str, lab: Lab) -> None:
-    lab.reading(replay_request_id=shown)
+def test_reading_replay_request_id(shown: str, lab: EmulatorHarness) -> None:
+    lab.variant(replay_request_id=shown)
     key = lab.idempotency_key()
     first = lab.api("POST", "/servers", {"tariff_id": 4, "os": "debian-12"}, key=key, headers={"X-Request-ID": "first"})
     again = lab.api("POST", "/servers", {"tariff_id": 4, "os": "debian-12"}, key=key, headers={"X-Request-ID": "again"})
@@ -109,8 +109,8 @@ def test_reading_replay_request_id(shown: str, lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("memory", "expected"), [("account", 1), ("key", 2)])
-def test_reading_key_memory(memory: str, expected: int, lab: Lab) -> None:
-    lab.reading(key_memory=memory)
+def test_reading_key_memory(memory: str, expected: int, lab: EmulatorHarness) -> None:
+    lab.variant(key_memory=memory)
     key, other = lab.idempotency_key(), lab.new_key()
     lab.api("POST", "/servers", SERVER, key=key)
     lab.call(other, "POST", "/servers", SERVER, key=key)
@@ -120,8 +120,8 @@ def test_reading_key_memory(memory: str, expected: int, lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("comparison", "expected"), [("parsed", 201), ("bytes", 409)])
-def test_reading_body_comparison(comparison: str, expected: int, lab: Lab) -> None:
-    lab.reading(body_comparison=comparison)
+def test_reading_body_comparison(comparison: str, expected: int, lab: EmulatorHarness) -> None:
+    lab.variant(body_comparison=comparison)
     key, headers = lab.idempotency_key(), {"Content-Type": "application/json"}
     lab.api("POST", "/servers", content=json.dumps(SERVER), key=key, headers=headers)
     assert lab.api("POST", "/servers", content=json.dumps(SERVER), key=key, headers=headers).status_code == 201
@@ -129,7 +129,7 @@ def test_reading_body_comparison(comparison: str, expected: int, lab: Lab) -> No
     assert lab.api("POST", "/servers", content=spaced, key=key, headers=headers).status_code == expected
 
 
-def test_the_stored_answer_is_not_changed_by_a_later_fault(lab: Lab) -> None:
+def test_the_stored_answer_is_not_changed_by_a_later_fault(lab: EmulatorHarness) -> None:
     key = lab.idempotency_key()
     lab.fault({"patch": {"server": {"name": "patched", "new": 1}}})
     assert lab.api("POST", "/servers", SERVER, key=key).json()["server"]["name"] == "patched"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_hosting.emulator import money
-from tests.emulator.support import DAY, Lab, code
+from pulumi_hosting.emulator import pricing
+from tests.emulator.support import DAY, EmulatorHarness, code
 
 MONTH = 30 * DAY
 
@@ -27,7 +27,7 @@ MONTH = 30 * DAY
         ),
     ],
 )
-def test_quotes(query: str, account: dict[str, object], total: str, discounts: list[tuple[str, float, str]], lab: Lab) -> None:
+def test_quotes(query: str, account: dict[str, object], total: str, discounts: list[tuple[str, float, str]], lab: EmulatorHarness) -> None:
     if account:
         lab.control("PATCH", "/account", account)
     quote = lab.api("GET", f"/catalog/quote?tariff_id=1&{query}").json()
@@ -35,7 +35,7 @@ def test_quotes(query: str, account: dict[str, object], total: str, discounts: l
     assert Decimal(quote["base_amount"]) - sum(Decimal(row["amount"]) for row in quote["discounts"]) == Decimal(quote["total"])
 
 
-def test_orders_cost_what_the_quote_says(lab: Lab) -> None:
+def test_orders_cost_what_the_quote_says(lab: EmulatorHarness) -> None:
     lab.control("PATCH", "/account", {"group_discount_percent": "7", "loyalty_discount_percent": "3"})
     for months in (1, 3, 6, 12):
         quote = lab.api("GET", f"/catalog/quote?tariff_id=2&months={months}&promo_code=SAVE20").json()
@@ -45,12 +45,12 @@ def test_orders_cost_what_the_quote_says(lab: Lab) -> None:
     assert lab.order(tariff_id=3, hours=100)["charged"] == quote["total"]
 
 
-def test_volume(lab: Lab) -> None:
+def test_volume(lab: EmulatorHarness) -> None:
     charged = [lab.order()["charged"] for _ in range(10)]
     assert charged == ["5.00"] * 4 + ["4.85"] * 5 + ["4.75"]
 
 
-def test_quote_details(lab: Lab) -> None:
+def test_quote_details(lab: EmulatorHarness) -> None:
     lab.control("PATCH", "/account", {"balance": "2.00"})
     quote = lab.api("GET", "/catalog/quote?tariff_id=1&promo_code=EXPIRED50").json()
     assert (quote["balance_sufficient"], quote["shortfall"], quote["promo"]) == (
@@ -68,7 +68,7 @@ def test_quote_details(lab: Lab) -> None:
     assert code(lab.api("GET", f"/catalog/quote?tariff_id=1&promo_code={'x' * 65}")) == "validation_error"
 
 
-def test_a_promo_code_is_consumed_by_an_order_and_not_by_a_quote(lab: Lab) -> None:
+def test_a_promo_code_is_consumed_by_an_order_and_not_by_a_quote(lab: EmulatorHarness) -> None:
     for _ in range(2):
         assert lab.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["valid"] is True
     assert lab.order(promo_code="WELCOME10")["charged"] == "4.50"
@@ -76,7 +76,7 @@ def test_a_promo_code_is_consumed_by_an_order_and_not_by_a_quote(lab: Lab) -> No
     assert code(lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "promo_code": "WELCOME10"})) == "validation_error"
 
 
-def test_prices_in_the_catalog(lab: Lab) -> None:
+def test_prices_in_the_catalog(lab: EmulatorHarness) -> None:
     lab.control("PATCH", "/account", {"group_discount_percent": "10"})
     tariff = lab.api("GET", "/catalog/tariffs/3").json()
     assert (tariff["list_price_monthly"], tariff["price_monthly"], tariff["price_hourly"]) == ("9.00", "8.10", "0.015")
@@ -95,7 +95,7 @@ def test_prices_in_the_catalog(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(("days", "refund"), [(0, "5.00"), (1, "4.83"), (10, "3.33"), (15, "2.50"), (29, "0.17")])
-def test_refund_by_time(days: int, refund: str, lab: Lab) -> None:
+def test_refund_by_time(days: int, refund: str, lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.advance(days * DAY)
     quote = lab.api("GET", f"/servers/{server}/refund-quote").json()
@@ -104,7 +104,7 @@ def test_refund_by_time(days: int, refund: str, lab: Lab) -> None:
     assert lab.api("DELETE", f"/servers/{server}").json()["refund"]["amount"] == refund
 
 
-def test_refund_of_renewals_ahead(lab: Lab) -> None:
+def test_refund_of_renewals_ahead(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.api("POST", f"/servers/{server}/renew", {"months": 3})
     lab.advance(15 * DAY)
@@ -117,7 +117,7 @@ def test_refund_of_renewals_ahead(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("dialect", "consumed", "hourly"), [("spec", "unpaid", "unpaid"), ("live", "consumed", "hourly")])
 def test_nothing_to_refund(dialect: str, consumed: str, hourly: str) -> None:
-    lab = Lab(dialect=dialect)
+    lab = EmulatorHarness(dialect=dialect)
     promo = lab.order(tariff_id=6)["server"]["id"]
     assert lab.api("GET", f"/servers/{promo}/refund-quote").json()["excluded_reason"] == "promo_tariff"
     assert lab.api("DELETE", f"/servers/{promo}").status_code == 200
@@ -137,12 +137,12 @@ def test_nothing_to_refund(dialect: str, consumed: str, hourly: str) -> None:
     passed=st.integers(0, 2 * 10**8),
 )
 def test_a_refund_is_never_more_than_the_payment(amount: Decimal, length: int, passed: int) -> None:
-    refund = money.prorated(amount, 1000.0, 1000.0 + length, 1000.0 + passed)
+    refund = pricing.prorated(amount, 1000.0, 1000.0 + length, 1000.0 + passed)
     assert Decimal(0) <= refund <= amount
     assert refund == refund.quantize(Decimal("0.01"))
 
 
-def test_the_ledger_adds_up(lab: Lab) -> None:
+def test_the_ledger_adds_up(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.api("POST", f"/servers/{server}/ips")
     lab.api("POST", f"/servers/{server}/renew", {"months": 1})
@@ -174,7 +174,7 @@ def test_the_ledger_adds_up(lab: Lab) -> None:
     assert seqs[rows[0]["request_seq"]]["path"] == "/servers"
 
 
-def test_upcoming_and_low_balance(lab: Lab) -> None:
+def test_upcoming_and_low_balance(lab: EmulatorHarness) -> None:
     lab.subscribe("balance.low")
     lab.server()
     balance = lab.api("GET", "/balance").json()

@@ -5,12 +5,12 @@ from decimal import Decimal
 import pytest
 
 from pulumi_hosting.api import models as m
-from tests.emulator.support import DAY, Lab, code, details
+from tests.emulator.support import DAY, EmulatorHarness, code, details
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 
-def test_five_passwords_in_any_five_minutes(both: Lab) -> None:
+def test_five_passwords_in_any_five_minutes(both: EmulatorHarness) -> None:
     server = both.server()
     path = f"/servers/{server}/actions/reset-password"
     # Four calls at the end of one window of 5 minutes, the rest at the beginning of the next: a fixed window would let 9 pass.
@@ -30,11 +30,11 @@ def test_five_passwords_in_any_five_minutes(both: Lab) -> None:
     assert both.api("POST", path).status_code == 200
 
 
-@pytest.mark.parametrize(("reading", "again"), [({}, 409), ({"transient_refusals_stored": False}, 200), ({"refusals_stored": False}, 200)])
-def test_a_refusal_that_passes_is_remembered_or_not(reading: dict[str, bool], again: int, dialect: str) -> None:
-    lab = Lab(dialect=dialect, provisioning_delay=60)
+@pytest.mark.parametrize(("variant", "again"), [({}, 409), ({"transient_refusals_stored": False}, 200), ({"refusals_stored": False}, 200)])
+def test_a_refusal_that_passes_is_remembered_or_not(variant: dict[str, bool], again: int, dialect: str) -> None:
+    lab = EmulatorHarness(dialect=dialect, provisioning_delay=60)
     server = lab.server()
-    lab.reading(**reading)
+    lab.variant(**variant)
     lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
     path, body, key = f"/servers/{server}/renew", {"months": 1}, "one-key-for-both-calls"
     assert code(lab.api("POST", path, body, key=key)) == "operation_in_progress"
@@ -42,8 +42,8 @@ def test_a_refusal_that_passes_is_remembered_or_not(reading: dict[str, bool], ag
     assert lab.api("POST", path, body, key=key).status_code == again
 
 
-def test_other_refusals_stay_remembered(both: Lab) -> None:
-    both.reading(transient_refusals_stored=False)
+def test_other_refusals_stay_remembered(both: EmulatorHarness) -> None:
+    both.variant(transient_refusals_stored=False)
     both.control("PATCH", "/account", {"balance": "0.00"})
     key = "one-key-for-both-calls"
     assert code(both.api("POST", "/servers", SERVER, key=key)) == "insufficient_funds"
@@ -51,7 +51,7 @@ def test_other_refusals_stay_remembered(both: Lab) -> None:
     assert code(both.api("POST", "/servers", SERVER, key=key)) == "insufficient_funds"
 
 
-def test_the_query_is_checked_before_the_key_is_looked_at(both: Lab) -> None:
+def test_the_query_is_checked_before_the_key_is_looked_at(both: EmulatorHarness) -> None:
     key = "one-key-for-all-calls"
     made = both.api("POST", "/servers", SERVER, key=key)
     refused = both.api("POST", "/servers?dry_run=1", SERVER, key=key)
@@ -65,7 +65,7 @@ def test_the_query_is_checked_before_the_key_is_looked_at(both: Lab) -> None:
     assert code(both.api("POST", "/servers?dry_run=1", SERVER, key=None)) == "idempotency_key_required"
 
 
-def test_an_invoice_says_how_much_of_it_was_refunded(both: Lab) -> None:
+def test_an_invoice_says_how_much_of_it_was_refunded(both: EmulatorHarness) -> None:
     server = both.server()
     (invoice,) = both.api("GET", "/invoices").json()["data"]
     assert (invoice["status"], invoice["refunded_amount"]) == ("paid", "0.00")
@@ -75,7 +75,7 @@ def test_an_invoice_says_how_much_of_it_was_refunded(both: Lab) -> None:
     assert (shown["status"], shown["amount"], shown["refunded_amount"]) == ("refunded", "5.00", "2.50")
 
 
-def test_the_parts_of_an_hourly_refund(both: Lab, dialect: str) -> None:
+def test_the_parts_of_an_hourly_refund(both: EmulatorHarness, dialect: str) -> None:
     server = both.order(tariff_id=3, hours=1)["server"]["id"]
     both.api("POST", f"/servers/{server}/renew", {"hours": 10})
     quote = both.api("GET", f"/servers/{server}/refund-quote").json()
@@ -85,7 +85,7 @@ def test_the_parts_of_an_hourly_refund(both: Lab, dialect: str) -> None:
 
 
 @pytest.mark.parametrize("how", ["real", "pending", "simulated"])
-def test_the_domain_of_a_registration_has_one_type(how: str, both: Lab, dialect: str) -> None:
+def test_the_domain_of_a_registration_has_one_type(how: str, both: EmulatorHarness, dialect: str) -> None:
     if how == "pending":
         both.fault({"registrar": "pending"})
     response = (both.test if how == "simulated" else both.api)("POST", "/domains", {"name": "slow.com"})
@@ -99,14 +99,14 @@ def test_the_domain_of_a_registration_has_one_type(how: str, both: Lab, dialect:
     assert (typed.domain_name, typed.domain_id) == ("slow.com", answer["domain_id"])
 
 
-def test_an_expired_name_is_free_for_a_third_account(both: Lab) -> None:
+def test_an_expired_name_is_free_for_a_third_account(both: EmulatorHarness) -> None:
     both.domain("late.com")
     both.advance(366 * DAY)
     third = both.control("POST", "/accounts", {})["live_key"]
     assert both.call(third, "POST", "/domains", {"name": "late.com"}).status_code == 201
 
 
-def test_an_amount_as_a_bare_number(both: Lab) -> None:
+def test_an_amount_as_a_bare_number(both: EmulatorHarness) -> None:
     """The digits of a JSON number are not visible once it is parsed."""
     body = b'{"amount": 10.000, "gateway": "card"}'
     kind = {"Content-Type": "application/json"}
@@ -116,7 +116,7 @@ def test_an_amount_as_a_bare_number(both: Lab) -> None:
 
 @pytest.mark.parametrize("percent", ["0", "100"])
 def test_why_nothing_is_refunded_is_one_of_the_document_s_words(percent: str, dialect: str) -> None:
-    lab = Lab(dialect=dialect)
+    lab = EmulatorHarness(dialect=dialect)
     lab.control("PATCH", "/account", {"group_discount_percent": percent})
     server = lab.server()
     lab.api("PATCH", f"/servers/{server}", {"auto_renew": False})
@@ -126,7 +126,7 @@ def test_why_nothing_is_refunded_is_one_of_the_document_s_words(percent: str, di
     assert quote["note"] == "Nothing is left of the paid period."
 
 
-def test_sandbox_keys_have_the_password_limit_too(both: Lab) -> None:
+def test_sandbox_keys_have_the_password_limit_too(both: EmulatorHarness) -> None:
     server = both.server()
     answers = [both.test("POST", f"/servers/{server}/actions/reset-password").status_code for _ in range(6)]
     assert answers == [200] * 5 + [429]
@@ -142,16 +142,16 @@ def test_readings_and_limits_outlive_a_restart_and_an_older_file(tmp_path: objec
 
     path = Path(str(tmp_path)) / "state"
     clock = Clock(manual=True, start=START)
-    store, _ = open_state(path, clock)
-    lab = Lab(clock, store=store)
+    state_file, _ = open_state(path, clock)
+    lab = EmulatorHarness(clock, persistence=state_file)
     server = lab.server()
     for _ in range(5):
         lab.api("POST", f"/servers/{server}/actions/reset-password")
-    del lab.core.world.service.readings["transient_refusals_stored"]
+    del lab.core.store.service.variants["transient_refusals_stored"]
     lab.api("GET", "/me")
-    store.close()
-    store, world = open_state(path, clock)
-    again = Lab(clock, loaded=world, store=store)
+    state_file.close()
+    state_file, store = open_state(path, clock)
+    again = EmulatorHarness(clock, loaded=store, persistence=state_file)
     assert again.control("PATCH", "/service", {})["readings"]["transient_refusals_stored"] is True
     assert again.api("POST", f"/servers/{server}/actions/reset-password").status_code == 429
-    store.close()
+    state_file.close()

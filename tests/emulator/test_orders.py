@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.emulator.support import Lab, code
+from tests.emulator.support import EmulatorHarness, code
 
 SERVER = {"tariff_id": 1, "os": "debian-12", "name": "slow"}
 
 
-def order(lab: Lab, outcome: str) -> int:
+def order(lab: EmulatorHarness, outcome: str) -> int:
     lab.fault({"panel_timeout": outcome})
     answer = lab.api("POST", "/servers", SERVER)
     assert (answer.status_code, answer.json()["status"], answer.json()["server_id"]) == (202, "provisioning", None)
@@ -15,7 +15,7 @@ def order(lab: Lab, outcome: str) -> int:
     return id
 
 
-def test_an_order_becomes_a_server(both: Lab) -> None:
+def test_an_order_becomes_a_server(both: EmulatorHarness) -> None:
     both.core.provisioning_delay = 120
     both.subscribe("server.created")
     id = order(both, "active")
@@ -34,7 +34,7 @@ def test_an_order_becomes_a_server(both: Lab) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["cancelled", "failed"])
-def test_an_order_that_fails_gives_the_money_back(outcome: str, lab: Lab) -> None:
+def test_an_order_that_fails_gives_the_money_back(outcome: str, lab: EmulatorHarness) -> None:
     id = order(lab, outcome)
     lab.advance(0)
     assert lab.api("GET", f"/orders/{id}").json()["status"] == outcome
@@ -43,7 +43,7 @@ def test_an_order_that_fails_gives_the_money_back(outcome: str, lab: Lab) -> Non
     assert (charge["object_id"], refund["object_id"], refund["idempotency_key"]) == (None, id, charge["idempotency_key"])
 
 
-def test_orders_that_finished_at_once(lab: Lab) -> None:
+def test_orders_that_finished_at_once(lab: EmulatorHarness) -> None:
     created = lab.order()
     assert lab.api("GET", f"/orders/{created['invoice_id']}").json()["server_id"] == created["server"]["id"]
     lab.api("DELETE", f"/servers/{created['server']['id']}")
@@ -56,12 +56,12 @@ def test_orders_that_finished_at_once(lab: Lab) -> None:
     assert (called_off["status"], lab.api("GET", f"/orders/{called_off['id']}").json()["status"]) == ("refunded", "cancelled")
 
 
-def test_only_unfinished_orders_are_listed(lab: Lab) -> None:
+def test_only_unfinished_orders_are_listed(lab: EmulatorHarness) -> None:
     assert code(lab.api("GET", "/orders?status=active")) == "validation_error"
 
 
 @pytest.mark.parametrize("by", ["balance", "gateway"])
-def test_paying_an_invoice_that_orders_a_server(by: str, lab: Lab) -> None:
+def test_paying_an_invoice_that_orders_a_server(by: str, lab: EmulatorHarness) -> None:
     lab.core.provisioning_delay = 10
     id = lab.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 2, "name": "cabinet"})["id"]
     assert lab.api("GET", f"/orders/{id}").json()["status"] == "invoice_created"
@@ -79,7 +79,7 @@ def test_paying_an_invoice_that_orders_a_server(by: str, lab: Lab) -> None:
     assert lab.api("GET", f"/servers/{server}").json()["refund_quote"]["amount"] == "10.00"
 
 
-def test_paying(lab: Lab) -> None:
+def test_paying(lab: EmulatorHarness) -> None:
     id = lab.control("POST", "/invoices", {"amount": "3.50", "description": "Setup (r\u00e9glage)"})["id"]
     lab.control("PATCH", "/account", {"balance": "3.00"})
     assert code(lab.api("POST", f"/invoices/{id}/pay")) == "insufficient_funds"
@@ -109,7 +109,7 @@ def check_pdf(content: bytes) -> None:
     assert len(stream) == length
 
 
-def test_topup(both: Lab) -> None:
+def test_topup(both: EmulatorHarness) -> None:
     both.subscribe("invoice.created", "invoice.paid")
     assert both.api("GET", "/balance/topup-info").json()["first_topup_eligible"] is True
     answer = both.api("POST", "/balance/topup", {"amount": "25.00", "gateway": "crypto"}).json()
@@ -127,14 +127,14 @@ def test_topup(both: Lab) -> None:
     assert [attempt.headers["X-Webhook-Event"] for attempt in both.sent] == ["invoice.created", "invoice.paid"]
 
 
-def test_an_unpaid_invoice_is_overdue(lab: Lab) -> None:
+def test_an_unpaid_invoice_is_overdue(lab: EmulatorHarness) -> None:
     lab.subscribe("invoice.overdue")
     lab.api("POST", "/balance/topup", {"amount": "25.00", "gateway": "card"})
     lab.advance(3 * 86400)
     assert [attempt.headers["X-Webhook-Event"] for attempt in lab.sent] == ["invoice.overdue"]
 
 
-def test_invoice_types_in_either_dialect(lab: Lab) -> None:
+def test_invoice_types_in_either_dialect(lab: EmulatorHarness) -> None:
     lab.api("POST", f"/servers/{lab.server()}/ips")
     lab.domain()
     spec = [row["type"] for row in lab.api("GET", "/invoices").json()["data"]]

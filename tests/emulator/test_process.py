@@ -14,10 +14,10 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.emulator import NotStarted, Running, masking, running
+from pulumi_hosting.emulator import NotStarted, Running, log_redaction, running
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.persistence import Unreadable, open_state
-from tests.emulator.support import Lab
+from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
+from tests.emulator.support import EmulatorHarness
 from tests.emulator.test_contract import SCENES
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
@@ -196,7 +196,7 @@ def test_truncate(size: int, emulator: Running) -> None:
 
 
 def test_the_same_in_process() -> None:
-    lab = Lab()
+    lab = EmulatorHarness()
     for action, pattern in (
         ({"drop": "before"}, "disconnected"),
         ({"drop": "after"}, "disconnected"),
@@ -320,8 +320,8 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
 def test_no_password_is_in_a_state(tmp_path: Path) -> None:
     state = tmp_path / "state"
     clock = Clock(manual=True, start=1_800_000_000.0)
-    store, _ = open_state(state, clock)
-    lab = Lab(clock=clock, store=store)
+    state_file, _ = open_state(state, clock)
+    lab = EmulatorHarness(clock=clock, persistence=state_file)
     created = lab.order()
     lab.order(password="Canary-0123")
     server = created["server"]["id"]
@@ -330,7 +330,7 @@ def test_no_password_is_in_a_state(tmp_path: Path) -> None:
     reset = lab.api("POST", f"/servers/{server}/actions/reset-password").json()["password"]
     reinstalled = lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"}).json()["root_password"]
     lab.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "epp-canary"})
-    store.close()
+    state_file.close()
     for file in tmp_path.iterdir():
         for secret in (created["root_password"], reset, reinstalled, "Canary-0123", "epp-canary"):
             assert secret.encode() not in file.read_bytes()
@@ -357,20 +357,20 @@ def test_killed_while_an_answer_was_held_back(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("operation", SCENES)
-def test_a_world_read_back_is_the_world_written(operation: str, tmp_path: Path) -> None:
+def test_a_store_read_from_its_file_equals_the_one_written(operation: str, tmp_path: Path) -> None:
     """Whatever an operation changes is written: nothing is changed in place behind the file's back."""
     clock = Clock(manual=True, start=1_800_000_000.0)
-    store, _ = open_state(tmp_path / "state", clock)
-    lab = Lab(clock=clock, store=store)
+    state_file, _ = open_state(tmp_path / "state", clock)
+    lab = EmulatorHarness(clock=clock, persistence=state_file)
     lab.core.ip_delay = lab.core.provisioning_delay = 60
     SCENES[operation](lab)
     lab.advance(10)
-    store.close()
+    state_file.close()
     again, read = open_state(tmp_path / "state", clock)
     assert read is not None
-    written = lab.core.world
+    written = lab.core.store
     assert read.tables == written.tables
-    assert [masking.exchange(row) for row in read.requests] == [masking.exchange(row) for row in written.requests]
+    assert [log_redaction.request_log(row) for row in read.requests] == [log_redaction.request_log(row) for row in written.requests]
     assert (read.counters, read.windows, read.service) == (written.counters, written.windows, written.service)
     assert again.load(Clock(manual=True)) is not None
     again.close()
@@ -384,10 +384,10 @@ def test_clocks_of_a_state(tmp_path: Path) -> None:
         from pulumi_hosting.emulator.core import Core
 
         clock = Clock(manual=manual, source=lambda: 1000.0)
-        store, world = open_state(state, clock)
-        core = Core(clock=clock, loaded=world, store=store)
+        state_file, store = open_state(state, clock)
+        core = Core(clock=clock, loaded=store, persistence=state_file)
         core.advance(500)
-        store.close()
+        state_file.close()
         return clock
 
     assert [opened(False).now(), opened(False).now(), opened(True).now(), opened(True).now()] == [1500.0, 2000.0, 2500.0, 3000.0]
@@ -399,10 +399,10 @@ def test_a_state_of_another_format(tmp_path: Path) -> None:
     with sqlite3.connect(state) as connection:
         connection.execute("INSERT INTO rows VALUES ('meta', 0, '{\"format\": 99}')")
     connection.close()
-    with pytest.raises(Unreadable, match="its format is 99"):
+    with pytest.raises(UnreadableStateFile, match="its format is 99"):
         open_state(state, Clock())
     with sqlite3.connect(state) as connection:
         connection.execute("UPDATE rows SET text = '[1]'")
     connection.close()
-    with pytest.raises(Unreadable, match="does not hold"):
+    with pytest.raises(UnreadableStateFile, match="does not hold"):
         open_state(state, Clock())

@@ -15,25 +15,25 @@ import httpx
 import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS, Operation
-from pulumi_hosting.emulator import agenda, asgi, webhooks
+from pulumi_hosting.emulator import asgi, scheduler, webhook_delivery
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.handlers import HANDLERS
-from pulumi_hosting.emulator.world import Row
-from tests.emulator.support import DAY, Lab, code
+from pulumi_hosting.emulator.rows import Row
+from tests.emulator.support import DAY, EmulatorHarness, code
 from tests.emulator.test_contract import SCENES
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 GOOD, ODD = "https://hooks.example.org/good", "https://hooks.example.org/é?q=ö€"
 
 
-def subscribe(lab: Lab, url: str) -> int:
+def subscribe(lab: EmulatorHarness, url: str) -> int:
     lab.control("PUT", "/webhook-routes", {"https://hooks.example.org": "http://127.0.0.1:9"})
     id: int = lab.api("POST", "/webhooks", {"url": url, "events": ["server.created", "invoice.paid"]}).json()["id"]
     return id
 
 
-def still_delivers(lab: Lab) -> None:
+def still_delivers(lab: EmulatorHarness) -> None:
     """An event that happens now arrives."""
     lab.core.send = lab._receive
     hook = subscribe(lab, "https://hooks.example.org/later")
@@ -47,10 +47,10 @@ def still_delivers(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("error", [UnicodeEncodeError("ascii", "é", 0, 1, "no"), KeyError("x"), RuntimeError("x"), ValueError("x")])
-def test_an_attempt_that_raises_is_a_failed_attempt(error: Exception, both: Lab) -> None:
+def test_an_attempt_that_raises_is_a_failed_attempt(error: Exception, both: EmulatorHarness) -> None:
     good, bad = subscribe(both, GOOD), subscribe(both, "https://hooks.example.org/bad")
 
-    def send(attempt: webhooks.Attempt) -> webhooks.Outcome:
+    def send(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
         if attempt.target and attempt.target.endswith("/bad"):
             raise error
         return both._receive(attempt)
@@ -68,10 +68,10 @@ def test_an_attempt_that_raises_is_a_failed_attempt(error: Exception, both: Lab)
     assert both.api("POST", f"/webhooks/{good}/test").json()["ok"] is True
 
 
-def test_a_delivery_that_cannot_be_prepared_does_not_hold_up_the_others(lab: Lab) -> None:
+def test_a_delivery_that_cannot_be_prepared_does_not_hold_up_the_others(lab: EmulatorHarness) -> None:
     hook = subscribe(lab, GOOD)
     broken = subscribe(lab, "https://hooks.example.org/broken")
-    lab.core.world.subscriptions[broken].url = "https://[broken/"
+    lab.core.store.subscriptions[broken].url = "https://[broken/"
     lab.server()
     lab.advance(0)
     assert {row["status"] for row in lab.api("GET", f"/webhooks/{hook}/deliveries").json()["data"]} == {"delivered"}
@@ -80,7 +80,7 @@ def test_a_delivery_that_cannot_be_prepared_does_not_hold_up_the_others(lab: Lab
     assert (answer.status_code, answer.json()["ok"]) == (200, False)
 
 
-def test_an_address_beyond_ascii_is_sent_percent_encoded(both: Lab) -> None:
+def test_an_address_beyond_ascii_is_sent_percent_encoded(both: EmulatorHarness) -> None:
     hook = subscribe(both, ODD)
     assert both.api("GET", f"/webhooks/{hook}").json()["url"] == ODD
     assert both.api("POST", f"/webhooks/{hook}/test").json()["ok"] is True
@@ -90,15 +90,15 @@ def test_an_address_beyond_ascii_is_sent_percent_encoded(both: Lab) -> None:
     assert both.sent[-1].target == "http://127.0.0.1:9/a%20b/?x=%2F&y=1"
 
 
-def test_a_reset_while_an_attempt_is_under_way(lab: Lab) -> None:
+def test_a_reset_while_an_attempt_is_under_way(lab: EmulatorHarness) -> None:
     subscribe(lab, GOOD)
     hooks = []
 
-    def reset_meanwhile(attempt: webhooks.Attempt) -> webhooks.Outcome:
+    def reset_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
         lab.core.send = lab._receive
         lab.control("POST", "/reset", {})
         hooks.append(subscribe(lab, GOOD))  # the same id in the new world
-        return webhooks.Outcome(None, "late", None)
+        return webhook_delivery.Outcome(None, "late", None)
 
     lab.core.send = reset_meanwhile
     lab.server()
@@ -111,76 +111,76 @@ def test_a_reset_while_an_attempt_is_under_way(lab: Lab) -> None:
 # --- what happens by itself ------------------------------------------------------------------------------------------------------
 
 
-def _order_coming(lab: Lab) -> Row:
+def _order_coming(lab: EmulatorHarness) -> Row:
     lab.core.provisioning_delay = 60
     lab.fault({"panel_timeout": "active"})
-    return lab.core.world.orders[lab.api("POST", "/servers", SERVER).json()["invoice_id"]]
+    return lab.core.store.orders[lab.api("POST", "/servers", SERVER).json()["invoice_id"]]
 
 
-def _server(lab: Lab) -> Row:
-    return lab.core.world.servers[lab.server()]
+def _server(lab: EmulatorHarness) -> Row:
+    return lab.core.store.servers[lab.server()]
 
 
-def _address_coming(lab: Lab) -> Row:
+def _address_coming(lab: EmulatorHarness) -> Row:
     lab.core.ip_delay = 60
     server = lab.server()
     lab.api("POST", f"/servers/{server}/ips")
-    return lab.core.world.servers[server]
+    return lab.core.store.servers[server]
 
 
-def _reinstalling(lab: Lab) -> Row:
+def _reinstalling(lab: EmulatorHarness) -> Row:
     lab.core.provisioning_delay = 60
     server = lab.server()
     lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
-    return lab.core.world.servers[server]
+    return lab.core.store.servers[server]
 
 
-def _sandbox_server(lab: Lab) -> Row:
-    return lab.core.world.servers[lab.test("POST", "/servers", SERVER).json()["server"]["id"]]
+def _sandbox_server(lab: EmulatorHarness) -> Row:
+    return lab.core.store.servers[lab.test("POST", "/servers", SERVER).json()["server"]["id"]]
 
 
-def _unpaid(lab: Lab) -> Row:
+def _unpaid(lab: EmulatorHarness) -> Row:
     server = lab.server()
     lab.api("PATCH", f"/servers/{server}", {"auto_renew": False})
     lab.advance(32 * DAY)
-    return lab.core.world.servers[server]
+    return lab.core.store.servers[server]
 
 
-def _invoice(lab: Lab) -> Row:
-    return lab.core.world.invoices[lab.control("POST", "/invoices", {})["id"]]
+def _invoice(lab: EmulatorHarness) -> Row:
+    return lab.core.store.invoices[lab.control("POST", "/invoices", {})["id"]]
 
 
-def _pending_domain(lab: Lab) -> Row:
+def _pending_domain(lab: EmulatorHarness) -> Row:
     lab.fault({"registrar": "pending"})
     lab.register()
-    return next(iter(lab.core.world.domains.values()))
+    return next(iter(lab.core.store.domains.values()))
 
 
-def _domain(lab: Lab) -> Row:
-    return lab.core.world.domains[lab.domain()]
+def _domain(lab: EmulatorHarness) -> Row:
+    return lab.core.store.domains[lab.domain()]
 
 
-def _renewing_domain(lab: Lab) -> Row:
+def _renewing_domain(lab: EmulatorHarness) -> Row:
     domain = lab.domain()
     lab.fault({"registrar": "pending"})
     lab.api("POST", f"/domains/{domain}/renew", {"years": 1})
-    return lab.core.world.domains[domain]
+    return lab.core.store.domains[domain]
 
 
-def _renewed_domain(lab: Lab) -> Row:
+def _renewed_domain(lab: EmulatorHarness) -> Row:
     domain = lab.domain()
     lab.api("POST", f"/domains/{domain}/renew", {"years": 1})
-    return lab.core.world.domains[domain]
+    return lab.core.store.domains[domain]
 
 
-def _delivery(lab: Lab) -> Row:
+def _delivery(lab: EmulatorHarness) -> Row:
     lab.subscribe("invoice.created")
     lab.control("POST", "/invoices", {})
     lab.advance(0)
-    return next(iter(lab.core.world.deliveries.values()))
+    return next(iter(lab.core.store.deliveries.values()))
 
 
-TASKS: dict[str, Callable[[Lab], Row]] = {
+TASKS: dict[str, Callable[[EmulatorHarness], Row]] = {
     "finish_order": _order_coming,
     "assign_address": _address_coming,
     "finish_reinstall": _reinstalling,
@@ -198,14 +198,14 @@ TASKS: dict[str, Callable[[Lab], Row]] = {
 
 
 def test_every_kind_of_task_is_tried() -> None:
-    assert set(TASKS) == set(agenda.WHAT)
+    assert set(TASKS) == set(scheduler.TASKS)
 
 
-@pytest.mark.parametrize("what", agenda.WHAT)
-def test_a_task_whose_object_is_gone_does_nothing(what: str, both: Lab, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("what", scheduler.TASKS)
+def test_a_task_whose_object_is_gone_does_nothing(what: str, both: EmulatorHarness, caplog: pytest.LogCaptureFixture) -> None:
     row = TASKS[what](both)
-    assert what in {task.what for task in both.core.world.tasks.values() if task.object_id == row.id}
-    both.core.world.remove(row)
+    assert what in {task.what for task in both.core.store.tasks.values() if task.object_id == row.id}
+    both.core.store.remove(row)
     both.core.provisioning_delay = both.core.ip_delay = 0
     before = both.control("GET", "/ledger")
     both.advance(400 * DAY)
@@ -214,15 +214,15 @@ def test_a_task_whose_object_is_gone_does_nothing(what: str, both: Lab, caplog: 
     still_delivers(both)
 
 
-@pytest.mark.parametrize("what", agenda.WHAT)
+@pytest.mark.parametrize("what", scheduler.TASKS)
 def test_a_task_that_fails_is_logged_and_the_next_one_runs(
-    what: str, lab: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    what: str, lab: EmulatorHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def fail(world: object, task: object) -> None:
+    def fail(store: object, task: object) -> None:
         raise KeyError(1)
 
     TASKS[what](lab)
-    monkeypatch.setitem(agenda.WHAT, what, fail)
+    monkeypatch.setitem(scheduler.TASKS, what, fail)
     lab.advance(400 * DAY)
     monkeypatch.undo()
     assert what in caplog.text
@@ -231,15 +231,15 @@ def test_a_task_that_fails_is_logged_and_the_next_one_runs(
 
 @pytest.mark.parametrize("change", ["reinstall", "address"])
 def test_a_sandbox_server_that_ends_while_something_is_on_its_way(change: str, dialect: str) -> None:
-    lab = Lab(dialect=dialect, provisioning_delay=120, ip_delay=120)
-    lab.reading(sandbox_echo="server")
+    lab = EmulatorHarness(dialect=dialect, provisioning_delay=120, ip_delay=120)
+    lab.variant(sandbox_echo="server")
     server = lab.test("POST", "/servers", SERVER).json()["server"]["id"]
     lab.advance(DAY - 30)
     path = f"/servers/{server}/ips" if change == "address" else f"/servers/{server}/actions/reinstall"
     assert lab.test("POST", path, None if change == "address" else {"os": "debian-12"}).is_success
     lab.advance(200)
     assert code(lab.test("GET", f"/servers/{server}")) == "not_found"
-    assert not [task for task in lab.core.world.tasks.values() if task.object_id == server]
+    assert not [task for task in lab.core.store.tasks.values() if task.object_id == server]
     lab.core.provisioning_delay = lab.core.ip_delay = 0
     still_delivers(lab)
 
@@ -247,21 +247,23 @@ def test_a_sandbox_server_that_ends_while_something_is_on_its_way(change: str, d
 # --- whatever else goes wrong ----------------------------------------------------------------------------------------------------
 
 
-def test_a_bug_of_a_handler_is_a_500_in_the_envelope(both: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bug_of_a_handler_is_a_500_in_the_envelope(
+    both: EmulatorHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail(call: object) -> None:
         raise KeyError("bug")
 
-    monkeypatch.setattr("pulumi_hosting.emulator.gates.HANDLERS", {**HANDLERS, "get_me": fail})
+    monkeypatch.setattr("pulumi_hosting.emulator.middleware.HANDLERS", {**HANDLERS, "get_me": fail})
     response = both.api("GET", "/me", headers={"X-Request-ID": "mine"})
     assert (response.status_code, code(response), response.headers["X-Request-ID"]) == (500, "server_error", "mine")
     assert "mine" in caplog.text
 
 
-def test_an_answer_that_cannot_be_written_is_a_500_in_the_envelope(both: Lab, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_cannot_be_written_is_a_500_in_the_envelope(both: EmulatorHarness, caplog: pytest.LogCaptureFixture) -> None:
     """Half a surrogate pair is no text that JSON can carry."""
     both.fault({"patch": {"hint": ""}})
     assert both.http.post("/_control/faults", content=rb'{"action": {"patch": {"hint": "\ud800"}}}').status_code == 400
-    next(iter(both.core.world.faults.values())).action = {"patch": {"hint": "\ud800"}}
+    next(iter(both.core.store.faults.values())).action = {"patch": {"hint": "\ud800"}}
     response = both.api("GET", "/me")
     assert (response.status_code, code(response)) == (500, "server_error")
     assert response.headers["X-Request-ID"] in caplog.text
@@ -270,7 +272,7 @@ def test_an_answer_that_cannot_be_written_is_a_500_in_the_envelope(both: Lab, ca
 
 
 def test_a_failure_of_a_control_call_is_an_error_in_its_form(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    lab: EmulatorHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*arguments: object) -> None:
         raise KeyError("bug")
@@ -321,7 +323,7 @@ def test_a_failure_of_a_control_call_is_an_error_in_its_form(
         ("PATCH", "/servers/{server}", {"power": []}),
     ],
 )
-def test_control_bodies_that_make_no_sense(method: str, path: str, body: dict[str, Any], lab: Lab) -> None:
+def test_control_bodies_that_make_no_sense(method: str, path: str, body: dict[str, Any], lab: EmulatorHarness) -> None:
     path = path.format(hook=subscribe(lab, GOOD), domain=lab.domain(), server=lab.server())
     # allow_nan: as a careless client would write it.
     response = lab.http.request(method, f"/_control{path}", content=json.dumps(body))
@@ -330,14 +332,14 @@ def test_control_bodies_that_make_no_sense(method: str, path: str, body: dict[st
 
 
 @pytest.mark.parametrize("raw", [b"[" * 20_000, b'{"a":' * 10_000, b"\xff", b'{"advance": ' + b"9" * 5000 + b"}"])
-def test_bodies_that_no_parser_likes(raw: bytes, lab: Lab) -> None:
+def test_bodies_that_no_parser_likes(raw: bytes, lab: EmulatorHarness) -> None:
     assert lab.http.post("/_control/clock", content=raw).status_code == 400
     assert lab.api("POST", "/servers", content=raw, headers={"Content-Type": "application/json"}).status_code == 400
     assert lab.http.get("/_control/requests").status_code == 200
     every_read_works(lab)
 
 
-def test_the_clock_ends_before_time_does(lab: Lab) -> None:
+def test_the_clock_ends_before_time_does(lab: EmulatorHarness) -> None:
     lab.server()
     century = 100 * 365 * DAY
     while True:
@@ -353,7 +355,7 @@ def test_the_clock_ends_before_time_does(lab: Lab) -> None:
 READS = ("/me", "/account", "/balance", "/transactions", "/invoices", "/servers", "/orders", "/ssh-keys", "/domains", "/keys", "/webhooks")
 
 
-def every_read_works(lab: Lab) -> None:
+def every_read_works(lab: EmulatorHarness) -> None:
     """Also of what the control interface made."""
     key = lab.new_key(rate_per_minute=1000)
     assert {path: status for path in READS if (status := lab.call(key, "GET", path).status_code) != 200} == {}
@@ -365,18 +367,18 @@ def every_read_works(lab: Lab) -> None:
 
 
 @pytest.fixture
-def courier() -> Iterator[tuple[Core, threading.Event]]:
+def delivery_loop() -> Iterator[tuple[Core, threading.Event]]:
     """A core with a real clock and its courier; the event is set by an attempt at ``/good``."""
     import asyncio
 
     core, arrived = Core(clock=Clock()), threading.Event()
     core.announce("http://emulator/v1", "http://emulator/_control", 1)
 
-    def send(attempt: webhooks.Attempt) -> webhooks.Outcome:
+    def send(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
         if attempt.target is None or not attempt.target.endswith("/good"):
             raise UnicodeEncodeError("ascii", "é", 0, 1, "no")
         arrived.set()
-        return webhooks.Outcome(200, None, "")
+        return webhook_delivery.Outcome(200, None, "")
 
     core.send = send
     loop = asyncio.new_event_loop()
@@ -388,7 +390,7 @@ def courier() -> Iterator[tuple[Core, threading.Event]]:
             loop.call_soon_threadsafe(woken.set)
 
         core.wake = wake
-        await asyncio.gather(asyncio.create_task(asgi.courier(core, woken)))
+        await asyncio.gather(asyncio.create_task(asgi.delivery_loop(core, woken)))
 
     def serve() -> None:
         asyncio.set_event_loop(loop)
@@ -404,15 +406,15 @@ def courier() -> Iterator[tuple[Core, threading.Event]]:
 
 
 def test_the_courier_survives_whatever_is_raised(
-    courier: tuple[Core, threading.Event], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    delivery_loop: tuple[Core, threading.Event], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     from pulumi_hosting.emulator.transport import Transport
 
     caplog.set_level(logging.ERROR)
-    core, arrived = courier
+    core, arrived = delivery_loop
     http = httpx.Client(transport=Transport(core), base_url="http://emulator/v1")
     http.headers["Authorization"] = f"Bearer {core.ready_line['live_key']}"
-    core.world.service.routes = {"https://hooks.example.org": "http://127.0.0.1:9"}
+    core.store.service.routes = {"https://hooks.example.org": "http://127.0.0.1:9"}
     for path in ("bad", "good"):
         http.post("/webhooks", json={"url": f"https://hooks.example.org/{path}", "events": ["server.created"]}).raise_for_status()
     deliver = core.deliver_due
@@ -445,7 +447,7 @@ FAULTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def edits(lab: Lab, dice: random.Random) -> tuple[str, str, Any]:
+def edits(lab: EmulatorHarness, dice: random.Random) -> tuple[str, str, Any]:
     """A control call on something that exists."""
     objects = lab.control("GET", "/objects")
     calls: list[tuple[str, str, Any]] = [
@@ -476,24 +478,24 @@ def sample_bodies(dialect: str) -> dict[str, str]:
     """A body that each operation takes."""
     bodies = {}
     for operation in OPERATIONS:
-        lab = Lab(dialect=dialect)
+        lab = EmulatorHarness(dialect=dialect)
         SCENES[operation.id](lab)
-        bodies[operation.id] = lab.core.world.requests[-1].body
+        bodies[operation.id] = lab.core.store.requests[-1].body
     return bodies
 
 
-def path_to(lab: Lab, operation: Operation, dice: random.Random) -> str:
+def path_to(lab: EmulatorHarness, operation: Operation, dice: random.Random) -> str:
     """The path of an operation, with ids of things that exist where there are any."""
-    world = lab.core.world
+    store = lab.core.store
     tables: dict[str, dict[int, Any]] = {
-        "server_id": world.servers,
-        "ip_id": world.addresses,
-        "invoice_id": world.invoices,
-        "domain_id": world.domains,
-        "webhook_id": world.subscriptions,
-        "delivery_id": world.deliveries,
-        "tariff_id": world.tariffs,
-        "key_id": world.ssh_keys if "ssh" in operation.path else world.keys,
+        "server_id": store.servers,
+        "ip_id": store.addresses,
+        "invoice_id": store.invoices,
+        "domain_id": store.domains,
+        "webhook_id": store.subscriptions,
+        "delivery_id": store.deliveries,
+        "tariff_id": store.tariffs,
+        "key_id": store.ssh_keys if "ssh" in operation.path else store.keys,
     }
     return re.sub(r"\{(\w+)\}", lambda found: str(dice.choice([*tables[found[1]], 7])), operation.path)
 
@@ -502,7 +504,7 @@ def path_to(lab: Lab, operation: Operation, dice: random.Random) -> str:
 def test_no_state_leads_to_a_500_or_stops_the_deliveries(seed: int, dialect: str, caplog: pytest.LogCaptureFixture) -> None:
     """Random operations, simulated ones among them, on whatever exists, while staff edits it, time passes and things go wrong."""
     dice = random.Random(seed)  # noqa: S311  # a test
-    lab = Lab(dialect=dialect, provisioning_delay=dice.choice([0, 600]), ip_delay=dice.choice([0, 600]))
+    lab = EmulatorHarness(dialect=dialect, provisioning_delay=dice.choice([0, 600]), ip_delay=dice.choice([0, 600]))
     bodies = sample_bodies(dialect)
     subscribe(lab, GOOD)
     for id in ("add_server_ip", "create_server", "register_domain", "create_ssh_key", "pay_invoice", "redeliver_webhook"):

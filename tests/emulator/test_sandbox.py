@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.support import DAY, PUBLIC_KEY, Lab, code
+from tests.emulator.support import DAY, PUBLIC_KEY, EmulatorHarness, code
 
 SERVER = {"tariff_id": 1, "os": "debian-12", "name": "play"}
 
 
-def sandbox_server(lab: Lab) -> int:
+def sandbox_server(lab: EmulatorHarness) -> int:
     id: int = lab.test("POST", "/servers", SERVER).json()["server"]["id"]
     return id
 
 
-def test_a_sandbox_server(both: Lab) -> None:
+def test_a_sandbox_server(both: EmulatorHarness) -> None:
     both.subscribe("*")
     created = both.test("POST", "/servers", SERVER).json()
     server = created["server"]["id"]
@@ -35,7 +35,7 @@ def test_a_sandbox_server(both: Lab) -> None:
     assert [attempt.headers["X-Webhook-Event"] for attempt in both.sent] == ["key.created"]
 
 
-def test_deleting_a_sandbox_server(lab: Lab) -> None:
+def test_deleting_a_sandbox_server(lab: EmulatorHarness) -> None:
     server = sandbox_server(lab)
     answer = lab.test("DELETE", f"/servers/{server}").json()
     assert (answer["refund"]["amount"], answer["refund_quote"]["excluded_reason"]) == ("0.00", "no_payment_record")
@@ -45,7 +45,7 @@ def test_deleting_a_sandbox_server(lab: Lab) -> None:
     assert code(lab.test("DELETE", f"/servers/{server}")) == "not_found"
 
 
-def test_checks_are_those_of_live(lab: Lab) -> None:
+def test_checks_are_those_of_live(lab: EmulatorHarness) -> None:
     assert code(lab.test("POST", "/servers", {**SERVER, "tariff_id": 4})) == "no_capacity"
     assert code(lab.test("POST", "/servers", {**SERVER, "months": 2})) == "invalid_period"
     lab.control("PATCH", "/account", {"balance": "1.00"})
@@ -57,8 +57,8 @@ def test_checks_are_those_of_live(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("echo", ["none", "server"])
-def test_reading_sandbox_echo(echo: str, lab: Lab) -> None:
-    lab.reading(sandbox_echo=echo)
+def test_reading_sandbox_echo(echo: str, lab: EmulatorHarness) -> None:
+    lab.variant(sandbox_echo=echo)
     server = sandbox_server(lab)
     before = lab.test("GET", f"/servers/{server}").json()
     assert lab.test("PATCH", f"/servers/{server}", {"notes": "x"}).json()["notes"] == "x"
@@ -83,7 +83,7 @@ def test_reading_sandbox_echo(echo: str, lab: Lab) -> None:
     assert lab.balance() == "1000.00"
 
 
-def test_writes_to_real_objects_are_simulated(both: Lab) -> None:
+def test_writes_to_real_objects_are_simulated(both: EmulatorHarness) -> None:
     server, domain = both.server(), both.domain()
     key = both.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
     before = [both.api("GET", path).json() for path in ("/servers", "/domains", "/ssh-keys", "/invoices", "/balance")]
@@ -106,7 +106,7 @@ def test_writes_to_real_objects_are_simulated(both: Lab) -> None:
     assert [both.api("GET", path).json() for path in ("/servers", "/domains", "/ssh-keys", "/invoices", "/balance")] == before
 
 
-def test_simulated_objects_exist_for_nobody(lab: Lab) -> None:
+def test_simulated_objects_exist_for_nobody(lab: EmulatorHarness) -> None:
     assert lab.test("POST", "/domains", {"name": "sandbox.com"}).json()["domain_id"] is None
     key = lab.test("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
     assert lab.test("GET", "/ssh-keys").json()["data"] == []

@@ -5,23 +5,23 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.emulator.periods import months_after
-from tests.emulator.support import DAY, PUBLIC_KEY, Lab, code, details
+from tests.emulator.support import DAY, PUBLIC_KEY, EmulatorHarness, code, details
 
 # The longest; each of them contains one due date.
 MONTH = 31 * DAY
 
 
-def read(lab: Lab, server: int) -> dict[str, object]:
+def read(lab: EmulatorHarness, server: int) -> dict[str, object]:
     answer: dict[str, object] = lab.api("GET", f"/servers/{server}").json()
     return answer
 
 
-def events(lab: Lab) -> list[str]:
+def events(lab: EmulatorHarness) -> list[str]:
     lab.advance(0)
     return [attempt.headers["X-Webhook-Event"] for attempt in lab.sent]
 
 
-def test_order_and_read(both: Lab) -> None:
+def test_order_and_read(both: EmulatorHarness) -> None:
     key = both.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
     body: dict[str, Any] = {"ssh_key_ids": [key], "custom_fields": {"vlan": "7"}, "password": "Sup3rS3cret", "months": 12}
     created = both.order(**body)
@@ -34,14 +34,14 @@ def test_order_and_read(both: Lab) -> None:
     assert "Sup3rS3cret" not in str(both.control("GET", "/objects"))
 
 
-def test_older_name_field_and_generated_names(lab: Lab) -> None:
+def test_older_name_field_and_generated_names(lab: EmulatorHarness) -> None:
     created = lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "server_name": "old"}).json()
     assert created["server"]["name"] == "old"
     generated = lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}).json()["server"]["name"]
     assert generated.startswith("vds-1-")
 
 
-def test_hourly_order(lab: Lab) -> None:
+def test_hourly_order(lab: EmulatorHarness) -> None:
     body = {"tariff_id": 3, "os": "debian-12"}
     created = lab.api("POST", "/servers", {**body, "hours": 5}).json()
     assert (created["charged"], created["server"]["billing"]["cycle"]) == ("0.08", "hourly")
@@ -65,7 +65,7 @@ def test_hourly_order(lab: Lab) -> None:
         ("pending_cancel", "stop", "pending_cancel", "stopped"),
     ],
 )
-def test_power(before: str, action: str, status: str, power: str, lab: Lab) -> None:
+def test_power(before: str, action: str, status: str, power: str, lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.control("PATCH", f"/servers/{server}", {"status": before})
     answer = lab.api("POST", f"/servers/{server}/actions/power", {"action": action})
@@ -76,7 +76,7 @@ def test_power(before: str, action: str, status: str, power: str, lab: Lab) -> N
     assert (live["memory"]["used_mb"] > 0) == (power == "running")
 
 
-def test_reinstall(lab: Lab) -> None:
+def test_reinstall(lab: EmulatorHarness) -> None:
     lab.core.provisioning_delay = 30
     lab.subscribe("server.reinstalled")
     server = lab.server()
@@ -101,7 +101,7 @@ def test_reinstall(lab: Lab) -> None:
     assert given["root_password"] is None
 
 
-def test_a_change_that_is_not_answered_yet_keeps_others_away(lab: Lab) -> None:
+def test_a_change_that_is_not_answered_yet_keeps_others_away(lab: EmulatorHarness) -> None:
     server, other = lab.server(), lab.server()
     meanwhile: list[int] = []
     lab.while_waiting = lambda: meanwhile.extend(lab.api("PATCH", f"/servers/{id}", {"notes": "x"}).status_code for id in (server, other))
@@ -112,17 +112,17 @@ def test_a_change_that_is_not_answered_yet_keeps_others_away(lab: Lab) -> None:
     lab.while_waiting = lambda: None
     lab.fault({"delay": 1})
     lab.api("GET", f"/servers/{server}")
-    assert lab.core.world.changing == set()
+    assert lab.core.store.changing == set()
 
 
-def test_reinstall_refusals(lab: Lab) -> None:
+def test_reinstall_refusals(lab: EmulatorHarness) -> None:
     server = lab.order(tariff_id=5)["server"]["id"]
     assert code(lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "windows-2022"})) == "os_not_allowed"
     lab.control("PATCH", f"/servers/{server}", {"status": "suspended"})
     assert details(lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})) == {"status": "suspended"}
 
 
-def test_deleting_a_busy_server_in_the_cabinet_ends_its_tasks(lab: Lab) -> None:
+def test_deleting_a_busy_server_in_the_cabinet_ends_its_tasks(lab: EmulatorHarness) -> None:
     lab.core.provisioning_delay = 30
     server = lab.server()
     lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
@@ -131,7 +131,7 @@ def test_deleting_a_busy_server_in_the_cabinet_ends_its_tasks(lab: Lab) -> None:
     assert code(lab.api("GET", f"/servers/{server}")) == "not_found"
 
 
-def test_password_reset_is_limited_per_server(lab: Lab) -> None:
+def test_password_reset_is_limited_per_server(lab: EmulatorHarness) -> None:
     first, second = lab.server(), lab.server()
     passwords = {lab.api("POST", f"/servers/{first}/actions/reset-password").json()["password"] for _ in range(5)}
     assert len(passwords) == 5
@@ -142,7 +142,7 @@ def test_password_reset_is_limited_per_server(lab: Lab) -> None:
     assert lab.api("POST", f"/servers/{first}/actions/reset-password").status_code == 200
 
 
-def test_update(lab: Lab) -> None:
+def test_update(lab: EmulatorHarness) -> None:
     server = lab.server()
     changed = lab.api("PATCH", f"/servers/{server}", {"name": "new", "notes": "hello", "auto_renew": False}).json()
     assert (changed["name"], changed["hostname"], changed["notes"], changed["billing"]["auto_renew"]) == ("new", "new", "hello", False)
@@ -152,7 +152,7 @@ def test_update(lab: Lab) -> None:
         assert code(lab.api("PATCH", f"/servers/{server}", body)) == "validation_error"
 
 
-def test_blocked_refuses_every_change(lab: Lab) -> None:
+def test_blocked_refuses_every_change(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.control("PATCH", f"/servers/{server}", {"blocked": True})
     ip = lab.api("GET", f"/servers/{server}/ips").json()["data"][0]["id"]
@@ -171,7 +171,7 @@ def test_blocked_refuses_every_change(lab: Lab) -> None:
     assert lab.api("GET", f"/servers/{server}/refund-quote").json()["excluded_reason"] == "blocked"
 
 
-def test_delete_refunds_and_withdraws_the_cancel_request(lab: Lab) -> None:
+def test_delete_refunds_and_withdraws_the_cancel_request(lab: EmulatorHarness) -> None:
     lab.subscribe("server.terminated")
     server = lab.server()
     lab.control("PATCH", f"/servers/{server}", {"status": "pending_cancel"})
@@ -184,25 +184,25 @@ def test_delete_refunds_and_withdraws_the_cancel_request(lab: Lab) -> None:
     assert details(lab.api("DELETE", f"/servers/{server}")) == {"status": "cancelled"}
 
 
-def test_delete_in_the_live_dialect(lab: Lab) -> None:
+def test_delete_in_the_live_dialect(lab: EmulatorHarness) -> None:
     lab.control("PATCH", "/service", {"dialect": "live"})
     answer = lab.api("DELETE", f"/servers/{lab.server()}").json()
     assert answer["refund"] == answer["refund_quote"]["amount"] == "5.00"
     assert "cancel_request_withdrawn" not in answer
 
 
-def test_a_failing_panel_changes_nothing(lab: Lab) -> None:
+def test_a_failing_panel_changes_nothing(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.fault({"refunded": 502, "code": "upstream_error"}, method="DELETE")
     assert code(lab.api("DELETE", f"/servers/{server}")) == "upstream_error"
     assert (read(lab, server)["status"], lab.balance()) == ("active", "995.00")
 
 
-def test_reading_deleted_servers(lab: Lab) -> None:
+def test_reading_deleted_servers(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.api("DELETE", f"/servers/{server}")
     assert lab.api("GET", "/servers?status=cancelled").json()["data"] == []
-    lab.reading(deleted_servers="listed")
+    lab.variant(deleted_servers="listed")
     assert read(lab, server)["status"] == "cancelled"
     assert [row["id"] for row in lab.api("GET", "/servers?status=cancelled").json()["data"]] == [server]
     assert lab.api("GET", "/servers").json()["data"] == []
@@ -214,22 +214,22 @@ def test_reading_deleted_servers(lab: Lab) -> None:
 # --- billing ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_early_renewal_stacks(lab: Lab) -> None:
+def test_early_renewal_stacks(lab: EmulatorHarness) -> None:
     created = lab.order()
     server = created["server"]["id"]
     answer = lab.api("POST", f"/servers/{server}/renew", {"months": 3}).json()
     assert (answer["charged"], answer["months"], answer["server"]["id"]) == ("14.25", 3, server)
-    assert lab.core.world.servers[server].next_due_at == months_after(lab.clock.now(), 4)
+    assert lab.core.store.servers[server].next_due_at == months_after(lab.clock.now(), 4)
     for body in ({"hours": 1}, {"months": 2}, {"months": 1, "hours": 1}):
         assert code(lab.api("POST", f"/servers/{server}/renew", body)) == "invalid_period"
     assert lab.api("POST", f"/servers/{server}/renew", {"months": "1"}).status_code == 400
     lab.control("PATCH", "/account", {"balance": "4.99"})
     refused = lab.api("POST", f"/servers/{server}/renew", {"months": 1})
     assert code(refused) == "insufficient_funds"
-    assert lab.core.world.servers[server].next_due_at == months_after(lab.clock.now(), 4)
+    assert lab.core.store.servers[server].next_due_at == months_after(lab.clock.now(), 4)
 
 
-def test_hours_of_a_renewal(lab: Lab) -> None:
+def test_hours_of_a_renewal(lab: EmulatorHarness) -> None:
     server = lab.order(tariff_id=3, hours=1)["server"]["id"]
     assert lab.api("POST", f"/servers/{server}/renew", {"hours": 720}).json()["charged"] == "10.80"
     assert code(lab.api("POST", f"/servers/{server}/renew", {"hours": 721})) == "invalid_period"
@@ -238,7 +238,7 @@ def test_hours_of_a_renewal(lab: Lab) -> None:
     assert lab.api("POST", f"/servers/{server}/renew", {"hours": 2160}).status_code == 200
 
 
-def test_renewed_from_the_balance_when_due(lab: Lab) -> None:
+def test_renewed_from_the_balance_when_due(lab: EmulatorHarness) -> None:
     lab.subscribe("invoice.created", "invoice.paid")
     server = lab.server()
     lab.advance(MONTH)
@@ -247,7 +247,7 @@ def test_renewed_from_the_balance_when_due(lab: Lab) -> None:
     assert events(lab) == ["invoice.created", "invoice.paid"] * 2
 
 
-def test_suspended_resumed_and_terminated_for_non_payment(lab: Lab) -> None:
+def test_suspended_resumed_and_terminated_for_non_payment(lab: EmulatorHarness) -> None:
     lab.subscribe("*")
     server = lab.server()
     lab.api("PATCH", f"/servers/{server}", {"auto_renew": False})
@@ -269,19 +269,19 @@ def test_suspended_resumed_and_terminated_for_non_payment(lab: Lab) -> None:
     lab.advance(14 * DAY)
     assert lab.api("GET", "/invoices?status=not_paid").json()["data"] == []
     assert code(lab.api("DELETE", f"/servers/{server}")) == "service_state"
-    assert lab.core.world.servers[server].status == "terminated"
+    assert lab.core.store.servers[server].status == "terminated"
     assert events(lab)[-1] == "server.terminated"
 
 
-def test_pending_cancellation_ends_with_the_period(lab: Lab) -> None:
+def test_pending_cancellation_ends_with_the_period(lab: EmulatorHarness) -> None:
     server = lab.server()
     lab.control("PATCH", f"/servers/{server}", {"status": "pending_cancel"})
     assert read(lab, server)["flags"]["pending_cancel"] is True  # type: ignore[index]  # answers are any JSON
     lab.advance(MONTH)
-    assert lab.core.world.servers[server].status == "cancelled"
+    assert lab.core.store.servers[server].status == "cancelled"
 
 
-def test_staff_suspends_and_resumes(lab: Lab) -> None:
+def test_staff_suspends_and_resumes(lab: EmulatorHarness) -> None:
     import json
 
     lab.subscribe("server.suspended", "server.unsuspended")
@@ -296,7 +296,7 @@ def test_staff_suspends_and_resumes(lab: Lab) -> None:
     assert [json.loads(attempt.payload)["data"]["previous"] for attempt in lab.sent] == [{"status": "active"}, {"status": "suspended"}] * 2
 
 
-def test_synthetic_and_trial_servers(lab: Lab) -> None:
+def test_synthetic_and_trial_servers(lab: EmulatorHarness) -> None:
     synthetic = lab.control("POST", "/servers", {"synthetic": True, "name": "old"})
     assert 2_000_000_000 <= synthetic["id"] < 9_000_000_000
     assert (synthetic["flags"]["synthetic"], synthetic["created_at"]) == (True, None)
@@ -309,7 +309,7 @@ def test_synthetic_and_trial_servers(lab: Lab) -> None:
     assert (answer["refund"]["amount"], answer["refund_quote"]["excluded_reason"]) == ("0.00", "no_payment_record")
 
 
-def test_filters(lab: Lab) -> None:
+def test_filters(lab: EmulatorHarness) -> None:
     first, second = lab.order()["server"], lab.order()["server"]
     lab.api("POST", f"/servers/{second['id']}/actions/power", {"action": "stop"})
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
-from tests.emulator.support import PUBLIC_KEY, START, Lab, code, details
+from tests.emulator.support import PUBLIC_KEY, START, EmulatorHarness, code, details
 from tests.emulator.test_contract import SCENES
 
 # --- integers --------------------------------------------------------------------------------------------------------------------
@@ -35,13 +35,13 @@ def integer_queries() -> Iterator[tuple[str, str]]:
             yield from ((operation.id, name) for name, field in operation.query.model_fields.items() if numbers(field.annotation))
 
 
-def again(lab: Lab, operation: Operation, body: Any) -> httpx.Response:
+def again(lab: EmulatorHarness, operation: Operation, body: Any) -> httpx.Response:
     """The scene's request once more, with another body."""
     path = str(SCENES[operation.id](lab).request.url.raw_path, "ascii").removeprefix("/v1")
     return lab.api(operation.method, path, body)
 
 
-def body_of(lab: Lab, operation: Operation) -> dict[str, Any]:
+def body_of(lab: EmulatorHarness, operation: Operation) -> dict[str, Any]:
     body: dict[str, Any] = lab.control("GET", "/requests")[-1]["body"] or {}
     return body
 
@@ -54,7 +54,7 @@ def test_the_integer_fields_are_known() -> None:
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
 @pytest.mark.parametrize(("id", "field"), list(integer_fields()))
-def test_an_integer_is_an_integer(id: str, field: str, wrong: Any, both: Lab) -> None:
+def test_an_integer_is_an_integer(id: str, field: str, wrong: Any, both: EmulatorHarness) -> None:
     operation = BY_ID[id]
     SCENES[id](both)
     body = {name: value for name, value in body_of(both, operation).items() if name not in ("months", "hours") or field == name}
@@ -76,7 +76,7 @@ def test_an_integer_is_an_integer(id: str, field: str, wrong: Any, both: Lab) ->
     "wrong", ["true", "false", "1.0", "null", "", "01", " 1", "1 ", "+1", "1e1", "\uff10", "-1", "99999999999999999999"]
 )
 @pytest.mark.parametrize(("id", "field"), list(integer_queries()))
-def test_an_integer_of_a_query_is_one(id: str, field: str, wrong: str, both: Lab) -> None:
+def test_an_integer_of_a_query_is_one(id: str, field: str, wrong: str, both: EmulatorHarness) -> None:
     SCENES[id](both)
     path = both.control("GET", "/requests")[-1]["path"]
     query = {"tariff_id": "1"} if id == "get_quote" else {}
@@ -84,7 +84,7 @@ def test_an_integer_of_a_query_is_one(id: str, field: str, wrong: str, both: Lab
 
 
 @pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.request is not None], ids=lambda row: row.id)
-def test_a_null_is_taken_where_it_means_something(operation: Operation, both: Lab) -> None:
+def test_a_null_is_taken_where_it_means_something(operation: Operation, both: EmulatorHarness) -> None:
     from pulumi_hosting.emulator.validation import NULLABLE
 
     assert operation.request is not None
@@ -104,7 +104,7 @@ def test_a_null_is_taken_where_it_means_something(operation: Operation, both: La
 @pytest.mark.parametrize(
     "amount", ["1e27", "1e400", "-1e27", "1000000000000000000000000000000", '"1e3"', '"٣.00"', '"1.00\\n"', "NaN", "-0.01"]
 )
-def test_an_amount_that_cannot_be(amount: str, both: Lab) -> None:
+def test_an_amount_that_cannot_be(amount: str, both: EmulatorHarness) -> None:
     key, kind = "one-key-for-both-calls", {"Content-Type": "application/json"}
     for _ in range(2):
         refused = both.api("POST", "/balance/topup", content=f'{{"amount": {amount}, "gateway": "card"}}', headers=kind, key=key)
@@ -115,7 +115,7 @@ def test_an_amount_that_cannot_be(amount: str, both: Lab) -> None:
 @pytest.mark.parametrize(
     "moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00Z", "2029-02-30T00:00:00Z", "0"]
 )
-def test_a_moment_that_cannot_be(moment: str, both: Lab) -> None:
+def test_a_moment_that_cannot_be(moment: str, both: EmulatorHarness) -> None:
     for name in ("since", "until"):
         refused = both.api("GET", "/transactions", params={name: moment})
         assert (code(refused), list(details(refused)["fields"])) == ("validation_error", [name])
@@ -139,14 +139,14 @@ KIND, MATERIAL, _ = PUBLIC_KEY.split()
         f"{KIND} =",
     ],
 )
-def test_a_damaged_key_is_refused(key: str, both: Lab) -> None:
+def test_a_damaged_key_is_refused(key: str, both: EmulatorHarness) -> None:
     refused = both.api("POST", "/ssh-keys", {"name": "a", "public_key": key})
     assert (code(refused), details(refused)["fields"]) == ("validation_error", {"public_key": "invalid"})
     assert both.api("GET", "/ssh-keys").json()["data"] == []
 
 
 @pytest.mark.parametrize("hosts", [["1.2.3.4", "5.6.7.8"], ["a.example.net", "1.2.3.4"], ["a..example.net", "b.example.net"], ["a", "b"]])
-def test_a_name_server_is_a_host_name(hosts: list[str], both: Lab) -> None:
+def test_a_name_server_is_a_host_name(hosts: list[str], both: EmulatorHarness) -> None:
     domain = both.domain()
     before = both.control("GET", "/ledger")
     for method, path, body in (
@@ -175,7 +175,7 @@ VALUES = st.recursive(
 )
 
 
-def mangled(draw: Callable[[st.SearchStrategy[Any]], Any], lab: Lab, operation: Operation) -> httpx.Response:
+def mangled(draw: Callable[[st.SearchStrategy[Any]], Any], lab: EmulatorHarness, operation: Operation) -> httpx.Response:
     """The request of the scene, one or more of its values replaced by anything."""
     request = lab.control("GET", "/requests")[-1]
     path = request["path"]
@@ -195,7 +195,7 @@ def mangled(draw: Callable[[st.SearchStrategy[Any]], Any], lab: Lab, operation: 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda row: row.id)
 def test_nothing_a_client_sends_is_a_500(operation: Operation, dialect: str) -> None:
-    lab = Lab(dialect=dialect)
+    lab = EmulatorHarness(dialect=dialect)
     lab.receiver_status = 200
 
     @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))

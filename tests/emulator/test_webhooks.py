@@ -12,16 +12,16 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.emulator import running, webhooks
-from tests.emulator.support import DAY, Lab, code
+from pulumi_hosting.emulator import running, webhook_delivery
+from tests.emulator.support import DAY, EmulatorHarness, code
 
 
-def deliveries(lab: Lab, hook: int, query: str = "") -> list[dict[str, Any]]:
+def deliveries(lab: EmulatorHarness, hook: int, query: str = "") -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = lab.api("GET", f"/webhooks/{hook}/deliveries?{query}").json()["data"]
     return rows
 
 
-def test_subscription_life(lab: Lab) -> None:
+def test_subscription_life(lab: EmulatorHarness) -> None:
     made = lab.subscribe("server.created")
     assert made["secret"].startswith("whsec_")
     assert len(made["secret"]) == 50
@@ -40,7 +40,7 @@ def test_subscription_life(lab: Lab) -> None:
     assert len(lab.api("GET", "/webhooks/events").json()["data"]) == 15
 
 
-def test_envelope_and_signature(lab: Lab) -> None:
+def test_envelope_and_signature(lab: EmulatorHarness) -> None:
     hook = lab.subscribe("server.created")
     server = lab.server()
     lab.advance(0)
@@ -62,7 +62,7 @@ def test_envelope_and_signature(lab: Lab) -> None:
     assert lab.api("GET", f"/webhooks/deliveries/{row['id']}").json()["payload"] == event
 
 
-def test_previous_in_either_dialect(lab: Lab) -> None:
+def test_previous_in_either_dialect(lab: EmulatorHarness) -> None:
     lab.control("PATCH", "/service", {"dialect": "live"})
     lab.subscribe("server.created")
     lab.server()
@@ -70,7 +70,7 @@ def test_previous_in_either_dialect(lab: Lab) -> None:
     assert list(json.loads(lab.sent[0].payload)["data"]) == ["object"]
 
 
-def test_retries_then_dead_then_queued_again(lab: Lab) -> None:
+def test_retries_then_dead_then_queued_again(lab: EmulatorHarness) -> None:
     hook = lab.subscribe("server.created")["id"]
     lab.receiver_status = 500
     lab.server()
@@ -96,7 +96,7 @@ def test_retries_then_dead_then_queued_again(lab: Lab) -> None:
     assert deliveries(lab, hook)[0]["status"] == "delivered"
 
 
-def test_all_retries_in_one_leap_of_the_clock(lab: Lab) -> None:
+def test_all_retries_in_one_leap_of_the_clock(lab: EmulatorHarness) -> None:
     lab.subscribe("server.created")
     lab.receiver_status = None
     lab.server()
@@ -105,7 +105,7 @@ def test_all_retries_in_one_leap_of_the_clock(lab: Lab) -> None:
     assert [later - earlier for earlier, later in pairwise(stamps)] == [60, 300, 900, 3600, 21600]
 
 
-def test_disabled_after_twenty_failures(lab: Lab) -> None:
+def test_disabled_after_twenty_failures(lab: EmulatorHarness) -> None:
     hook = lab.subscribe("server.created")["id"]
     lab.receiver_status = None
     for _ in range(4):
@@ -125,7 +125,7 @@ def test_disabled_after_twenty_failures(lab: Lab) -> None:
     assert deliveries(lab, hook)[0]["status"] == "delivered"
 
 
-def test_rotation_stops_the_old_secret_at_once(lab: Lab) -> None:
+def test_rotation_stops_the_old_secret_at_once(lab: EmulatorHarness) -> None:
     hook = lab.subscribe("server.created")
     lab.receiver_status = 500
     lab.server()
@@ -136,10 +136,10 @@ def test_rotation_stops_the_old_secret_at_once(lab: Lab) -> None:
     lab.advance(60)
     attempt = lab.sent[-1]
     timestamp = int(attempt.headers["X-Webhook-Timestamp"])
-    assert attempt.headers["X-Webhook-Signature"] == webhooks.signature(answer["secret"], timestamp, attempt.payload)
+    assert attempt.headers["X-Webhook-Signature"] == webhook_delivery.signature(answer["secret"], timestamp, attempt.payload)
 
 
-def test_ping(lab: Lab) -> None:
+def test_ping(lab: EmulatorHarness) -> None:
     hook = lab.subscribe("server.created")["id"]
     good = lab.api("POST", f"/webhooks/{hook}/test").json()
     assert (good["ok"], good["status"], good["detail"], good["delivery"]["status"]) == (True, 200, None, "delivered")
@@ -151,16 +151,16 @@ def test_ping(lab: Lab) -> None:
     assert lab.api("GET", f"/webhooks/{hook}").json()["failures_in_row"] == 0
 
 
-def test_an_origin_without_a_route_is_unreachable(lab: Lab) -> None:
+def test_an_origin_without_a_route_is_unreachable(lab: EmulatorHarness) -> None:
     lab.subscribe("server.created")
     lab.control("PUT", "/webhook-routes", {})
     lab.server()
     lab.advance(0)
     assert lab.sent[0].target is None
-    assert webhooks.send(lab.sent[0]).error == "the address is not reachable"
+    assert webhook_delivery.send(lab.sent[0]).error == "the address is not reachable"
 
 
-def test_the_log_is_kept_for_a_while(lab: Lab) -> None:
+def test_the_log_is_kept_for_a_while(lab: EmulatorHarness) -> None:
     hook = lab.subscribe("server.created")["id"]
     lab.server()
     lab.advance(14 * DAY - 1)
@@ -179,7 +179,7 @@ def test_the_log_is_kept_for_a_while(lab: Lab) -> None:
     assert deliveries(lab, hook, "status=dead") == []
 
 
-def test_events_of_another_account_and_of_keys(lab: Lab) -> None:
+def test_events_of_another_account_and_of_keys(lab: EmulatorHarness) -> None:
     lab.subscribe("*")
     other = lab.control("POST", "/accounts", {})["live_key"]
     lab.order(other)
@@ -190,18 +190,18 @@ def test_events_of_another_account_and_of_keys(lab: Lab) -> None:
     assert [attempt.headers["X-Webhook-Event"] for attempt in lab.sent] == ["key.created", "key.revoked"] * 2
 
 
-def test_deleted_while_an_attempt_was_under_way(lab: Lab) -> None:
+def test_deleted_while_an_attempt_was_under_way(lab: EmulatorHarness) -> None:
     hook = lab.subscribe("server.created")["id"]
     receive = lab.core.send
 
-    def delete_meanwhile(attempt: webhooks.Attempt) -> webhooks.Outcome:
+    def delete_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
         lab.control("DELETE", f"/webhooks/{hook}")
         return receive(attempt)
 
     lab.core.send = delete_meanwhile
     lab.server()
     lab.advance(0)
-    assert lab.core.world.deliveries == {}
+    assert lab.core.store.deliveries == {}
 
 
 @pytest.mark.parametrize(
@@ -219,20 +219,20 @@ def test_deleted_while_an_attempt_was_under_way(lab: Lab) -> None:
     ],
 )
 def test_public_addresses(url: str, problem: str | None) -> None:
-    assert webhooks.public_problem(url) == problem
+    assert webhook_delivery.url_problem(url) == problem
 
 
 @pytest.mark.parametrize("target", ["http://example.com", "https://127.0.0.1", "http://10.0.0.1", "http://127.0.0.1:x", "nonsense", 7])
 def test_routes_stay_on_this_machine(target: object) -> None:
     with pytest.raises(ValueError, match="loopback"):
-        webhooks.check_routes({"https://a.example.org": target})
+        webhook_delivery.check_routes({"https://a.example.org": target})
     with pytest.raises(ValueError, match="not an https origin"):
-        webhooks.check_routes({"http://a.example.org": "http://127.0.0.1:1"})
+        webhook_delivery.check_routes({"http://a.example.org": "http://127.0.0.1:1"})
 
 
 def test_origins_are_compared_without_their_default_port() -> None:
-    assert webhooks.origin("https://A.example.org:443/x") == "https://a.example.org"
-    assert webhooks.origin("https://a.example.org:8443/x") == "https://a.example.org:8443"
+    assert webhook_delivery.origin("https://A.example.org:443/x") == "https://a.example.org"
+    assert webhook_delivery.origin("https://a.example.org:8443/x") == "https://a.example.org:8443"
 
 
 # --- over a real socket ----------------------------------------------------------------------------------------------------------
@@ -293,7 +293,7 @@ def test_really_delivered(clock: str, receiver: Receiver) -> None:
         assert receiver.arrived.wait(10)
         path, headers, raw = receiver.got[0]
         assert path == "/in?q=1"
-        assert headers["X-Webhook-Signature"] == webhooks.signature(hook["secret"], int(headers["X-Webhook-Timestamp"]), raw)
+        assert headers["X-Webhook-Signature"] == webhook_delivery.signature(hook["secret"], int(headers["X-Webhook-Timestamp"]), raw)
         assert json.loads(raw)["data"]["object"]["id"] == created["server"]["id"]
 
         receiver.status = 302
@@ -316,8 +316,8 @@ def test_really_delivered(clock: str, receiver: Receiver) -> None:
 
 
 def test_failures_of_a_real_receiver() -> None:
-    def outcome(target: str) -> webhooks.Outcome:
-        return webhooks.send(webhooks.Attempt(target, {}, b"{}"))
+    def outcome(target: str) -> webhook_delivery.Outcome:
+        return webhook_delivery.send(webhook_delivery.Attempt(target, {}, b"{}"))
 
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
         port = closed.server_port
@@ -327,10 +327,10 @@ def test_failures_of_a_real_receiver() -> None:
 def test_a_silent_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
-    monkeypatch.setattr(webhooks, "TIMEOUT_SECONDS", 0.05)
+    monkeypatch.setattr(webhook_delivery, "TIMEOUT_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        assert webhooks.send(webhooks.Attempt(url, {}, b"{}")).error == "no answer within 0.05 seconds"
+        assert webhook_delivery.send(webhook_delivery.Attempt(url, {}, b"{}")).error == "no answer within 0.05 seconds"
 
 
 def test_what_cannot_be_sent_as_it_is_holds_up_nothing(receiver: Receiver) -> None:

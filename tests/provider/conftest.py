@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.stage import HOOKS, Receiver, Stage
+from tests.contract.stage import HOOKS, ApiHarness, Receiver
 
 
 @pytest.fixture(scope="module")
@@ -24,8 +24,8 @@ def emulators() -> Iterator[dict[str, tuple[Any, Receiver]]]:
 
 
 @pytest.fixture
-def stage(emulators: dict[str, tuple[Any, Receiver]], dialect: str) -> Iterator[Stage]:
+def stage(emulators: dict[str, tuple[Any, Receiver]], dialect: str) -> Iterator[ApiHarness]:
     """A fresh account in the dialect of the test."""
     emulator, receiver = emulators[dialect]
-    with Stage(emulator, dialect, receiver) as ready:
+    with ApiHarness(emulator, dialect, receiver) as ready:
         yield ready

@@ -14,7 +14,7 @@ from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.session import InterruptibleClock, Session
 from pulumi_hosting.provider.values import IDENTITY
 from pulumi_hosting.resources import NOUNS
-from tests.emulator.support import Lab
+from tests.emulator.support import EmulatorHarness
 
 WEB: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web"}
 GONE = ("cancelled", "terminated")
@@ -23,7 +23,7 @@ GONE = ("cancelled", "terminated")
 class MovedClock(InterruptibleClock):
     """Sleeping moves the account's time; nothing is waited for."""
 
-    def __init__(self, lab: Lab) -> None:
+    def __init__(self, lab: EmulatorHarness) -> None:
         super().__init__()
         self.lab, self.elapsed = lab, 0.0
 
@@ -48,7 +48,7 @@ class Entry:
 class Process:
     """One provider process."""
 
-    lab: Lab
+    lab: EmulatorHarness
     settings: dict[str, Any]
     transport: httpx.BaseTransport
     lines: list[str] = field(default_factory=list)
@@ -84,7 +84,7 @@ class Process:
         self.of(kind).delete(entry.id, entry.outputs)
 
 
-class Account(Lab):
+class Account(EmulatorHarness):
     """The account, and what is on it."""
 
     def process(self, transport: httpx.BaseTransport | None = None, **settings: Any) -> Process:

@@ -32,7 +32,7 @@ from pulumi_hosting.provider.values import camel
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.lookups import LOOKUPS
 from pulumi_hosting.resources.shapes import Type, fields, type_name
-from tests.contract.stage import Stage
+from tests.contract.stage import ApiHarness
 from tests.provider.test_lookups import prepared
 from tools import classes as generator
 
@@ -413,7 +413,7 @@ def test_without_pulumi_one_line_says_what_to_install(statement: str) -> None:
 
 
 @pytest.fixture
-def account(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+def account(stage: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiHarness]:
     """The stage's live account, in the environment of the program."""
     monkeypatch.setenv("HOSTING_API_KEY", stage.live._settings.api_key.reveal())
     monkeypatch.setenv("HOSTING_BASE_URL", stage.live.base_url)
@@ -425,7 +425,7 @@ def account(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
 
 
 @pytest.mark.parametrize("name", LOOKUPS)
-def test_all_four_ways_to_ask_find_the_same(account: Stage, pretended: Engine, name: str) -> None:
+def test_all_four_ways_to_ask_find_the_same(account: ApiHarness, pretended: Engine, name: str) -> None:
     lookup = LOOKUPS[name]
     wire = prepared(account, name)
     args = {field.name: wire[field.wire] for field in lookup.arguments if field.wire in wire}
@@ -451,7 +451,7 @@ def settled(answer: Any) -> Any:
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_attributes_are_lifted_and_whole_numbers_whole(account: Stage, pretended: Engine) -> None:
+def test_attributes_are_lifted_and_whole_numbers_whole(account: ApiHarness, pretended: Engine) -> None:
     account.server()
     pretended.world.answer = lambda token, given: floats(lookups.call(account.live, token, given))
     for module in (functions, native):
@@ -470,7 +470,7 @@ def floats(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_what_is_found_cannot_be_changed(account: Stage, pretended: Engine) -> None:
+def test_what_is_found_cannot_be_changed(account: ApiHarness, pretended: Engine) -> None:
     found = pretended.run(lambda: functions.get_balance())
     assert repr(found).startswith("BalanceInfo(balance='")
     with pytest.raises(AttributeError):
@@ -478,7 +478,7 @@ def test_what_is_found_cannot_be_changed(account: Stage, pretended: Engine) -> N
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_nothing_is_asked_before_the_arguments_are_known(account: Stage) -> None:
+def test_nothing_is_asked_before_the_arguments_are_known(account: ApiHarness) -> None:
     before = len(account.requests())
     engine = Engine(preview=True)
     key = engine.run(lambda: classes.SshKey("key", public_key="x"))  # its id is known after the preview only
@@ -487,14 +487,14 @@ def test_nothing_is_asked_before_the_arguments_are_known(account: Stage) -> None
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_a_secret_argument_makes_the_answer_a_secret(account: Stage, pretended: Engine) -> None:
+def test_a_secret_argument_makes_the_answer_a_secret(account: ApiHarness, pretended: Engine) -> None:
     secret = pulumi.Output.secret("free-name.com")
     assert pretended.run(lambda: functions.get_domain_availability_output(secret).is_secret()) is True
     assert pretended.run(lambda: functions.get_balance_output().is_secret()) is False
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_an_answer_that_holds_a_secret_is_one(account: Stage, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_holds_a_secret_is_one(account: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     # No read of the API shows one today; an answer with a secret field in its model stands in.
     shown_once = dataclasses.replace(LOOKUPS["getWebhook"], value=Type("object", model=m.SubscriptionCreated))
     webhook = account.webhook().id
@@ -504,7 +504,7 @@ def test_an_answer_that_holds_a_secret_is_one(account: Stage, pretended: Engine,
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_what_goes_wrong_ends_the_program_with_one_line(account: Stage, pretended: Engine) -> None:
+def test_what_goes_wrong_ends_the_program_with_one_line(account: ApiHarness, pretended: Engine) -> None:
     for ask in (functions.get_server, lambda id: pretended.run(lambda: functions.get_server_output(id))):
         with pytest.raises(pulumi.RunError) as failed:
             ask("4242")
@@ -521,7 +521,7 @@ def test_without_a_key_it_says_which_setting_is_missing(pretended: Engine, monke
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_the_stacks_configuration_is_enough(stage: Stage, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stacks_configuration_is_enough(stage: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
     session = Session()

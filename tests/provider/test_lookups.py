@@ -11,12 +11,12 @@ from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.provider import lookups
 from pulumi_hosting.provider.schema import package_spec, token
 from pulumi_hosting.resources.lookups import LOOKUPS
-from tests.contract.stage import Stage
+from tests.contract.stage import ApiHarness
 
 Args = Mapping[str, Any]
 
 # Whose ids a path needs. Lookups without needed arguments are asked without any.
-NEEDED: dict[str, Callable[[Stage], Args]] = {
+NEEDED: dict[str, Callable[[ApiHarness], Args]] = {
     "getInvoice": lambda s: {"invoiceId": str(s.invoice_id())},
     "getInvoicePdf": lambda s: {"invoiceId": s.invoice_id()},
     "getTariff": lambda s: {"tariffId": float(s.tariff().id)},
@@ -36,20 +36,20 @@ NEEDED: dict[str, Callable[[Stage], Args]] = {
 }
 
 # What must be on the account for a list not to be empty.
-FILLED: dict[str, Callable[[Stage], object]] = {
-    "getTransactions": Stage.server,
-    "getInvoices": Stage.invoice_id,
-    "getServers": Stage.server,
-    "getOrders": Stage.order,
-    "getSshKeys": Stage.ssh_key,
-    "getDomains": Stage.domain,
-    "getWebhooks": Stage.webhook,
+FILLED: dict[str, Callable[[ApiHarness], object]] = {
+    "getTransactions": ApiHarness.server,
+    "getInvoices": ApiHarness.invoice_id,
+    "getServers": ApiHarness.server,
+    "getOrders": ApiHarness.order,
+    "getSshKeys": ApiHarness.ssh_key,
+    "getDomains": ApiHarness.domain,
+    "getWebhooks": ApiHarness.webhook,
 }
 
 SPEC = package_spec("1.2.3")
 
 
-def prepared(stage: Stage, name: str) -> Args:
+def prepared(stage: ApiHarness, name: str) -> Args:
     """The arguments of a lookup, once there is something to find."""
     if name in FILLED:
         FILLED[name](stage)
@@ -106,7 +106,7 @@ def test_names_follow_from_the_operation(operation: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOOKUPS)
-def test_a_lookup_asks_its_operation_and_answers_as_the_schema_says(stage: Stage, name: str) -> None:
+def test_a_lookup_asks_its_operation_and_answers_as_the_schema_says(stage: ApiHarness, name: str) -> None:
     args = prepared(stage, name)
     before = len(stage.requests())
     found = lookups.call(stage.live, name, args)
@@ -125,7 +125,7 @@ def test_every_needed_argument_has_a_test() -> None:
     assert {name for name, lookup in LOOKUPS.items() if any(field.required for field in lookup.arguments)} == set(NEEDED)
 
 
-def test_a_list_is_walked_whole(stage: Stage) -> None:
+def test_a_list_is_walked_whole(stage: ApiHarness) -> None:
     stage.control("PATCH", "/account", {"balance": "100000.00"})
     tariff = stage.tariff()
     for number in range(101):
@@ -136,7 +136,7 @@ def test_a_list_is_walked_whole(stage: Stage) -> None:
     assert len(stage.requests()) - before == 2
 
 
-def test_a_whole_token_is_a_name_too(stage: Stage) -> None:
+def test_a_whole_token_is_a_name_too(stage: ApiHarness) -> None:
     assert lookups.call(stage.live, "hosting:index:getMe", {})["livemode"] is True
 
 
@@ -160,7 +160,7 @@ WRONG: list[tuple[str, Args, str, str]] = [
 
 @pytest.mark.parametrize(("name", "args", "field", "reason"), WRONG)
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(stage: Stage, name: str, args: Args, field: str, reason: str) -> None:
+def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(stage: ApiHarness, name: str, args: Args, field: str, reason: str) -> None:
     before = len(stage.requests())
     with pytest.raises(InvalidInput) as refused:
         lookups.call(stage.live, name, args)
@@ -170,13 +170,13 @@ def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(stage: Stage, name
     assert len(stage.requests()) == before
 
 
-def test_a_refused_value_is_not_repeated(stage: Stage) -> None:
+def test_a_refused_value_is_not_repeated(stage: ApiHarness) -> None:
     with pytest.raises(InvalidInput) as refused:
         lookups.call(stage.live, "getServers", {"status": "cAnary-41"})
     assert "cAnary" not in f"{refused.value} {refused.value.__cause__} {refused.value.__context__}"
 
 
-def test_what_the_service_refuses_is_one_line_with_code_and_request(stage: Stage) -> None:
+def test_what_the_service_refuses_is_one_line_with_code_and_request(stage: ApiHarness) -> None:
     with pytest.raises(NotFound) as refused:
         lookups.call(stage.live, "getServer", {"serverId": "4242"})
     assert "\n" not in str(refused.value)

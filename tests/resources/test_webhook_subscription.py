@@ -12,7 +12,7 @@ import pytest
 from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.resources import NOUNS, engine
 from pulumi_hosting.resources.base import Context, Foreign, TakenOver
-from tests.emulator.support import Lab
+from tests.emulator.support import EmulatorHarness
 from tests.resources.conftest import Dying, House, Killed, Together, at_once
 
 NOUN = NOUNS["webhook_subscription"]
@@ -38,7 +38,7 @@ class InProcess(House):
 
 @pytest.fixture
 def house(tmp_path: Path) -> InProcess:
-    lab = Lab(provisioning_delay=30)
+    lab = EmulatorHarness(provisioning_delay=30)
     lab.base_url = "http://127.0.0.1:1/v1"  # type: ignore[attr-defined]  # a house wants one
     return InProcess(lab, lab.control, tmp_path)  # type: ignore[arg-type]  # it has what is used
 
@@ -59,7 +59,7 @@ def read(house: InProcess, state: Any, identity: str = ME) -> Any:
 
 def subscriptions(house: InProcess) -> list[dict[str, Any]]:
     rows = house.control("GET", "/objects")["subscriptions"]
-    return [{**row, "secret": house.emulator.core.world.subscriptions[row["id"]].secret} for row in rows]
+    return [{**row, "secret": house.emulator.core.store.subscriptions[row["id"]].secret} for row in rows]
 
 
 def the_one(house: InProcess) -> dict[str, Any]:

@@ -6,23 +6,23 @@ from types import ModuleType
 
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.handlers import (
-    actions,
     addresses,
+    api_keys,
     balance,
+    catalog,
     domains,
     invoices,
-    keys,
-    meta,
-    offers,
     orders,
+    server_actions,
     servers,
+    service,
     ssh_keys,
     webhooks,
 )
-from pulumi_hosting.emulator.webhooks import Outbound
-from pulumi_hosting.emulator.wire import Answer
+from pulumi_hosting.emulator.messages import Response
+from pulumi_hosting.emulator.webhook_delivery import Outbound
 
-Handler = Callable[[Call], Answer | Outbound]
+Handler = Callable[[Call], Response | Outbound]
 
 
 def _functions(module: ModuleType) -> dict[str, Handler]:
@@ -35,6 +35,6 @@ def _functions(module: ModuleType) -> dict[str, Handler]:
 
 HANDLERS: Mapping[str, Handler] = {
     name: handler
-    for module in (meta, balance, invoices, offers, servers, actions, orders, addresses, ssh_keys, domains, keys, webhooks)
+    for module in (service, balance, invoices, catalog, servers, server_actions, orders, addresses, ssh_keys, domains, api_keys, webhooks)
     for name, handler in _functions(module).items()
 }

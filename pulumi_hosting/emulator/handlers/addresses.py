@@ -2,22 +2,22 @@
 
 from decimal import Decimal
 
-from pulumi_hosting.emulator import dialects, money, periods, views
+from pulumi_hosting.emulator import dialects, periods, pricing, serializers
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.wire import Answer, Refusal, stamp
-from pulumi_hosting.emulator.wire import money as text
-from pulumi_hosting.emulator.world import Address, Server
+from pulumi_hosting.emulator.formats import format_money, format_timestamp
+from pulumi_hosting.emulator.messages import ApiError, Response
+from pulumi_hosting.emulator.rows import Address, Server
 
 _LIVING = ("active", "stopped", "suspended", "pending_cancel")
 
 
-def list_server_ips(call: Call) -> Answer:
-    return Answer(200, {"data": [views.address(row) for row in call.addresses(call.server())]})
+def list_server_ips(call: Call) -> Response:
+    return Response(200, {"data": [serializers.address(row) for row in call.addresses(call.server())]})
 
 
 def _extra(call: Call, server: Server) -> int:
     """Bought addresses, those on their way included."""
-    return len(money.bought_addresses(call.world, server)) + server.addresses_coming
+    return len(pricing.bought_addresses(call.store, server)) + server.addresses_coming
 
 
 def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
@@ -25,25 +25,25 @@ def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
 
     Whole calendar months cost the monthly price; of the month that is begun after them, the started days.
     """
-    monthly, due = call.world.tariffs[server.tariff_id].extra_ip_price, max(server.next_due_at, call.now)
+    monthly, due = call.store.tariffs[server.tariff_id].extra_ip_price, max(server.next_due_at, call.now)
     months = periods.whole_months(call.now, due)
     rest, following = periods.months_after(call.now, months), periods.months_after(call.now, months + 1)
     part = Decimal(periods.started_days(rest, due)) / periods.started_days(rest, following)
-    return max(money.cents(monthly * (months + part)), Decimal("0.01")), max(1, periods.started_days(call.now, due))
+    return max(pricing.cents(monthly * (months + part)), Decimal("0.01")), max(1, periods.started_days(call.now, due))
 
 
-def get_server_ip_quote(call: Call) -> Answer:
+def get_server_ip_quote(call: Call) -> Response:
     server = call.server()
-    tariff = call.world.tariffs[server.tariff_id]
+    tariff = call.store.tariffs[server.tariff_id]
     now, _ = _price_now(call, server)
-    return Answer(
+    return Response(
         200,
         {
             "server_id": server.id,
-            "price_monthly": text(tariff.extra_ip_price),
-            "prorated_now": text(now),
+            "price_monthly": format_money(tariff.extra_ip_price),
+            "prorated_now": format_money(now),
             "currency": call.account.currency,
-            "next_due_at": stamp(server.next_due_at),
+            "next_due_at": format_timestamp(server.next_due_at),
             "extra_ips": _extra(call, server),
             "max_extra_ips": tariff.max_extra_ips,
             "balance_sufficient": call.account.balance >= now,
@@ -51,10 +51,10 @@ def get_server_ip_quote(call: Call) -> Answer:
     )
 
 
-def add_server_ip(call: Call) -> Answer:
+def add_server_ip(call: Call) -> Response:
     server = call.changeable("active", "stopped")
-    if _extra(call, server) >= call.world.tariffs[server.tariff_id].max_extra_ips:
-        raise Refusal("ip_limit_reached")
+    if _extra(call, server) >= call.store.tariffs[server.tariff_id].max_extra_ips:
+        raise ApiError("ip_limit_reached")
     price, days = _price_now(call, server)
     invoice = call.purchase(
         "ip_purchase",
@@ -63,42 +63,42 @@ def add_server_ip(call: Call) -> Answer:
         server_id=server.id,
         period=(call.now, max(server.next_due_at, call.now + 86400)),
     )
-    if call.acts_on(server):
+    if call.changes(server):
         server.addresses_coming += 1
         if call.core.ip_delay:
             server.busy = "an address change"
-        call.world.later(call.now + call.core.ip_delay, "assign_address", server.id, str(invoice.id) if invoice else "")
-    return Answer(
+        call.store.schedule(call.now + call.core.ip_delay, "assign_address", server.id, str(invoice.id) if invoice else "")
+    return Response(
         dialects.ADDRESS_ORDER_STATUS(call.dialect),
-        {"success": True, "server_id": server.id, "charged": text(price), "currency": call.account.currency, "days": days},
+        {"success": True, "server_id": server.id, "charged": format_money(price), "currency": call.account.currency, "days": days},
     )
 
 
 def _address(call: Call, server: Server) -> Address:
-    address = call.world.addresses.get(call.ids["ip_id"])
+    address = call.store.addresses.get(call.ids["ip_id"])
     if address is None or address.server_id != server.id:
-        raise Refusal("not_found")
+        raise ApiError("not_found")
     return address
 
 
-def delete_server_ip(call: Call) -> Answer:
+def delete_server_ip(call: Call) -> Response:
     server = call.changeable(*_LIVING)
     address = _address(call, server)
     if not address.bought:
-        raise Refusal("conflict", "the primary address cannot be released" if address.primary else "the address belongs to the server")
-    if call.acts_on(server):
+        raise ApiError("conflict", "the primary address cannot be released" if address.primary else "the address belongs to the server")
+    if call.changes(server):
         if address.invoice_id is not None:
-            call.world.invoices[address.invoice_id].refundable = False
-        call.world.remove(address)
-    return Answer(200, {"status": "deleted", "server_id": server.id, "ip_id": address.id})
+            call.store.invoices[address.invoice_id].refundable = False
+        call.store.remove(address)
+    return Response(200, {"status": "deleted", "server_id": server.id, "ip_id": address.id})
 
 
-def set_server_ip_ptr(call: Call) -> Answer:
+def set_server_ip_ptr(call: Call) -> Response:
     server = call.changeable(*_LIVING)
     address = _address(call, server)
     if address.version == 6:
-        raise Refusal("upstream_rejected", "reverse DNS is not enabled for this address")
+        raise ApiError("upstream_rejected", "reverse DNS is not enabled for this address")
     ptr = (call.body.domain or "").rstrip(".") or None
-    if call.acts_on(server):
+    if call.changes(server):
         address.ptr = ptr
-    return Answer(200, {"id": address.id, "ptr": ptr})
+    return Response(200, {"id": address.id, "ptr": ptr})

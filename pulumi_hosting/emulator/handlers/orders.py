@@ -1,29 +1,29 @@
 """Server orders: the list shows those still being created, a single read answers ever after."""
 
-from pulumi_hosting.emulator import views
+from pulumi_hosting.emulator import serializers
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.wire import Answer, Refusal
-from pulumi_hosting.emulator.world import Invoice, Order, Server
+from pulumi_hosting.emulator.messages import ApiError, Response
+from pulumi_hosting.emulator.rows import Invoice, Order, Server
 
 UNFINISHED = ("provisioning", "processing", "invoice_created")
 
 
-def list_orders(call: Call) -> Answer:
+def list_orders(call: Call) -> Response:
     wanted = UNFINISHED if call.query.status is None else (call.query.status,)
-    rows = (row for row in call.world.newest(Order, call.account.id) if row.status in wanted)
-    return call.page(rows, lambda row: views.order(row, call.world, read=True))
+    rows = (row for row in call.store.newest(Order, call.account.id) if row.status in wanted)
+    return call.page(rows, lambda row: serializers.order(row, call.store, read=True))
 
 
-def get_order(call: Call) -> Answer:
+def get_order(call: Call) -> Response:
     """An order that finished at once has no row of its own: its invoice carries the state."""
     id = call.ids["invoice_id"]
-    order = call.world.orders.get(id)
+    order = call.store.orders.get(id)
     if order is not None and order.account_id == call.account.id:
-        return Answer(200, views.order(order, call.world, read=True))
+        return Response(200, serializers.order(order, call.store, read=True))
     invoice = call.own(Invoice, id)
     if invoice.type != "vds_purchase" or invoice.server_id is None:
-        raise Refusal("not_found")
-    return Answer(200, views.order(_finished(invoice, call.world.servers.get(invoice.server_id)), call.world, read=True))
+        raise ApiError("not_found")
+    return Response(200, serializers.order(_finished(invoice, call.store.servers.get(invoice.server_id)), call.store, read=True))
 
 
 def _finished(invoice: Invoice, server: Server | None) -> Order:

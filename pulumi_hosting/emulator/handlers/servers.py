@@ -4,12 +4,12 @@ import ipaddress
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.emulator import catalog, dialects, ledger, machines, money, periods, views
+from pulumi_hosting.emulator import dialects, ledger, periods, price_list, pricing, serializers, server_lifecycle
 from pulumi_hosting.emulator.call import Call
+from pulumi_hosting.emulator.formats import format_money, format_timestamp
+from pulumi_hosting.emulator.messages import ApiError, Response, invalid
+from pulumi_hosting.emulator.rows import Order, Server, Tariff
 from pulumi_hosting.emulator.validation import invalid_period
-from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, stamp
-from pulumi_hosting.emulator.wire import money as text
-from pulumi_hosting.emulator.world import Order, Server, Tariff
 
 # Nobody pays a server for longer than a lifetime in advance.
 MOST_AHEAD_SECONDS = 100 * 366 * 86400
@@ -25,19 +25,19 @@ def _address(text: str | None) -> object:
         return text
 
 
-def list_servers(call: Call) -> Answer:
+def list_servers(call: Call) -> Response:
     status, ip = call.query.status, _address(call.query.ip)
-    hide_gone = call.world.service.readings["deleted_servers"] == "gone"
+    hide_gone = call.store.service.variants["deleted_servers"] == "gone"
     rows = (
         row
-        for row in call.world.newest(Server, call.account.id)
-        if call.sees(row)
+        for row in call.store.newest(Server, call.account.id)
+        if call.can_see(row)
         and (status is None or row.status == status)
         # Deleted servers are never in the plain list; asked for by status they are, where the reading says so.
         and not (row.is_gone and (hide_gone or status is None))
         and (ip is None or any(_address(address.address) == ip for address in call.addresses(row)))
     )
-    return call.page(rows, lambda row: views.server(row, call.world))
+    return call.page(rows, lambda row: serializers.server(row, call.store))
 
 
 # --- ordering --------------------------------------------------------------------------------------------------------------------
@@ -55,39 +55,39 @@ def _period(call: Call, tariff: Tariff) -> tuple[int | None, int | None]:
 
 
 def _check_image(call: Call, tariff: Tariff, slug: str) -> None:
-    if slug not in catalog.IMAGES or slug in tariff.excluded_os:
-        raise Refusal("os_not_allowed", details={"fields": {"os": "os_not_allowed"}})
+    if slug not in price_list.IMAGES or slug in tariff.excluded_os:
+        raise ApiError("os_not_allowed", details={"fields": {"os": "os_not_allowed"}})
 
 
 def _check_ssh_keys(call: Call, ids: list[int] | None) -> list[int]:
     """Keys of the account; in a simulation any id is accepted, since a simulated key has an id but does not exist."""
-    if ids is not None and not call.fake:
+    if ids is not None and not call.simulated:
         for id in ids:
-            key = call.world.ssh_keys.get(id)
+            key = call.store.ssh_keys.get(id)
             if key is None or key.account_id != call.account.id:
                 raise invalid(ssh_key_ids="unknown")
     return list(ids or ())
 
 
-def create_server(call: Call) -> Answer:
-    world, body, account = call.world, call.body, call.account
-    tariff = world.tariffs.get(body.tariff_id)
+def create_server(call: Call) -> Response:
+    store, body, account = call.store, call.body, call.account
+    tariff = store.tariffs.get(body.tariff_id)
     if tariff is None:
         raise invalid(tariff_id="unknown")
     if tariff.disabled:
-        raise Refusal("tariff_unavailable")
+        raise ApiError("tariff_unavailable")
     _check_image(call, tariff, body.os)
     months, hours = _period(call, tariff)
     ssh_key_ids = _check_ssh_keys(call, body.ssh_key_ids)
-    if body.promo_code is not None and money.promo_problem(account, body.promo_code) is not None:
+    if body.promo_code is not None and pricing.promo_problem(account, body.promo_code) is not None:
         raise invalid(promo_code="invalid")
     if not tariff.in_stock:
-        raise Refusal("no_capacity")
-    price = money.price(world, account, tariff, months=months, hours=hours, promo=body.promo_code)
-    name = body.name or machines.orderable_name(world, tariff)
+        raise ApiError("no_capacity")
+    price = pricing.price(store, account, tariff, months=months, hours=hours, promo=body.promo_code)
+    name = body.name or server_lifecycle.generated_name(store, tariff)
     until = periods.end(call.now, months=months, hours=hours)
     given = body.password.reveal() if body.password is not None else None
-    password = given or world.password()
+    password = given or store.password()
     plan: dict[str, Any] = {
         "account_id": account.id,
         "name": name,
@@ -98,37 +98,37 @@ def create_server(call: Call) -> Answer:
         "months": months or 1,
         "next_due_at": until,
         "promo_code": body.promo_code,
-        "owner_key_id": call.key.id if call.fake else None,
+        "owner_key_id": call.key.id if call.simulated else None,
         "ssh_key_ids": ssh_key_ids,
         "custom_fields": body.custom_fields or {},
     }
-    id = machines.new_server_id(world, sandbox=call.fake)
-    slow = "panel_timeout" in call.fault and not call.fake
+    id = server_lifecycle.new_server_id(store, sandbox=call.simulated)
+    slow = "panel_timeout" in call.fault and not call.simulated
     invoice = call.purchase("vds_purchase", price.total, f"Server {name}", server_id=None if slow else id, period=(call.now, until))
-    if body.promo_code is not None and not call.fake:
+    if body.promo_code is not None and not call.simulated:
         account.promo_used = [*account.promo_used, body.promo_code.upper()]
     if slow and invoice is not None:
         return _order_later(call, invoice.id, tariff, name, price.total, plan)
-    server, addresses = machines.build(world, id, plan, call.now)
-    machines.settle_in(world, server, addresses, call.now)
-    return Answer(
+    server, addresses = server_lifecycle.build(store, id, plan, call.now)
+    server_lifecycle.put_into_service(store, server, addresses, call.now)
+    return Response(
         201,
         {
-            "server": views.server(server, world),
+            "server": serializers.server(server, store),
             "root_password": password,
             "invoice_id": invoice.id if invoice else None,
-            "charged": text(price.total),
-            "balance_after": text(call.balance_after(price.total)),
+            "charged": format_money(price.total),
+            "balance_after": format_money(call.balance_after(price.total)),
             "currency": account.currency,
-            "order_url": f"{views.API}/orders/{invoice.id}" if invoice else None,
+            "order_url": f"{serializers.API}/orders/{invoice.id}" if invoice else None,
         },
     )
 
 
-def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount: Decimal, plan: dict[str, Any]) -> Answer:
+def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount: Decimal, plan: dict[str, Any]) -> Response:
     """The panel timed out: the charge stays, the server comes later, or the money comes back."""
-    order = call.world.add(
-        call.world.make(
+    order = call.store.add(
+        call.store.make(
             Order,
             id=invoice_id,
             account_id=call.account.id,
@@ -142,8 +142,8 @@ def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount:
             plan=plan,
         )
     )
-    call.world.later(call.now + call.core.provisioning_delay, "finish_order", order.id, call.idempotency_key or "")
-    return Answer(202, views.order(order, call.world))
+    call.store.schedule(call.now + call.core.provisioning_delay, "finish_order", order.id, call.idempotency_key or "")
+    return Response(202, serializers.order(order, call.store))
 
 
 # --- one server ------------------------------------------------------------------------------------------------------------------
@@ -151,28 +151,28 @@ def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount:
 
 def _live(call: Call, server: Server) -> dict[str, Any]:
     if server.synthetic or server.is_gone:
-        raise Refusal("service_state", "there is no panel record", details={"status": server.status})
-    return views.live_status(server, call.world, call.now)
+        raise ApiError("service_state", "there is no panel record", details={"status": server.status})
+    return serializers.live_status(server, call.store, call.now)
 
 
-def get_server(call: Call) -> Answer:
+def get_server(call: Call) -> Response:
     server = call.server()
-    view = views.server(server, call.world)
-    view["refund_quote"] = money.refund_view(call.world, server, call.now, call.dialect)
+    view = serializers.server(server, call.store)
+    view["refund_quote"] = pricing.refund_view(call.store, server, call.now, call.dialect)
     if call.query.include == "live":
         view["live"] = _live(call, server)
-    return Answer(200, view)
+    return Response(200, view)
 
 
-def get_server_status(call: Call) -> Answer:
-    return Answer(200, _live(call, call.server()))
+def get_server_status(call: Call) -> Response:
+    return Response(200, _live(call, call.server()))
 
 
-def get_server_refund_quote(call: Call) -> Answer:
-    return Answer(200, money.refund_view(call.world, call.server(), call.now, call.dialect))
+def get_server_refund_quote(call: Call) -> Response:
+    return Response(200, pricing.refund_view(call.store, call.server(), call.now, call.dialect))
 
 
-def update_server(call: Call) -> Answer:
+def update_server(call: Call) -> Response:
     body = call.body
     server = call.draft(call.changeable(*_LIVING))
     if "auto_renew" in body.model_fields_set:
@@ -185,72 +185,72 @@ def update_server(call: Call) -> Answer:
         server.name = server.hostname = body.name
     if "notes" in body.model_fields_set:
         server.notes = body.notes or ""
-    return Answer(200, views.server(server, call.world))
+    return Response(200, serializers.server(server, call.store))
 
 
-def delete_server(call: Call) -> Answer:
-    world, account = call.world, call.account
+def delete_server(call: Call) -> Response:
+    store, account = call.store, call.account
     server = call.changeable(*_LIVING, gone=True)
-    quote = money.refund(world, server, call.now)
+    quote = pricing.refund(store, server, call.now)
     withdrawn = server.status == "pending_cancel"
-    quote_view = money.refund_view(world, server, call.now, call.dialect, quote)
+    quote_view = pricing.refund_view(store, server, call.now, call.dialect, quote)
     after = account.balance + quote.amount
-    if not call.fake:
-        machines.end(world, server, call.now)
+    if not call.simulated:
+        server_lifecycle.end(store, server, call.now)
         for invoice, part in quote.parts if quote.refundable else ():
-            ledger.credit_back(world, account, invoice, part, call.now, call.cause, object_id=server.id)
+            ledger.credit_back(store, account, invoice, part, call.now, call.cause, object_id=server.id)
         after = account.balance
     elif server.is_sandbox:
-        machines.end(world, server, call.now)
+        server_lifecycle.end(store, server, call.now)
     view = {
         "server_id": server.id,
         "status": "cancelled",
         "refund": dialects.refund(quote.amount, account.currency, call.dialect),
         "currency": account.currency,
-        "balance_after": text(after),
+        "balance_after": format_money(after),
         "refund_quote": quote_view,
     }
     if dialects.WITHDRAWN_FLAG(call.dialect):
         view["cancel_request_withdrawn"] = withdrawn
-    return Answer(200, view)
+    return Response(200, view)
 
 
-def renew_server(call: Call) -> Answer:
-    world, account, body = call.world, call.account, call.body
+def renew_server(call: Call) -> Response:
+    store, account, body = call.store, call.account, call.body
     server = call.server()
     if server.status == "pending_cancel":
-        raise Refusal("cancel_pending")
+        raise ApiError("cancel_pending")
     server = call.changeable("active", "stopped", "suspended")
     if (body.hours is not None) != (server.cycle == "hourly"):
         raise invalid_period("hours" if body.hours is not None else "months")
     if body.hours is not None and body.hours not in dialects.RENEW_HOURS(call.dialect):
         raise invalid_period("hours")
-    tariff = world.tariffs[server.tariff_id]
-    extra = sum((address.price_monthly for address in money.bought_addresses(world, server)), Decimal(0))
+    tariff = store.tariffs[server.tariff_id]
+    extra = sum((address.price_monthly for address in pricing.bought_addresses(store, server)), Decimal(0))
     if body.hours is not None:
-        amount = money.price(world, account, tariff, hours=body.hours).total
-        amount += money.cents(extra * body.hours / periods.HOURS_OF_A_MONTH)
+        amount = pricing.price(store, account, tariff, hours=body.hours).total
+        amount += pricing.cents(extra * body.hours / periods.HOURS_OF_A_MONTH)
     else:
-        amount = money.price(world, account, tariff, months=body.months).total + extra * body.months
-    period = machines.next_period(server, call.now, months=body.months, hours=body.hours)
+        amount = pricing.price(store, account, tariff, months=body.months).total + extra * body.months
+    period = server_lifecycle.next_period(server, call.now, months=body.months, hours=body.hours)
     if period[1] > call.now + MOST_AHEAD_SECONDS:
         raise invalid_period("hours" if body.hours is not None else "months")
     invoice = call.purchase("vds_renewal", amount, f"Renewal of {server.name}", server_id=server.id, period=period)
     renewed = call.draft(server)
-    if renewed is server and not call.fake:
-        machines.withdraw_unpaid(world, server, call.now)
-        machines.extend(world, server, period[1], call.now)
+    if renewed is server and not call.simulated:
+        server_lifecycle.cancel_unpaid_invoices(store, server, call.now)
+        server_lifecycle.extend(store, server, period[1], call.now)
     else:
         renewed.next_due_at = period[1]
-    return Answer(
+    return Response(
         200,
         {
-            "server": views.server(renewed, world),
+            "server": serializers.server(renewed, store),
             "invoice_id": invoice.id if invoice else None,
-            "charged": text(amount),
-            "balance_after": text(call.balance_after(amount)),
+            "charged": format_money(amount),
+            "balance_after": format_money(call.balance_after(amount)),
             "currency": account.currency,
-            "next_due_at": stamp(renewed.next_due_at),
+            "next_due_at": format_timestamp(renewed.next_due_at),
             **({"hours": body.hours} if body.hours is not None else {"months": body.months}),
         },
     )

@@ -4,25 +4,24 @@ import re
 from typing import Any
 
 from pulumi_hosting.api.models import EVENT_TYPES
-from pulumi_hosting.emulator import dialects, events, views
-from pulumi_hosting.emulator import webhooks as hooks
+from pulumi_hosting.emulator import dialects, events, serializers, webhook_delivery
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.webhooks import Outbound, Outcome
-from pulumi_hosting.emulator.wire import Answer, Refusal, invalid
-from pulumi_hosting.emulator.world import Delivery, Subscription
+from pulumi_hosting.emulator.messages import ApiError, Response, invalid
+from pulumi_hosting.emulator.rows import Delivery, Subscription
+from pulumi_hosting.emulator.webhook_delivery import Outbound, Outcome
 
 
-def list_webhook_events(call: Call) -> Answer:
-    return Answer(200, {"data": [{"type": type, "description": words} for type, words in views.EVENT_WORDS.items()]})
+def list_webhook_events(call: Call) -> Response:
+    return Response(200, {"data": [{"type": type, "description": words} for type, words in serializers.EVENT_WORDS.items()]})
 
 
-def list_webhooks(call: Call) -> Answer:
-    rows = call.world.of(Subscription, call.account.id).values()
-    return Answer(200, {"data": [views.subscription(row) for row in rows], "next_cursor": None})
+def list_webhooks(call: Call) -> Response:
+    rows = call.store.of(Subscription, call.account.id).values()
+    return Response(200, {"data": [serializers.subscription(row) for row in rows], "next_cursor": None})
 
 
 def _check(url: str | None, names: list[str] | None) -> None:
-    problem = None if url is None else hooks.public_problem(url)
+    problem = None if url is None else webhook_delivery.url_problem(url)
     if problem is not None:
         raise invalid(url=problem)
     if names is not None and any(name not in EVENT_TYPES and name != "*" for name in names):
@@ -30,14 +29,14 @@ def _check(url: str | None, names: list[str] | None) -> None:
 
 
 def _new_secret(call: Call) -> str:
-    return "whsec_" + call.world.token("webhook secret", 44)
+    return "whsec_" + call.store.token("webhook secret", 44)
 
 
-def create_webhook(call: Call) -> Answer:
+def create_webhook(call: Call) -> Response:
     body = call.body
     _check(body.url, body.events)
-    row = call.world.add(
-        call.world.make(
+    row = call.store.add(
+        call.store.make(
             Subscription,
             account_id=call.account.id,
             url=body.url,
@@ -47,18 +46,18 @@ def create_webhook(call: Call) -> Answer:
             created_at=call.now,
         )
     )
-    return Answer(201, {**views.subscription(row), "secret": row.secret})
+    return Response(201, {**serializers.subscription(row), "secret": row.secret})
 
 
 def _own(call: Call) -> Subscription:
     return call.own(Subscription, call.ids["webhook_id"])
 
 
-def get_webhook(call: Call) -> Answer:
-    return Answer(200, views.subscription(_own(call)))
+def get_webhook(call: Call) -> Response:
+    return Response(200, serializers.subscription(_own(call)))
 
 
-def update_webhook(call: Call) -> Answer:
+def update_webhook(call: Call) -> Response:
     """``null`` leaves a field alone. Switching on again forgets the failures."""
     row, body = _own(call), call.body
     _check(body.url, body.events)
@@ -69,36 +68,36 @@ def update_webhook(call: Call) -> Answer:
         row.active = body.active
     if body.active:
         row.failures_in_row, row.disabled_at, row.disabled_reason = 0, None, None
-    return Answer(200, views.subscription(row))
+    return Response(200, serializers.subscription(row))
 
 
-def delete_webhook(call: Call) -> Answer:
+def delete_webhook(call: Call) -> Response:
     row = _own(call)
-    for delivery in list(call.world.of(Delivery, row.id).values()):
-        call.world.remove(delivery)
-    call.world.remove(row)
-    return Answer(200, {"status": "deleted", "id": row.id})
+    for delivery in list(call.store.of(Delivery, row.id).values()):
+        call.store.remove(delivery)
+    call.store.remove(row)
+    return Response(200, {"status": "deleted", "id": row.id})
 
 
-def rotate_webhook_secret(call: Call) -> Answer:
+def rotate_webhook_secret(call: Call) -> Response:
     row = _own(call)
     row.secret = _new_secret(call)
-    return Answer(200, {"id": row.id, "secret": row.secret})
+    return Response(200, {"id": row.id, "secret": row.secret})
 
 
 def _shown(call: Call, delivery: Delivery) -> dict[str, Any]:
-    return views.delivery(delivery, payload=dialects.DELIVERY_PAYLOAD(call.dialect))
+    return serializers.delivery(delivery, payload=dialects.DELIVERY_PAYLOAD(call.dialect))
 
 
 def test_webhook(call: Call) -> Outbound:
     """A ping at once, past the queue; it neither counts as a failure nor is it tried again."""
     row = _own(call)
     if not row.active:
-        raise Refusal("conflict", "the subscription is disabled")
+        raise ApiError("conflict", "the subscription is disabled")
     object = {"subscription_id": row.id, "message": "pong"}
-    event_id, payload = events.envelope(call.world, call.account.id, "ping", object, None, None, call.now)
-    delivery = call.world.add(
-        call.world.make(
+    event_id, payload = events.envelope(call.store, call.account.id, "ping", object, None, None, call.now)
+    delivery = call.store.add(
+        call.store.make(
             Delivery,
             account_id=call.account.id,
             subscription_id=row.id,
@@ -109,10 +108,10 @@ def test_webhook(call: Call) -> Outbound:
         )
     )
 
-    def tell(outcome: Outcome) -> Answer:
+    def tell(outcome: Outcome) -> Response:
         delivery.attempts = 1
-        hooks.note(delivery, row, outcome, call.now)
-        hooks.settle(call.world, delivery, call.now, delivered=outcome.ok)
+        webhook_delivery.note(delivery, row, outcome, call.now)
+        webhook_delivery.settle(call.store, delivery, call.now, delivered=outcome.ok)
         view = {
             "ok": outcome.ok,
             "status": outcome.status,
@@ -120,34 +119,34 @@ def test_webhook(call: Call) -> Outbound:
             "detail": outcome.error,
             "delivery": _shown(call, delivery),
         }
-        return Answer(200, view)
+        return Response(200, view)
 
-    return Outbound(hooks.prepare(call.world, row, event_id, "ping", payload, call.now), tell)
+    return Outbound(webhook_delivery.prepare(call.store, row, event_id, "ping", payload, call.now), tell)
 
 
-def list_webhook_deliveries(call: Call) -> Answer:
+def list_webhook_deliveries(call: Call) -> Response:
     row = _own(call)
     # A type nobody sends finds nothing, since types grow additively; what cannot be a type is refused.
     if call.query.event_type is not None and not re.fullmatch(r"[!-~]{1,64}", call.query.event_type):
         raise invalid(event_type="invalid")
     rows = (
         delivery
-        for delivery in call.world.newest(Delivery, row.id)
+        for delivery in call.store.newest(Delivery, row.id)
         if (call.query.status is None or delivery.status == call.query.status)
         and (call.query.event_type is None or delivery.event_type == call.query.event_type)
     )
     return call.page(rows, lambda row: _shown(call, row))
 
 
-def get_webhook_delivery(call: Call) -> Answer:
-    return Answer(200, views.delivery(call.own(Delivery, call.ids["delivery_id"]), payload=True))
+def get_webhook_delivery(call: Call) -> Response:
+    return Response(200, serializers.delivery(call.own(Delivery, call.ids["delivery_id"]), payload=True))
 
 
-def redeliver_webhook(call: Call) -> Answer:
+def redeliver_webhook(call: Call) -> Response:
     """Queued again with the same bytes, and with all its attempts before it."""
     delivery = call.own(Delivery, call.ids["delivery_id"])
     if delivery.status == "pending":
-        raise Refusal("conflict", "the delivery is queued already")
+        raise ApiError("conflict", "the delivery is queued already")
     delivery.delivered_at = delivery.dead_at = None
     delivery.failures, delivery.next_attempt_at = 0, call.now
-    return Answer(202, {"status": "queued", "delivery": _shown(call, delivery)})
+    return Response(202, {"status": "queued", "delivery": _shown(call, delivery)})

@@ -2,11 +2,11 @@
 
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.handlers.servers import _check_image, _check_ssh_keys
-from pulumi_hosting.emulator.limits import hit_within, too_many
-from pulumi_hosting.emulator.wire import Answer, Refusal
+from pulumi_hosting.emulator.messages import ApiError, Response
+from pulumi_hosting.emulator.rate_limits import hit_within, too_many
 
 
-def power_server(call: Call) -> Answer:
+def power_server(call: Call) -> Response:
     """Start and stop move the status between active and stopped; a pending cancellation keeps its word."""
     server = call.draft(call.changeable("active", "stopped", "pending_cancel"))
     action = call.body.action
@@ -17,34 +17,34 @@ def power_server(call: Call) -> Answer:
     if server.status != "pending_cancel":
         server.status = "active" if running else "stopped"
     message = {"start": "The server is starting.", "stop": "The server is stopping.", "restart": "The server is restarting."}[action]
-    return Answer(202, {"server_id": server.id, "action": action, "status": "accepted", "message": message})
+    return Response(202, {"server_id": server.id, "action": action, "status": "accepted", "message": message})
 
 
-def reinstall_server(call: Call) -> Answer:
+def reinstall_server(call: Call) -> Response:
     """Takes the provisioning delay; until then the server is busy and shows its old image."""
     server = call.changeable("active", "stopped")
-    _check_image(call, call.world.tariffs[server.tariff_id], call.body.os)
+    _check_image(call, call.store.tariffs[server.tariff_id], call.body.os)
     ssh_key_ids = _check_ssh_keys(call, call.body.ssh_key_ids)
     given = call.body.password.reveal() if call.body.password is not None else None
-    password = given or call.world.password()
+    password = given or call.store.password()
     row = call.draft(server)
     row.ssh_key_ids = ssh_key_ids
     if row is server:
         server.busy = "reinstall"
-        call.world.later(call.now + call.core.provisioning_delay, "finish_reinstall", server.id, call.body.os)
-    return Answer(
+        call.store.schedule(call.now + call.core.provisioning_delay, "finish_reinstall", server.id, call.body.os)
+    return Response(
         202,
         {"server_id": server.id, "status": "reinstalling", "os": call.body.os, "root_password": None if given else password},
     )
 
 
-def reset_server_password(call: Call) -> Answer:
+def reset_server_password(call: Call) -> Response:
     server = call.changeable("active", "stopped", "pending_cancel")
     if server.synthetic:
-        raise Refusal("service_state", "there is no panel record", details={"status": server.status})
+        raise ApiError("service_state", "there is no panel record", details={"status": server.status})
     for limit in call.operation.limits:
         name = f"{call.operation.id}:{call.key.mode}:{call.ids[limit.per]}"
-        reset, over = hit_within(call.world, name, limit.calls, limit.seconds, call.now)
+        reset, over = hit_within(call.store, name, limit.calls, limit.seconds, call.now)
         if over:
             raise too_many("normal", limit.calls, reset, call.now)
-    return Answer(200, {"server_id": server.id, "password": call.world.password()})
+    return Response(200, {"server_id": server.id, "password": call.store.password()})

@@ -13,8 +13,10 @@ from urllib.parse import quote, urlsplit
 
 import idna
 
-from pulumi_hosting.emulator.wire import Answer, stamp
-from pulumi_hosting.emulator.world import Delivery, Subscription, World
+from pulumi_hosting.emulator.formats import format_timestamp
+from pulumi_hosting.emulator.messages import Response
+from pulumi_hosting.emulator.rows import Delivery, Subscription
+from pulumi_hosting.emulator.store import Store
 
 RETRY_AFTER = (60, 300, 900, 3600, 6 * 3600)
 DISABLE_AFTER_FAILURES = 20
@@ -54,7 +56,7 @@ class Outbound:
     """What a handler returns when it needs the network: an attempt, and what to make of its outcome."""
 
     attempt: Attempt
-    then: Callable[[Outcome], Answer]
+    then: Callable[[Outcome], Response]
 
 
 def is_loopback(url: str) -> bool:
@@ -69,7 +71,7 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def public_problem(url: str) -> str | None:
+def url_problem(url: str) -> str | None:
     """Why a subscription's URL is not a public https address, or ``None``."""
     try:
         parts = urlsplit(url)
@@ -111,11 +113,11 @@ def _name_problem(host: str) -> str | None:
     return None if len(labels) > 1 else "not_public"
 
 
-def route(world: World, url: str) -> str | None:
+def route(store: Store, url: str) -> str | None:
     """Where deliveries to ``url`` go: the routed origin with path and query kept (percent-encoded where a request line must be), or
     nowhere."""
     try:
-        parts, target = urlsplit(url), world.service.routes.get(origin(url))
+        parts, target = urlsplit(url), store.service.routes.get(origin(url))
     except ValueError:
         return None
     if target is None:
@@ -153,7 +155,7 @@ def signature(secret: str, timestamp: int, payload: bytes) -> str:
     return "v1=" + hmac.new(secret.encode(), f"{timestamp}.".encode() + payload, sha256).hexdigest()
 
 
-def prepare(world: World, subscription: Subscription, event_id: str, event_type: str, payload: str, now: float) -> Attempt:
+def prepare(store: Store, subscription: Subscription, event_id: str, event_type: str, payload: str, now: float) -> Attempt:
     """An attempt signed for this moment with the present secret."""
     raw, timestamp = payload.encode(), int(now)
     headers = {
@@ -164,12 +166,12 @@ def prepare(world: World, subscription: Subscription, event_id: str, event_type:
         "X-Webhook-Timestamp": str(timestamp),
         "X-Webhook-Signature": signature(subscription.secret, timestamp, raw),
     }
-    return Attempt(route(world, subscription.url), headers, raw)
+    return Attempt(route(store, subscription.url), headers, raw)
 
 
-def attempt(world: World, delivery: Delivery, now: float) -> Attempt:
-    subscription = world.subscriptions[delivery.subscription_id]
-    return prepare(world, subscription, delivery.event_id, delivery.event_type, delivery.payload, now)
+def attempt(store: Store, delivery: Delivery, now: float) -> Attempt:
+    subscription = store.subscriptions[delivery.subscription_id]
+    return prepare(store, subscription, delivery.event_id, delivery.event_type, delivery.payload, now)
 
 
 def send(attempt: Attempt) -> Outcome:
@@ -200,42 +202,42 @@ def failed(error: Exception) -> Outcome:
     return Outcome(None, f"the attempt failed: {type(error).__name__}", None)
 
 
-def pending(world: World) -> list[Delivery]:
+def pending(store: Store) -> list[Delivery]:
     """Deliveries that wait for an attempt; those of a disabled subscription rest until it is enabled again."""
     return [
         delivery
-        for delivery in world.deliveries.values()
+        for delivery in store.deliveries.values()
         if delivery.next_attempt_at is not None
-        and (subscription := world.subscriptions.get(delivery.subscription_id)) is not None
+        and (subscription := store.subscriptions.get(delivery.subscription_id)) is not None
         and subscription.active
     ]
 
 
-def next_due(world: World) -> float | None:
-    return min((delivery.next_attempt_at or 0.0 for delivery in pending(world)), default=None)
+def next_due(store: Store) -> float | None:
+    return min((delivery.next_attempt_at or 0.0 for delivery in pending(store)), default=None)
 
 
-def first_due(world: World, now: float) -> Delivery | None:
-    due = [delivery for delivery in pending(world) if (delivery.next_attempt_at or 0.0) <= now]
+def first_due(store: Store, now: float) -> Delivery | None:
+    due = [delivery for delivery in pending(store) if (delivery.next_attempt_at or 0.0) <= now]
     return min(due, key=lambda delivery: (delivery.next_attempt_at, delivery.id), default=None)
 
 
-def record(world: World, delivery: Delivery, outcome: Outcome, now: float) -> None:
+def record(store: Store, delivery: Delivery, outcome: Outcome, now: float) -> None:
     """Write down an attempt: delivered, tried again later, or dead; 20 failures in a row disable the subscription."""
-    subscription = world.subscriptions.get(delivery.subscription_id)
-    if subscription is None or world.deliveries.get(delivery.id) is not delivery:
+    subscription = store.subscriptions.get(delivery.subscription_id)
+    if subscription is None or store.deliveries.get(delivery.id) is not delivery:
         # Deleted, or everything reset, while the attempt was under way, and its log with it.
         return
     delivery.attempts += 1
     note(delivery, subscription, outcome, now)
     if outcome.ok:
         subscription.failures_in_row = 0
-        settle(world, delivery, now, delivered=True)
+        settle(store, delivery, now, delivered=True)
         return
     subscription.failures_in_row += 1
     delivery.failures += 1
     if delivery.failures > len(RETRY_AFTER):
-        settle(world, delivery, now, delivered=False)
+        settle(store, delivery, now, delivered=False)
     else:
         delivery.next_attempt_at = now + RETRY_AFTER[delivery.failures - 1]
     if subscription.failures_in_row >= DISABLE_AFTER_FAILURES and subscription.active:
@@ -249,8 +251,10 @@ def note(delivery: Delivery, subscription: Subscription, outcome: Outcome, now: 
     subscription.last_delivery_at, subscription.last_status = now, outcome.status
 
 
-def settle(world: World, delivery: Delivery, now: float, *, delivered: bool) -> None:
+def settle(store: Store, delivery: Delivery, now: float, *, delivered: bool) -> None:
     """No further attempt. The log keeps delivered ones for 14 days and dead ones for 30."""
     delivery.next_attempt_at = None
     delivery.delivered_at, delivery.dead_at = (now, None) if delivered else (None, now)
-    world.later(now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS), "forget_delivery", delivery.id, stamp(now) or "")
+    store.schedule(
+        now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS), "forget_delivery", delivery.id, format_timestamp(now) or ""
+    )

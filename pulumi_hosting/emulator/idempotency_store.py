@@ -5,8 +5,10 @@ from hashlib import sha256
 from typing import Any
 
 from pulumi_hosting.api.operations import KEY_LENGTH, KEY_MEMORY_SECONDS, Operation
-from pulumi_hosting.emulator.wire import Answer, Refusal, invalid, seconds
-from pulumi_hosting.emulator.world import Key, Stored, World
+from pulumi_hosting.emulator.formats import format_seconds
+from pulumi_hosting.emulator.messages import ApiError, Response, invalid
+from pulumi_hosting.emulator.rows import Key, StoredResponse
+from pulumi_hosting.emulator.store import Store
 
 # Refusals that pass by themselves: something else is running on the object.
 TRANSIENT = frozenset(("operation_in_progress",))
@@ -15,66 +17,66 @@ TRANSIENT = frozenset(("operation_in_progress",))
 def read(text: str | None) -> str:
     """The key of a keyed operation: 16 to 128 printable ASCII characters without spaces."""
     if not text:
-        raise Refusal("idempotency_key_required")
+        raise ApiError("idempotency_key_required")
     if len(text) not in KEY_LENGTH or not all("!" <= letter <= "~" for letter in text):
         raise invalid(**{"Idempotency-Key": "invalid"})
     return text
 
 
-def scope(world: World, key: Key) -> str:
+def scope(store: Store, key: Key) -> str:
     """Who shares a memory: by reading, the account in one mode, or one API key."""
-    return f"key{key.id}" if world.service.readings["key_memory"] == "key" else f"{key.account_id}{key.mode}"
+    return f"key{key.id}" if store.service.variants["key_memory"] == "key" else f"{key.account_id}{key.mode}"
 
 
-def fingerprint(world: World, data: Any, raw: bytes) -> str:
+def fingerprint(store: Store, data: Any, raw: bytes) -> str:
     """Equal for equal bodies: of the same JSON, or of the same bytes."""
-    if world.service.readings["body_comparison"] == "parsed":
+    if store.service.variants["body_comparison"] == "parsed":
         raw = json.dumps(data if data is not None else {}, sort_keys=True, separators=(",", ":")).encode()
     return sha256(raw).hexdigest()
 
 
-def recall(world: World, key: Key, text: str, operation: Operation, path: str, print: str, now: float) -> Stored | None:
+def recall(store: Store, key: Key, text: str, operation: Operation, path: str, print: str, now: float) -> StoredResponse | None:
     """The stored outcome of the same request; ``None`` if there is none; refuses a conflict and a request still running."""
-    stored = world.by_idempotency_key.get(f"{scope(world, key)}:{text}")
+    stored = store.by_idempotency_key.get(f"{scope(store, key)}:{text}")
     if stored is None:
         return None
     if now >= stored.created_at + KEY_MEMORY_SECONDS:
-        world.remove(stored)
+        store.remove(stored)
         return None
     if (stored.operation, stored.path, stored.fingerprint) != (operation.id, path, print):
-        raise Refusal("idempotency_conflict")
+        raise ApiError("idempotency_conflict")
     if stored.running:
-        raise Refusal("idempotency_in_progress", retry_after=1)
+        raise ApiError("idempotency_in_progress", retry_after=1)
     return stored
 
 
-def is_kept(world: World, answer: Answer) -> bool:
+def is_kept(store: Store, response: Response) -> bool:
     """Whether an outcome is remembered. 401 and 429 never get here: they are decided before a key is looked at."""
-    if not 400 <= answer.status < 500:
+    if not 400 <= response.status < 500:
         return True
-    readings = world.service.readings
-    passing = isinstance(answer.body, dict) and answer.body.get("error", {}).get("code") in TRANSIENT
-    return bool(readings["refusals_stored"] and (readings["transient_refusals_stored"] or not passing))
+    variants = store.service.variants
+    passing = isinstance(response.body, dict) and response.body.get("error", {}).get("code") in TRANSIENT
+    return bool(variants["refusals_stored"] and (variants["transient_refusals_stored"] or not passing))
 
 
 def remember(
-    world: World, key: Key, text: str, operation: Operation, path: str, print: str, answer: Answer, request_id: str, now: float
-) -> Stored:
+    store: Store, key: Key, text: str, operation: Operation, path: str, print: str, response: Response, request_id: str, now: float
+) -> StoredResponse:
     """Keep the outcome, its secrets blanked: they are shown once and never stored here."""
-    body = answer.body
+    body = response.body
     if isinstance(body, dict) and operation.once:
         body = {**body, **{name: "" for name in operation.once if name in body}}
-    retry_after = answer.headers.get("Retry-After")
-    return world.add(
-        world.make(
-            Stored,
-            scope=scope(world, key),
+    retry_after = response.headers.get("Retry-After")
+    return store.add(
+        store.make(
+            StoredResponse,
+            scope=scope(store, key),
             key=text,
             operation=operation.id,
             path=path,
             fingerprint=print,
             created_at=now,
-            status=answer.status,
+            status=response.status,
             body=body,
             request_id=request_id,
             retry_after=float(retry_after) if retry_after else None,
@@ -82,10 +84,10 @@ def remember(
     )
 
 
-def replay(world: World, stored: Stored, request_id: str) -> Answer:
+def replay(store: Store, stored: StoredResponse, request_id: str) -> Response:
     body = stored.body
     if isinstance(body, dict) and "error" in body:
-        shown = stored.request_id if world.service.readings["replay_request_id"] == "stored" else request_id
+        shown = stored.request_id if store.service.variants["replay_request_id"] == "stored" else request_id
         body = {"error": {**body["error"], "request_id": shown}}
-    headers = {"Retry-After": seconds(stored.retry_after)} if stored.retry_after else {}
-    return Answer(stored.status, body, headers)
+    headers = {"Retry-After": format_seconds(stored.retry_after)} if stored.retry_after else {}
+    return Response(stored.status, body, headers)

@@ -7,7 +7,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     id: int
     code: str
     name: str
@@ -16,7 +16,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Image:
+class OsImage:
     slug: str
     name: str
     family: str
@@ -26,7 +26,7 @@ class Image:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Zone:
     """A domain zone; ``tld`` without its dot, prices per year."""
 
     tld: str
@@ -51,9 +51,9 @@ class PromoRule:
     expired: bool = False
 
 
-LOCATIONS: Mapping[int, Place] = {
-    1: Place(1, "nl-ams", "Amsterdam", "NL", "Amsterdam"),
-    2: Place(2, "de-fra", "Frankfurt", "DE", "Frankfurt am Main"),
+LOCATIONS: Mapping[int, Location] = {
+    1: Location(1, "nl-ams", "Amsterdam", "NL", "Amsterdam"),
+    2: Location(2, "de-fra", "Frankfurt", "DE", "Frankfurt am Main"),
 }
 
 TARIFFS: tuple[dict[str, Any], ...] = (
@@ -117,25 +117,25 @@ TARIFFS: tuple[dict[str, Any], ...] = (
     },
 )
 
-IMAGES: Mapping[str, Image] = {
+IMAGES: Mapping[str, OsImage] = {
     image.slug: image
     for image in (
-        Image("ubuntu-24.04", "Ubuntu 24.04 LTS", "linux", "24.04", True, 5),
-        Image("ubuntu-22.04", "Ubuntu 22.04 LTS", "linux", "22.04", True, 5),
-        Image("debian-12", "Debian 12", "linux", "12", True, 5),
-        Image("almalinux-9", "AlmaLinux 9", "linux", "9", True, 10),
-        Image("windows-2022", "Windows Server 2022", "windows", "2022", False, 20),
-        Image("freebsd-14", "FreeBSD 14", "other", "14", True, 5),
+        OsImage("ubuntu-24.04", "Ubuntu 24.04 LTS", "linux", "24.04", True, 5),
+        OsImage("ubuntu-22.04", "Ubuntu 22.04 LTS", "linux", "22.04", True, 5),
+        OsImage("debian-12", "Debian 12", "linux", "12", True, 5),
+        OsImage("almalinux-9", "AlmaLinux 9", "linux", "9", True, 10),
+        OsImage("windows-2022", "Windows Server 2022", "windows", "2022", False, 20),
+        OsImage("freebsd-14", "FreeBSD 14", "other", "14", True, 5),
     )
 }
 
-ZONES: Mapping[str, Ending] = {
+ZONES: Mapping[str, Zone] = {
     zone.tld: zone
     for zone in (
-        Ending("com", Decimal("12.00"), Decimal("13.00"), Decimal("12.50")),
-        Ending("net", Decimal("14.00"), Decimal("15.00"), Decimal("14.50")),
-        Ending("de", Decimal("8.00"), Decimal("8.00"), Decimal("8.00"), privacy=False),
-        Ending("dev", Decimal("16.00"), Decimal("16.00"), None, max_years=5),
+        Zone("com", Decimal("12.00"), Decimal("13.00"), Decimal("12.50")),
+        Zone("net", Decimal("14.00"), Decimal("15.00"), Decimal("14.50")),
+        Zone("de", Decimal("8.00"), Decimal("8.00"), Decimal("8.00"), privacy=False),
+        Zone("dev", Decimal("16.00"), Decimal("16.00"), None, max_years=5),
     )
 }
 

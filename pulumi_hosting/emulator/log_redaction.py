@@ -6,8 +6,8 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from pulumi_hosting.emulator.wire import stamp
-from pulumi_hosting.emulator.world import Exchange
+from pulumi_hosting.emulator.formats import format_timestamp
+from pulumi_hosting.emulator.rows import RequestLog
 
 MASK = "**********"
 _SECRET_FIELDS = frozenset(("password", "root_password", "auth_code", "secret", "token"))
@@ -35,7 +35,7 @@ def _shown(text: str) -> Any:
     return value
 
 
-def exchange(row: Exchange) -> dict[str, Any]:
+def request_log(row: RequestLog) -> dict[str, Any]:
     return {
         "seq": row.id,
         "method": row.method,
@@ -47,7 +47,7 @@ def exchange(row: Exchange) -> dict[str, Any]:
         "status": row.status,
         "response": _shown(row.response),
         "bucket": row.bucket,
-        "at": stamp(row.at),
+        "at": format_timestamp(row.at),
         "replayed": row.replayed,
     }
 

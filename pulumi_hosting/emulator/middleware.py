@@ -19,22 +19,23 @@ from pulumi_hosting.api.operations import (
     WINDOW_SECONDS,
     Operation,
 )
-from pulumi_hosting.emulator import dialects, faults, idempotency, validation
+from pulumi_hosting.emulator import dialects, faults, idempotency_store, validation
 from pulumi_hosting.emulator.call import Call
+from pulumi_hosting.emulator.formats import format_seconds, uuid4_from_bytes
 from pulumi_hosting.emulator.handlers import HANDLERS
-from pulumi_hosting.emulator.limits import hit, too_many
-from pulumi_hosting.emulator.webhooks import Outbound
-from pulumi_hosting.emulator.wire import Answer, Refusal, seconds, uuid4_from
-from pulumi_hosting.emulator.world import Key
+from pulumi_hosting.emulator.messages import ApiError, Response
+from pulumi_hosting.emulator.rate_limits import hit, too_many
+from pulumi_hosting.emulator.rows import Key
+from pulumi_hosting.emulator.webhook_delivery import Outbound
 
-Gate = Callable[[Call], Answer | Outbound | None]
+Step = Callable[[Call], Response | Outbound | None]
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 
 
 def identify_request(call: Call) -> None:
     """X-Request-ID: the caller's, cleaned, if anything is left of it; else a UUIDv4."""
-    call.request_id = _UNSAFE.sub("", call.request.headers.get("x-request-id", ""))[:64] or uuid4_from(call.world.random("request"))
+    call.request_id = _UNSAFE.sub("", call.request.headers.get("x-request-id", ""))[:64] or uuid4_from_bytes(call.store.random("request"))
 
 
 # --- routing ---------------------------------------------------------------------------------------------------------------------
@@ -65,64 +66,64 @@ class Router:
                     break
                 operation = methods.get(method)
                 if operation is None:
-                    raise Refusal("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
+                    raise ApiError("method_not_allowed", headers={"Allow": ", ".join(sorted(methods))})
                 return operation, ids
-        raise Refusal("not_found", "there is no such path")
+        raise ApiError("not_found", "there is no such path")
 
 
-find = Router(OPERATIONS)
+route = Router(OPERATIONS)
 
 
-def arm_faults(call: Call) -> Answer | None:
+def apply_faults(call: Call) -> Response | None:
     """Faults that were armed for this request; some of them answer at once."""
-    if not call.world.faults:
+    if not call.store.faults:
         return None
-    call.fault = faults.take(call.world, call.request.method, call.request.path)
+    call.fault = faults.take(call.store, call.request.method, call.request.path)
     if call.fault.get("drop") == "before":
-        return Answer(0, drop=True)
+        return Response(0, drop=True)
     if "status" in call.fault:
         raise faults.refusal(call.fault, "status")
     return None
 
 
 def find_operation(call: Call) -> None:
-    call._operation, call.raw_ids = find(call.request.method, call.request.path)
+    call._operation, call.raw_ids = route(call.request.method, call.request.path)
 
 
-def service_switch(call: Call) -> None:
+def check_service_enabled(call: Call) -> None:
     """Staff switched the API off: 503 everywhere except ``GET /health``."""
-    if not call.world.service.api_enabled and call.operation.id != "get_health":
-        raise Refusal("api_disabled", retry_after=30)
+    if not call.store.service.api_enabled and call.operation.id != "get_health":
+        raise ApiError("api_disabled", retry_after=30)
 
 
 # --- who calls -------------------------------------------------------------------------------------------------------------------
 
 
-def named_key(call: Call) -> Key | None:
+def presented_key(call: Call) -> Key | None:
     """The key that the request names, whatever may be done with it."""
     scheme, _, token = call.request.headers.get("authorization", "").partition(" ")
-    return call.world.by_token.get(token.strip()) if scheme.lower() == "bearer" else None
+    return call.store.by_token.get(token.strip()) if scheme.lower() == "bearer" else None
 
 
 def authenticate(call: Call) -> None:
     """A key that exists, is not revoked, is inside its window and used from an address of its allow-list."""
     if not call.operation.auth:
         return
-    key = named_key(call)
+    key = presented_key(call)
     if key is None or key.revoked_at is not None:
-        _, reset, over = hit(call.world, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now)
+        _, reset, over = hit(call.store, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now)
         if over:
             raise too_many("normal", INVALID_KEYS_PER_WINDOW, reset, call.now, "too many requests with invalid keys from this address")
-        raise Refusal("invalid_token", headers={"WWW-Authenticate": "Bearer"})
+        raise ApiError("invalid_token", headers={"WWW-Authenticate": "Bearer"})
     call._key = key
-    if call.exchange is not None:
-        call.exchange.key_id = key.id
+    if call.request_log is not None:
+        call.request_log.key_id = key.id
     if key.not_before is not None and call.now < key.not_before:
-        raise Refusal("key_not_yet_valid")
+        raise ApiError("key_not_yet_valid")
     if key.expires_at is not None and call.now >= key.expires_at:
-        raise Refusal("key_expired")
+        raise ApiError("key_expired")
     if key.ip_allowlist and not allowed(call.request.client, key.ip_allowlist):
-        raise Refusal("ip_not_allowed")
+        raise ApiError("ip_not_allowed")
     key.last_used_at, key.last_used_ip = call.now, call.request.client
 
 
@@ -134,14 +135,14 @@ def allowed(client: str, networks: list[str]) -> bool:
     return any(address in ipaddress.ip_network(network, strict=False) for network in networks)
 
 
-def count_rate(call: Call) -> None:
+def count_against_rate_limit(call: Call) -> None:
     """The bucket of the operation, per key; its headers are on every answer from here on."""
     call.raw_query = {}
     if not call.operation.auth:
         return
     if call.request.query:
         # A query that cannot be read is refused later, by its own gate; the call counts all the same.
-        with suppress(Refusal):
+        with suppress(ApiError):
             call.raw_query = validation.read_query(call.operation, call.request.query)
     expensive = call.operation.is_expensive(call.raw_query)
     if call.operation.live_expensive and dialects.ADDRESS_READS_EXPENSIVE(call.dialect):
@@ -149,41 +150,41 @@ def count_rate(call: Call) -> None:
     bucket = "expensive" if expensive else "normal"
     own = call.key.rate_expensive_per_minute if expensive else call.key.rate_per_minute
     limit = own if own is not None else EXPENSIVE_PER_WINDOW if expensive else NORMAL_PER_WINDOW
-    remaining, reset, over = hit(call.world, f"{call.key.id}:{bucket}", limit, WINDOW_SECONDS, call.now)
+    remaining, reset, over = hit(call.store, f"{call.key.id}:{bucket}", limit, WINDOW_SECONDS, call.now)
     call.headers["X-RateLimit-Limit"] = str(limit)
     call.headers["X-RateLimit-Remaining"] = str(remaining)
     call.headers["X-RateLimit-Reset"] = str(reset)
-    if call.exchange is not None:
-        call.exchange.bucket = bucket
+    if call.request_log is not None:
+        call.request_log.bucket = bucket
     if over:
         raise too_many(bucket, limit, reset, call.now)
 
 
-def sandbox(call: Call) -> None:
+def check_sandbox(call: Call) -> None:
     """Test keys: switched off by the provider, or not supported by the operation."""
     if call.known_key is None or not call.key.is_test:
         return
-    if not call.world.service.sandbox_enabled:
-        raise Refusal("sandbox_disabled")
+    if not call.store.service.sandbox_enabled:
+        raise ApiError("sandbox_disabled")
     if call.operation.sandbox == "forbidden":
-        raise Refusal("sandbox_not_supported")
+        raise ApiError("sandbox_not_supported")
 
 
-def account(call: Call) -> None:
+def check_account(call: Call) -> None:
     if call.known_key is None:
         return
     if call.account.suspended:
-        raise Refusal("account_suspended")
+        raise ApiError("account_suspended")
     if not call.account.api_enabled:
-        raise Refusal("api_disabled_for_account")
+        raise ApiError("api_disabled_for_account")
 
 
-def scopes(call: Call) -> None:
+def check_scopes(call: Call) -> None:
     if call.known_key is None:
         return
     missing = [scope for scope in call.operation.scopes if scope not in call.key.scopes]
     if missing:
-        raise Refusal("insufficient_scope", details={"required": missing})
+        raise ApiError("insufficient_scope", details={"required": missing})
 
 
 # --- what it says ----------------------------------------------------------------------------------------------------------------
@@ -192,14 +193,14 @@ def scopes(call: Call) -> None:
 def read_body(call: Call) -> None:
     """Size, content type, JSON."""
     if len(call.request.body) > MAX_BODY_BYTES:
-        raise Refusal("payload_too_large")
+        raise ApiError("payload_too_large")
     call.data = validation.read_body(call.operation, call.request.headers, call.request.body)
 
 
-def need_key(call: Call) -> None:
+def require_idempotency_key(call: Call) -> None:
     """Keyed operations need an Idempotency-Key."""
     if call.operation.is_keyed:
-        idempotency.read(call.request.headers.get("idempotency-key"))
+        idempotency_store.read(call.request.headers.get("idempotency-key"))
 
 
 def check_query(call: Call) -> None:
@@ -209,17 +210,17 @@ def check_query(call: Call) -> None:
         call.query = validation.check_query(call.operation, call.raw_query)
 
 
-def recall_key(call: Call) -> Answer | None:
+def replay_stored_response(call: Call) -> Response | None:
     """Keyed operations: the stored outcome of the same request, if there is one."""
     if not call.operation.is_keyed:
         return None
-    text = idempotency.read(call.request.headers.get("idempotency-key"))
-    print = idempotency.fingerprint(call.world, call.data, call.request.body)
-    stored = idempotency.recall(call.world, call.key, text, call.operation, call.request.path, print, call.now)
+    text = idempotency_store.read(call.request.headers.get("idempotency-key"))
+    print = idempotency_store.fingerprint(call.store, call.data, call.request.body)
+    stored = idempotency_store.recall(call.store, call.key, text, call.operation, call.request.path, print, call.now)
     if stored is not None:
-        if call.exchange is not None:
-            call.exchange.replayed = True
-        return idempotency.replay(call.world, stored, call.request_id)
+        if call.request_log is not None:
+            call.request_log.replayed = True
+        return idempotency_store.replay(call.store, stored, call.request_id)
     call.idempotency_key, call.fingerprint = text, print
     return None
 
@@ -230,32 +231,32 @@ def validate(call: Call) -> None:
     call.body = validation.check_body(call.operation, call.data) if call.operation.is_write else None
 
 
-def upstream(call: Call) -> None:
+def fail_upstream(call: Call) -> None:
     """The fault ``refunded`` on an operation that does not charge: the panel fails, nothing changes."""
     if "refunded" in call.fault and "insufficient_funds" not in call.operation.codes:
         raise faults.refusal(call.fault, "refunded")
 
 
-def run_handler(call: Call) -> Answer | Outbound:
+def run_handler(call: Call) -> Response | Outbound:
     return HANDLERS[call.operation.id](call)
 
 
-LIFE: tuple[Gate, ...] = (
+PIPELINE: tuple[Step, ...] = (
     identify_request,
-    arm_faults,
+    apply_faults,
     find_operation,
-    service_switch,
+    check_service_enabled,
     authenticate,
-    count_rate,
-    sandbox,
-    account,
-    scopes,
+    count_against_rate_limit,
+    check_sandbox,
+    check_account,
+    check_scopes,
     read_body,
-    need_key,
+    require_idempotency_key,
     check_query,
-    recall_key,
+    replay_stored_response,
     validate,
-    upstream,
+    fail_upstream,
     run_handler,
 )
 
@@ -263,22 +264,22 @@ LIFE: tuple[Gate, ...] = (
 # --- on the way out --------------------------------------------------------------------------------------------------------------
 
 
-def dress(call: Call, answer: Answer) -> None:
+def add_common_headers(call: Call, response: Response) -> None:
     """The headers every answer has."""
-    headers = answer.headers
+    headers = response.headers
     headers["X-Request-ID"] = call.request_id
     headers.setdefault("Cache-Control", "no-store")
     headers |= call.headers
-    key = call.known_key or named_key(call)
+    key = call.known_key or presented_key(call)
     if key is not None and key.is_test:
         headers["X-Sandbox"] = "true"
 
 
-def refuse(refusal: Refusal, request_id: str) -> Answer:
-    answer = Answer(refusal.status, refusal.body(request_id), dict(refusal.headers))
+def error_response(refusal: ApiError, request_id: str) -> Response:
+    response = Response(refusal.status, refusal.body(request_id), dict(refusal.headers))
     retry_after = refusal.retry_after
     if retry_after is None and refusal.status in (429, 503):
         retry_after = 1
     if retry_after is not None:
-        answer.headers["Retry-After"] = seconds(retry_after)
-    return answer
+        response.headers["Retry-After"] = format_seconds(retry_after)
+    return response

@@ -5,17 +5,17 @@ import re
 import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS
-from pulumi_hosting.emulator.gates import LIFE, Router
 from pulumi_hosting.emulator.handlers import HANDLERS
-from tests.emulator.support import Lab, code, details
+from pulumi_hosting.emulator.middleware import PIPELINE, Router
+from tests.emulator.support import EmulatorHarness, code, details
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 
-def test_the_life_of_a_request_can_be_read_aloud() -> None:
-    assert " ".join(gate.__name__ for gate in LIFE) == (
-        "identify_request arm_faults find_operation service_switch authenticate count_rate sandbox account scopes read_body need_key "
-        "check_query recall_key validate upstream run_handler"
+def test_the_pipeline_runs_in_this_order() -> None:
+    assert " ".join(step.__name__ for step in PIPELINE) == (
+        "identify_request apply_faults find_operation check_service_enabled authenticate count_against_rate_limit check_sandbox "
+        "check_account check_scopes read_body require_idempotency_key check_query replay_stored_response validate fail_upstream run_handler"
     )
 
 
@@ -23,7 +23,7 @@ def test_the_life_of_a_request_can_be_read_aloud() -> None:
     ("sent", "echoed"),
     [("abc-1.2:3_4", "abc-1.2:3_4"), ("a b/c", "abc"), ("x" * 70, "x" * 64), ("/ /", None), (None, None)],
 )
-def test_request_id(sent: str | None, echoed: str | None, lab: Lab) -> None:
+def test_request_id(sent: str | None, echoed: str | None, lab: EmulatorHarness) -> None:
     headers = {} if sent is None else {"X-Request-ID": sent}
     given = lab.api("GET", "/me", headers=headers).headers["X-Request-ID"]
     if echoed is None:
@@ -33,12 +33,12 @@ def test_request_id(sent: str | None, echoed: str | None, lab: Lab) -> None:
 
 
 def test_every_row_can_be_reached() -> None:
-    find = Router(OPERATIONS)
+    route = Router(OPERATIONS)
     for operation in OPERATIONS:
         path = operation.path
         for name in operation.path_parameters:
             path = path.replace("{" + name + "}", "7")
-        found, ids = find(operation.method, path)
+        found, ids = route(operation.method, path)
         assert found is operation
         assert set(ids) == set(operation.path_parameters)
 
@@ -53,7 +53,7 @@ def test_every_row_can_be_reached() -> None:
         ("DELETE", "/me", "GET"),
     ],
 )
-def test_405(method: str, path: str, allowed: str, lab: Lab) -> None:
+def test_405(method: str, path: str, allowed: str, lab: EmulatorHarness) -> None:
     response = lab.api(method, path)
     assert (response.status_code, response.headers["Allow"]) == (405, allowed)
 
@@ -72,18 +72,18 @@ def test_405(method: str, path: str, allowed: str, lab: Lab) -> None:
         "/servers/%C2%B2",
     ],
 )
-def test_404(path: str, lab: Lab) -> None:
+def test_404(path: str, lab: EmulatorHarness) -> None:
     assert code(lab.api("GET", path)) == "not_found"
 
 
-def test_switched_off(lab: Lab) -> None:
+def test_switched_off(lab: EmulatorHarness) -> None:
     lab.control("PATCH", "/service", {"api_enabled": False})
     assert lab.call(None, "GET", "/health").json()["status"] == "disabled"
     for path in ("/me", "/openapi.json"):
         assert code(lab.api("GET", path)) == "api_disabled"
 
 
-def test_every_answer_to_a_test_key_says_so(lab: Lab) -> None:
+def test_every_answer_to_a_test_key_says_so(lab: EmulatorHarness) -> None:
     expired = lab.new_key("test", expires_at=1)
     calls = [("GET", "/me"), ("GET", "/nothing"), ("PUT", "/me"), ("GET", "/health"), ("GET", "/servers/1"), ("GET", "/webhooks")]
     answers = [lab.test(method, path) for method, path in calls] + [lab.call(expired, "GET", "/me")]
@@ -95,14 +95,14 @@ def test_every_answer_to_a_test_key_says_so(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize("header", [None, "", "Bearer", "Bearer ", "Basic dTpw", "vk_live_x"])
-def test_no_key(header: str | None, lab: Lab) -> None:
+def test_no_key(header: str | None, lab: EmulatorHarness) -> None:
     headers = {} if header is None else {"Authorization": header}
     response = lab.call(None, "GET", "/me", headers=headers)
     assert code(response) == "invalid_token"
     assert response.headers["WWW-Authenticate"] == "Bearer"
 
 
-def test_invalid_keys_are_limited_per_address(lab: Lab) -> None:
+def test_invalid_keys_are_limited_per_address(lab: EmulatorHarness) -> None:
     for _ in range(30):
         assert code(lab.call("vk_live_wrong", "GET", "/me")) == "invalid_token"
     refused = lab.call("vk_live_wrong", "GET", "/me")
@@ -112,16 +112,16 @@ def test_invalid_keys_are_limited_per_address(lab: Lab) -> None:
     assert code(lab.call("vk_live_wrong", "GET", "/me")) == "invalid_token"
 
 
-def test_allow_list(lab: Lab) -> None:
+def test_allow_list(lab: EmulatorHarness) -> None:
     key = lab.new_key(ip_allowlist=["10.0.0.0/8", "127.0.0.1"])
     assert lab.call(key, "GET", "/me").json()["key"]["last_used_ip"] == "127.0.0.1"
-    from pulumi_hosting.emulator.gates import allowed
+    from pulumi_hosting.emulator.middleware import allowed
 
     assert not allowed("no address", ["0.0.0.0/0"])
     assert not allowed("::1", ["10.0.0.0/8"])
 
 
-def test_a_revoked_key_is_no_key(lab: Lab) -> None:
+def test_a_revoked_key_is_no_key(lab: EmulatorHarness) -> None:
     me = lab.test("GET", "/me").json()["key"]["id"]
     other = lab.api("GET", "/me").json()["key"]["id"]
     assert details(lab.test("DELETE", f"/keys/{other}")) == {"required": ["self"]}
@@ -130,7 +130,7 @@ def test_a_revoked_key_is_no_key(lab: Lab) -> None:
     assert code(lab.api("DELETE", f"/keys/{me}")) == "conflict"
 
 
-def test_two_buckets_in_fixed_windows(lab: Lab) -> None:
+def test_two_buckets_in_fixed_windows(lab: EmulatorHarness) -> None:
     key = lab.new_key(rate_per_minute=3, rate_expensive_per_minute=2)
     remaining = [lab.call(key, "GET", "/me").headers["X-RateLimit-Remaining"] for _ in range(3)]
     assert remaining == ["2", "1", "0"]
@@ -145,7 +145,7 @@ def test_two_buckets_in_fixed_windows(lab: Lab) -> None:
     assert lab.call(key, "GET", "/me").headers["X-RateLimit-Remaining"] == "2"
 
 
-def test_expensive_when(lab: Lab) -> None:
+def test_expensive_when(lab: EmulatorHarness) -> None:
     server = lab.server()
     assert lab.api("GET", f"/servers/{server}").headers["X-RateLimit-Limit"] == "120"
     assert lab.api("GET", f"/servers/{server}?include=live").headers["X-RateLimit-Limit"] == "20"
@@ -154,7 +154,7 @@ def test_expensive_when(lab: Lab) -> None:
     assert lab.api("GET", f"/servers/{server}/ips").headers["X-RateLimit-Limit"] == "20"
 
 
-def test_refused_calls_count_too_and_the_control_interface_does_not(lab: Lab) -> None:
+def test_refused_calls_count_too_and_the_control_interface_does_not(lab: EmulatorHarness) -> None:
     lab.api("GET", "/servers?limit=x")
     lab.api("GET", "/servers/1")
     lab.control("GET", "/objects")
@@ -162,7 +162,7 @@ def test_refused_calls_count_too_and_the_control_interface_does_not(lab: Lab) ->
 
 
 @pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.scopes], ids=lambda row: row.id)
-def test_scopes(operation: object, lab: Lab) -> None:
+def test_scopes(operation: object, lab: EmulatorHarness) -> None:
     from pulumi_hosting.api.operations import SCOPES, Operation
 
     assert isinstance(operation, Operation)
@@ -172,7 +172,7 @@ def test_scopes(operation: object, lab: Lab) -> None:
     assert (code(response), details(response)) == ("insufficient_scope", {"required": list(operation.scopes)})
 
 
-def test_objects_of_another_account_do_not_exist(lab: Lab) -> None:
+def test_objects_of_another_account_do_not_exist(lab: EmulatorHarness) -> None:
     other = lab.control("POST", "/accounts", {"balance": "50.00", "currency": "USD"})["live_key"]
     theirs = lab.order(other)
     assert code(lab.api("GET", f"/servers/{theirs['server']['id']}")) == "not_found"
@@ -182,7 +182,7 @@ def test_objects_of_another_account_do_not_exist(lab: Lab) -> None:
     assert lab.call(other, "GET", "/balance").json() | {"balance": "45.00", "currency": "USD"} == lab.call(other, "GET", "/balance").json()
 
 
-def test_what_is_refused_before_the_key_is_looked_at_never_uses_it_up(lab: Lab) -> None:
+def test_what_is_refused_before_the_key_is_looked_at_never_uses_it_up(lab: EmulatorHarness) -> None:
     key = lab.idempotency_key()
     narrow = lab.new_key(scopes=["servers:read"])
     slow = lab.new_key(rate_expensive_per_minute=0)
@@ -204,11 +204,11 @@ def test_boot_fails_when_table_and_handlers_differ(monkeypatch: pytest.MonkeyPat
         core.check_table()
 
 
-def test_a_call_knows_its_key_and_operation_only_after_their_gates(lab: Lab) -> None:
+def test_a_call_knows_its_key_and_operation_only_after_their_gates(lab: EmulatorHarness) -> None:
     from pulumi_hosting.emulator.call import Call
-    from pulumi_hosting.emulator.wire import Request
+    from pulumi_hosting.emulator.messages import Request
 
     call = Call(lab.core, Request("GET", "/me"), 0.0)
     for name in ("key", "operation"):
-        with pytest.raises(RuntimeError, match="before its gate"):
+        with pytest.raises(RuntimeError, match="before its step"):
             getattr(call, name)

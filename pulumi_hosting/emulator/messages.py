@@ -2,17 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from decimal import Decimal
-from email.utils import formatdate
 from typing import Any
-from uuid import UUID
 
 from pydantic_core import to_json
 
 from pulumi_hosting.api.errors import CODES
-
-CENT = Decimal("0.01")
+from pulumi_hosting.emulator.formats import format_http_date
 
 
 @dataclass(slots=True)
@@ -28,7 +23,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class Answer:
+class Response:
     """One HTTP answer. ``body`` is JSON-able, ``bytes`` (a file) or ``None`` (no body); the rest tells a skin how to misbehave.
 
     ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering. ``truncate``: send only so many
@@ -49,7 +44,7 @@ class Answer:
 
     def headers_to_send(self, now: float) -> dict[str, str]:
         """All headers, ``Date`` by the clock that is handed in."""
-        headers = {"Date": http_date(now), **self.headers}
+        headers = {"Date": format_http_date(now), **self.headers}
         return {name: value for name, value in headers.items() if name.lower() not in self.without}
 
     def encode(self) -> None:
@@ -65,7 +60,7 @@ class Answer:
             self.headers["Content-Length"] = str(len(self.content))
 
 
-class Refusal(Exception):
+class ApiError(Exception):
     """A request that is refused with an error code; ``status`` is the code's own unless a fault says otherwise."""
 
     def __init__(
@@ -94,41 +89,6 @@ class Refusal(Exception):
         return {"error": error}
 
 
-def invalid(**fields: str) -> Refusal:
+def invalid(**fields: str) -> ApiError:
     """A ``validation_error`` that names its fields."""
-    return Refusal("validation_error", "; ".join(f"{name}: {why}" for name, why in fields.items()), details={"fields": fields})
-
-
-def stamp(moment: float | None) -> str | None:
-    """Unix seconds as RFC 3339 in UTC; ``None`` stays ``None``."""
-    if moment is None:
-        return None
-    text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds" if moment == int(moment) else "milliseconds")
-    return text.replace("+00:00", "Z")
-
-
-def http_date(moment: float) -> str:
-    """Unix seconds as the ``Date`` header says them (IMF-fixdate), seconds rounded down."""
-    return formatdate(int(moment // 1), usegmt=True)
-
-
-def moment_of(text: str) -> float:
-    """The unix seconds of an RFC 3339 text with ``Z`` or an offset; ``ValueError`` otherwise."""
-    value = datetime.fromisoformat(text)
-    if value.tzinfo is None:
-        raise ValueError("a timestamp needs Z or an offset")
-    return value.timestamp()
-
-
-def money(value: Decimal) -> str:
-    """A money string: two fraction digits, up to four where the value has them (hourly prices)."""
-    return f"{value:.2f}" if value == value.quantize(CENT) else f"{value.normalize():f}"
-
-
-def seconds(value: float) -> str:
-    """Seconds as a header says them: whole where they are whole."""
-    return str(int(value)) if value == int(value) else str(value)
-
-
-def uuid4_from(raw: bytes) -> str:
-    return str(UUID(bytes=raw[:16], version=4))
+    return ApiError("validation_error", "; ".join(f"{name}: {why}" for name, why in fields.items()), details={"fields": fields})

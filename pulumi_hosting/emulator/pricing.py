@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from pulumi_hosting.emulator import catalog, dialects, periods
-from pulumi_hosting.emulator.wire import CENT, money, stamp
-from pulumi_hosting.emulator.world import Account, Address, Domain, Invoice, Server, Tariff, World
+from pulumi_hosting.emulator import dialects, periods, price_list
+from pulumi_hosting.emulator.formats import CENT, format_money, format_timestamp
+from pulumi_hosting.emulator.rows import Account, Address, Domain, Invoice, Server, Tariff
+from pulumi_hosting.emulator.store import Store
 
 PERIOD_PERCENT = {1: Decimal(0), 3: Decimal(5), 6: Decimal(8), 12: Decimal(12)}
 VOLUME_PERCENT = ((10, Decimal(5)), (5, Decimal(3)))
@@ -28,13 +29,13 @@ class Price:
     discounts: tuple[tuple[str, Decimal, Decimal], ...]
 
     def discounts_view(self) -> list[dict[str, Any]]:
-        return [{"type": type, "percent": float(percent), "amount": money(amount)} for type, percent, amount in self.discounts]
+        return [{"type": type, "percent": float(percent), "amount": format_money(amount)} for type, percent, amount in self.discounts]
 
 
-def volume_percent(world: World, account: Account) -> Decimal:
+def volume_percent(store: Store, account: Account) -> Decimal:
     """By the servers the account has besides the one that is priced."""
     living = 1
-    for server in world.of(Server, account.id).values():
+    for server in store.of(Server, account.id).values():
         living += not (server.is_gone or server.is_sandbox)
         if living >= VOLUME_PERCENT[0][0]:
             break
@@ -43,7 +44,7 @@ def volume_percent(world: World, account: Account) -> Decimal:
 
 def promo_problem(account: Account, code: str) -> str | None:
     """Why a promo code does not count, or ``None``."""
-    rule = catalog.PROMO_CODES.get(code.upper())
+    rule = price_list.PROMO_CODES.get(code.upper())
     if rule is None:
         return "unknown code"
     if rule.expired:
@@ -64,13 +65,13 @@ def discounted(base: Decimal, percents: list[tuple[str, Decimal]]) -> Price:
 
 
 def price(
-    world: World, account: Account, tariff: Tariff, *, months: int | None = None, hours: int | None = None, promo: str | None = None
+    store: Store, account: Account, tariff: Tariff, *, months: int | None = None, hours: int | None = None, promo: str | None = None
 ) -> Price:
     """The price of ``months`` or ``hours`` of a tariff for this account now."""
     percents = [
         ("group", account.group_discount_percent),
         ("loyalty", account.loyalty_discount_percent),
-        ("volume", volume_percent(world, account)),
+        ("volume", volume_percent(store, account)),
     ]
     if hours is not None:
         base = (tariff.price_hourly or Decimal(0)) * hours
@@ -78,7 +79,7 @@ def price(
         base = tariff.price_monthly * (months or 1)
         percents.append(("period", PERIOD_PERCENT[months or 1]))
     if promo is not None and promo_problem(account, promo) is None:
-        percents.append(("promo", catalog.PROMO_CODES[promo.upper()].percent))
+        percents.append(("promo", price_list.PROMO_CODES[promo.upper()].percent))
     return discounted(base, percents)
 
 
@@ -87,19 +88,19 @@ def group_price(account: Account, listed: Decimal) -> Decimal:
     return discounted(listed, [("group", account.group_discount_percent)]).total
 
 
-def bought_addresses(world: World, server: Server) -> list[Address]:
-    return [address for address in world.of(Address, server.id).values() if address.bought]
+def bought_addresses(store: Store, server: Server) -> list[Address]:
+    return [address for address in store.of(Address, server.id).values() if address.bought]
 
 
-def recurring(world: World, server: Server) -> Decimal:
+def recurring(store: Store, server: Server) -> Decimal:
     """What the next renewal costs at today's terms: the period's price and the bought addresses; an hourly server's hour."""
-    tariff, account = world.tariffs[server.tariff_id], world.accounts[server.account_id]
-    addresses = sum((address.price_monthly for address in bought_addresses(world, server)), Decimal(0))
+    tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
+    addresses = sum((address.price_monthly for address in bought_addresses(store, server)), Decimal(0))
     # An address on its way is paid for already, and will renew with the rest.
     addresses += tariff.extra_ip_price * server.addresses_coming
     if server.cycle == "hourly":
-        return price(world, account, tariff, hours=1).total + cents(addresses / periods.HOURS_OF_A_MONTH)
-    return price(world, account, tariff, months=server.months).total + addresses * server.months
+        return price(store, account, tariff, hours=1).total + cents(addresses / periods.HOURS_OF_A_MONTH)
+    return price(store, account, tariff, months=server.months).total + addresses * server.months
 
 
 def prorated(amount: Decimal, start: float, end: float, now: float) -> Decimal:
@@ -121,12 +122,12 @@ class Refund:
         return self.reason is None and self.amount > 0
 
 
-def refund(world: World, server: Server, now: float) -> Refund:
+def refund(store: Store, server: Server, now: float) -> Refund:
     """What a deletion credits now: of every paid invoice of the server the part of its period that is left."""
     nothing = Decimal("0.00")
     paid = [
         invoice
-        for invoice in world.of(Invoice, server.account_id).values()
+        for invoice in store.of(Invoice, server.account_id).values()
         if invoice.server_id == server.id and invoice.status == "paid" and invoice.period_end is not None
     ]
     if server.is_gone:
@@ -135,7 +136,7 @@ def refund(world: World, server: Server, now: float) -> Refund:
         return Refund(nothing, "blocked")
     if server.is_test or not paid:
         return Refund(nothing, "no_payment_record")
-    if world.tariffs[server.tariff_id].non_refundable:
+    if store.tariffs[server.tariff_id].non_refundable:
         return Refund(nothing, "promo_tariff")
     if server.status == "suspended" and now >= server.next_due_at:
         return Refund(nothing, "unpaid")
@@ -162,36 +163,36 @@ NOTES = {
 }
 
 
-def refund_view(world: World, server: Server, now: float, dialect: str, quote: Refund | None = None) -> dict[str, Any]:
-    quote = quote or refund(world, server, now)
+def refund_view(store: Store, server: Server, now: float, dialect: str, quote: Refund | None = None) -> dict[str, Any]:
+    quote = quote or refund(store, server, now)
     breakdown = [
         {
             "invoice_id": invoice.id,
-            "amount": money(invoice.amount),
-            "refund": money(part),
-            "period_start": stamp(invoice.period_start),
-            "period_end": stamp(invoice.period_end),
-            "paid_at": stamp(invoice.paid_at),
+            "amount": format_money(invoice.amount),
+            "refund": format_money(part),
+            "period_start": format_timestamp(invoice.period_start),
+            "period_end": format_timestamp(invoice.period_end),
+            "paid_at": format_timestamp(invoice.paid_at),
             "days_left": periods.started_days(now, invoice.period_end or now),
         }
         for invoice, part in quote.parts
     ]
     return {
         "server_id": server.id,
-        "amount": money(quote.amount),
-        "currency": world.accounts[server.account_id].currency,
+        "amount": format_money(quote.amount),
+        "currency": store.accounts[server.account_id].currency,
         "refundable": quote.refundable,
         "excluded_reason": dialects.excluded_reason(quote.reason, dialect),
         "days_left": periods.started_days(now, server.next_due_at) if quote.refundable else 0,
-        "gross_amount": money(quote.amount),
+        "gross_amount": format_money(quote.amount),
         "referral_adjustment": "0.00",
         "note": NOTES[quote.reason],
         "breakdown": breakdown if server.cycle != "hourly" or dialects.HOURLY_BREAKDOWN(dialect) else [],
-        "computed_at": stamp(now),
+        "computed_at": format_timestamp(now),
     }
 
 
-def renews_by_itself(server: Server) -> bool:
+def renews_automatically(server: Server) -> bool:
     """Whether billing charges the next period when this one is over, if the balance covers it."""
     return server.auto_renew and not server.blocked and not server.is_sandbox and server.status in ("active", "stopped")
 
@@ -199,7 +200,7 @@ def renews_by_itself(server: Server) -> bool:
 def renewals_until(server: Server, now: float, horizon: float) -> int:
     """How often the server falls due from now to ``horizon``, both included."""
     due, times = server.next_due_at, 0
-    if not renews_by_itself(server) or due < now:
+    if not renews_automatically(server) or due < now:
         return 0
     if server.cycle == "hourly":
         return max(0, int((horizon - due) // periods.HOUR_SECONDS) + 1)
@@ -208,44 +209,44 @@ def renewals_until(server: Server, now: float, horizon: float) -> int:
     return times
 
 
-def upcoming(world: World, account: Account, now: float, days: int) -> Decimal:
+def upcoming(store: Store, account: Account, now: float, days: int) -> Decimal:
     """All charges of servers and domains that renew by themselves within so many days; an hourly server is charged every hour."""
     total, horizon = Decimal("0.00"), now + days * periods.DAY_SECONDS
-    for server in world.of(Server, account.id).values():
+    for server in store.of(Server, account.id).values():
         if times := renewals_until(server, now, horizon):
-            total += times * recurring(world, server)
-    for domain in world.of(Domain, account.id).values():
-        if domain_renews_by_itself(domain) and now <= (domain.expires_at or 0.0) <= horizon:
-            total += catalog.ZONES[domain.tld].price_renew
+            total += times * recurring(store, server)
+    for domain in store.of(Domain, account.id).values():
+        if domain_renews_automatically(domain) and now <= (domain.expires_at or 0.0) <= horizon:
+            total += price_list.ZONES[domain.tld].price_renew
     return total
 
 
-def domain_renews_by_itself(domain: Domain) -> bool:
+def domain_renews_automatically(domain: Domain) -> bool:
     return domain.auto_renew and domain.status == "active" and not domain.blocked
 
 
-def is_low(world: World, account: Account, now: float) -> bool:
+def is_low(store: Store, account: Account, now: float) -> bool:
     """The balance does not cover the next 7 days."""
-    return account.balance < upcoming(world, account, now, 7)
+    return account.balance < upcoming(store, account, now, 7)
 
 
-def monthly_renewals(world: World, account: Account) -> Decimal:
+def monthly_renewals(store: Store, account: Account) -> Decimal:
     """What the renewals of servers cost per month."""
     total = Decimal("0.00")
-    for server in world.of(Server, account.id).values():
-        if renews_by_itself(server):
-            amount = recurring(world, server)
+    for server in store.of(Server, account.id).values():
+        if renews_automatically(server):
+            amount = recurring(store, server)
             total += cents(amount / server.months) if server.cycle == "monthly" else cents(amount * periods.HOURS_OF_A_MONTH)
     return total
 
 
-def balance_view(world: World, account: Account, now: float) -> dict[str, Any]:
-    week = upcoming(world, account, now, 7)
+def balance_view(store: Store, account: Account, now: float) -> dict[str, Any]:
+    week = upcoming(store, account, now, 7)
     return {
-        "balance": money(account.balance),
+        "balance": format_money(account.balance),
         "currency": account.currency,
-        "upcoming_7d": money(week),
-        "upcoming_30d": money(upcoming(world, account, now, 30)),
+        "upcoming_7d": format_money(week),
+        "upcoming_30d": format_money(upcoming(store, account, now, 30)),
         "low_balance": account.balance < week,
-        "auto_renew_total_monthly": money(monthly_renewals(world, account)),
+        "auto_renew_total_monthly": format_money(monthly_renewals(store, account)),
     }

@@ -5,10 +5,9 @@ from typing import Any
 
 from pulumi_hosting.api.models import EVENT_TYPES
 from pulumi_hosting.api.operations import SCOPES
-from pulumi_hosting.emulator import catalog, dialects, money
-from pulumi_hosting.emulator.wire import money as text
-from pulumi_hosting.emulator.wire import stamp
-from pulumi_hosting.emulator.world import (
+from pulumi_hosting.emulator import dialects, price_list, pricing
+from pulumi_hosting.emulator.formats import format_money, format_timestamp
+from pulumi_hosting.emulator.rows import (
     Account,
     Address,
     Delivery,
@@ -21,8 +20,8 @@ from pulumi_hosting.emulator.world import (
     SshKey,
     Subscription,
     Tariff,
-    World,
 )
+from pulumi_hosting.emulator.store import Store
 
 # Relative addresses inside bodies carry the deployment's own prefix; clients treat them as opaque.
 API = "/api/v1"
@@ -62,26 +61,26 @@ def key(row: Key) -> dict[str, Any]:
         "ip_allowlist": row.ip_allowlist,
         "rate_per_minute": row.rate_per_minute,
         "rate_expensive_per_minute": row.rate_expensive_per_minute,
-        "not_before": stamp(row.not_before),
-        "expires_at": stamp(row.expires_at),
-        "revoked_at": stamp(row.revoked_at),
-        "last_used_at": stamp(row.last_used_at),
+        "not_before": format_timestamp(row.not_before),
+        "expires_at": format_timestamp(row.expires_at),
+        "revoked_at": format_timestamp(row.revoked_at),
+        "last_used_at": format_timestamp(row.last_used_at),
         "active": row.revoked_at is None,
         "revoked_reason": row.revoked_reason,
         "last_used_ip": row.last_used_ip,
-        "created_at": stamp(row.created_at),
+        "created_at": format_timestamp(row.created_at),
     }
 
 
-def me(row: Key, world: World) -> dict[str, Any]:
+def me(row: Key, store: Store) -> dict[str, Any]:
     return {
         "key": key(row),
         "account_id": row.account_id,
-        "account": account(world.accounts[row.account_id]),
+        "account": account(store.accounts[row.account_id]),
         "livemode": not row.is_test,
         "scopes": row.scopes,
         "available_scopes": list(SCOPES),
-        "sandbox_enabled": world.service.sandbox_enabled,
+        "sandbox_enabled": store.service.sandbox_enabled,
         "api_version": "1",
     }
 
@@ -99,7 +98,7 @@ def account(row: Account) -> dict[str, Any]:
         "loyalty_discount_percent": float(row.loyalty_discount_percent),
         "email_verified": row.email_verified,
         "two_factor_enabled": row.two_factor_enabled,
-        "created_at": stamp(row.created_at),
+        "created_at": format_timestamp(row.created_at),
     }
 
 
@@ -107,22 +106,22 @@ def transaction(row: Movement, currency: str) -> dict[str, Any]:
     return {
         "id": row.id,
         "direction": row.direction,
-        "amount": text(row.amount),
+        "amount": format_money(row.amount),
         "currency": currency,
         "type": row.type,
         "gateway": row.gateway,
         "description": row.description,
         "invoice_id": row.invoice_id,
-        "created_at": stamp(row.at),
+        "created_at": format_timestamp(row.at),
     }
 
 
 def ledger_entry(row: Movement) -> dict[str, Any]:
     return {
         "id": row.id,
-        "at": stamp(row.at),
+        "at": format_timestamp(row.at),
         "account_id": row.account_id,
-        "amount": text(row.amount),
+        "amount": format_money(row.amount),
         "direction": row.direction,
         "type": row.type,
         "operation": row.operation,
@@ -133,66 +132,66 @@ def ledger_entry(row: Movement) -> dict[str, Any]:
     }
 
 
-def invoice(row: Invoice, world: World) -> dict[str, Any]:
-    item: dict[str, Any] = {"description": row.description, "amount": text(row.amount)}
+def invoice(row: Invoice, store: Store) -> dict[str, Any]:
+    item: dict[str, Any] = {"description": row.description, "amount": format_money(row.amount)}
     item["server_id"], item["domain_id"] = row.server_id, row.domain_id
     return {
         "id": row.id,
         "status": row.status,
-        "type": dialects.invoice_type(row.type, world.service.dialect),
-        "amount": text(row.amount),
-        "refunded_amount": text(row.refunded),
-        "currency": world.accounts[row.account_id].currency,
+        "type": dialects.invoice_type(row.type, store.service.dialect),
+        "amount": format_money(row.amount),
+        "refunded_amount": format_money(row.refunded),
+        "currency": store.accounts[row.account_id].currency,
         "description": row.description,
         "gateway": row.gateway,
-        "created_at": stamp(row.created_at),
-        "due_at": stamp(row.due_at),
-        "paid_at": stamp(row.paid_at),
-        "cancelled_at": stamp(row.cancelled_at),
+        "created_at": format_timestamp(row.created_at),
+        "due_at": format_timestamp(row.due_at),
+        "paid_at": format_timestamp(row.paid_at),
+        "cancelled_at": format_timestamp(row.cancelled_at),
         "items": [item],
         "pdf_url": f"{API}/invoices/{row.id}/pdf",
     }
 
 
-def order(row: Order, world: World, *, read: bool = False) -> dict[str, Any]:
+def order(row: Order, store: Store, *, read: bool = False) -> dict[str, Any]:
     """``read``: the two reads of orders show two names more than the 202 of the order itself."""
     view = {
         "invoice_id": row.id,
         "status": row.status,
         "server_id": row.server_id,
         "tariff_id": row.tariff_id,
-        "amount": text(row.amount),
-        "currency": world.accounts[row.account_id].currency,
-        "created_at": stamp(row.created_at),
-        "updated_at": stamp(row.updated_at),
+        "amount": format_money(row.amount),
+        "currency": store.accounts[row.account_id].currency,
+        "created_at": format_timestamp(row.created_at),
+        "updated_at": format_timestamp(row.updated_at),
         "order_url": f"{API}/orders/{row.id}",
         "failure_reason": row.failure_reason,
     }
     if read:
-        view |= {"server_name": row.server_name, "tariff_name": None if row.tariff_id is None else world.tariffs[row.tariff_id].name}
+        view |= {"server_name": row.server_name, "tariff_name": None if row.tariff_id is None else store.tariffs[row.tariff_id].name}
     return view
 
 
-def location(row: catalog.Place, world: World) -> dict[str, Any]:
-    in_stock = any(t.in_stock and not t.disabled for t in world.tariffs.values() if t.location_id == row.id)
+def location(row: price_list.Location, store: Store) -> dict[str, Any]:
+    in_stock = any(t.in_stock and not t.disabled for t in store.tariffs.values() if t.location_id == row.id)
     return {"id": row.id, "code": row.code, "name": row.name, "country": row.country, "city": row.city, "in_stock": in_stock}
 
 
-def tariff(row: Tariff, world: World, account: Account) -> dict[str, Any]:
-    monthly = money.group_price(account, row.price_monthly)
+def tariff(row: Tariff, store: Store, account: Account) -> dict[str, Any]:
+    monthly = pricing.group_price(account, row.price_monthly)
     periods = [
         {
             "months": months,
             "discount_percent": float(percent),
-            "total": text(money.discounted(monthly * months, [("period", percent)]).total),
+            "total": format_money(pricing.discounted(monthly * months, [("period", percent)]).total),
         }
-        for months, percent in money.PERIOD_PERCENT.items()
+        for months, percent in pricing.PERIOD_PERCENT.items()
     ]
     return {
         "id": row.id,
         "name": row.name,
         "description": row.description,
-        "location": location(catalog.LOCATIONS[row.location_id], world),
+        "location": location(price_list.LOCATIONS[row.location_id], store),
         "resources": {
             "cpu_cores": row.cpu_cores,
             "ram_mb": row.ram_mb,
@@ -200,21 +199,21 @@ def tariff(row: Tariff, world: World, account: Account) -> dict[str, Any]:
             "bandwidth_tb": None,
             "port_mbps": 1000,
         },
-        "price_monthly": text(monthly),
-        "list_price_monthly": text(row.price_monthly),
-        "price_hourly": None if row.price_hourly is None else text(row.price_hourly),
+        "price_monthly": format_money(monthly),
+        "list_price_monthly": format_money(row.price_monthly),
+        "price_hourly": None if row.price_hourly is None else format_money(row.price_hourly),
         "currency": account.currency,
         "periods": periods,
         "hourly_available": row.price_hourly is not None,
         "in_stock": row.in_stock,
         "non_refundable": row.non_refundable,
         "excluded_os": row.excluded_os,
-        "extra_ip_price_monthly": text(row.extra_ip_price),
+        "extra_ip_price_monthly": format_money(row.extra_ip_price),
         "max_extra_ips": row.max_extra_ips,
     }
 
 
-def image(row: catalog.Image) -> dict[str, Any]:
+def image(row: price_list.OsImage) -> dict[str, Any]:
     return {
         "slug": row.slug,
         "name": row.name,
@@ -225,12 +224,12 @@ def image(row: catalog.Image) -> dict[str, Any]:
     }
 
 
-def zone(row: catalog.Ending, currency: str) -> dict[str, Any]:
+def zone(row: price_list.Zone, currency: str) -> dict[str, Any]:
     return {
         "tld": f".{row.tld}",
-        "price_register": text(row.price_register),
-        "price_renew": text(row.price_renew),
-        "price_transfer": None if row.price_transfer is None else text(row.price_transfer),
+        "price_register": format_money(row.price_register),
+        "price_renew": format_money(row.price_renew),
+        "price_transfer": None if row.price_transfer is None else format_money(row.price_transfer),
         "currency": currency,
         "min_years": row.min_years,
         "max_years": row.max_years,
@@ -239,21 +238,21 @@ def zone(row: catalog.Ending, currency: str) -> dict[str, Any]:
     }
 
 
-def server(row: Server, world: World, *, addresses: list[Address] | None = None) -> dict[str, Any]:
-    """``addresses`` stands in for those in the world when the server itself is not part of it (simulated writes)."""
+def server(row: Server, store: Store, *, addresses: list[Address] | None = None) -> dict[str, Any]:
+    """``addresses`` stands in for those in the store when the server itself is not part of it (simulated writes)."""
     if addresses is None:
-        addresses = list(world.of(Address, row.id).values())
-    plan = world.tariffs[row.tariff_id]
+        addresses = list(store.of(Address, row.id).values())
+    plan = store.tariffs[row.tariff_id]
     ips = [address.address for address in addresses]
     primary = next((address.address for address in addresses if address.primary), None)
-    account = world.accounts[row.account_id]
+    account = store.accounts[row.account_id]
     return {
         "id": row.id,
         "name": row.name,
         "hostname": row.hostname,
         "status": row.status,
         "tariff": {"id": plan.id, "name": plan.name},
-        "location": catalog.LOCATIONS[plan.location_id].name,
+        "location": price_list.LOCATIONS[plan.location_id].name,
         "os": row.os,
         "primary_ip": primary,
         "ip": primary,
@@ -277,22 +276,22 @@ def server(row: Server, world: World, *, addresses: list[Address] | None = None)
         "billing": {
             "cycle": row.cycle,
             "months": row.months,
-            "price_monthly": text(money.group_price(account, plan.price_monthly)),
-            "recurring_amount": text(money.recurring(world, row)),
+            "price_monthly": format_money(pricing.group_price(account, plan.price_monthly)),
+            "recurring_amount": format_money(pricing.recurring(store, row)),
             "currency": account.currency,
-            "next_due_at": stamp(row.next_due_at),
+            "next_due_at": format_timestamp(row.next_due_at),
             "auto_renew": row.auto_renew,
             "promo_code": row.promo_code,
             "extra_ips": sum(address.bought for address in addresses),
         },
         "notes": row.notes,
-        "created_at": None if row.synthetic else stamp(row.created_at),
+        "created_at": None if row.synthetic else format_timestamp(row.created_at),
     }
 
 
-def live_status(row: Server, world: World, now: float) -> dict[str, Any]:
+def live_status(row: Server, store: Store, now: float) -> dict[str, Any]:
     """What the panel measures; for sandbox servers a fixed snapshot made without one."""
-    plan = world.tariffs[row.tariff_id]
+    plan = store.tariffs[row.tariff_id]
     running = row.power == "running"
     uptime = 3600 if row.is_sandbox else int(now - row.power_since)
     return {
@@ -302,7 +301,7 @@ def live_status(row: Server, world: World, now: float) -> dict[str, Any]:
         "memory": {"used_mb": plan.ram_mb // 4 if running else 0, "total_mb": plan.ram_mb},
         "disk": {"used_gb": plan.disk_gb * 0.1, "total_gb": plan.disk_gb},
         "uptime_seconds": uptime if running else 0,
-        "checked_at": stamp(now),
+        "checked_at": format_timestamp(now),
     }
 
 
@@ -316,8 +315,8 @@ def address(row: Address) -> dict[str, Any]:
         "ptr": row.ptr,
         "gateway": None,
         "netmask": "255.255.255.0" if row.version == 4 else None,
-        "price_monthly": text(row.price_monthly),
-        "added_at": stamp(row.added_at),
+        "price_monthly": format_money(row.price_monthly),
+        "added_at": format_timestamp(row.added_at),
     }
 
 
@@ -328,32 +327,32 @@ def ssh_key(row: SshKey) -> dict[str, Any]:
         "fingerprint": row.fingerprint,
         "type": row.type,
         "public_key": row.public_key,
-        "created_at": stamp(row.created_at),
+        "created_at": format_timestamp(row.created_at),
     }
 
 
-def domain(row: Domain, world: World) -> dict[str, Any]:
+def domain(row: Domain, store: Store) -> dict[str, Any]:
     return {
         "id": row.id,
         "name": row.name,
         "tld": f".{row.tld}",
-        "status": domain_status(row, world),
-        "registered_at": stamp(row.registered_at),
-        "expires_at": stamp(row.expires_at),
+        "status": domain_status(row, store),
+        "registered_at": format_timestamp(row.registered_at),
+        "expires_at": format_timestamp(row.expires_at),
         "auto_renew": row.auto_renew,
         "privacy": row.privacy,
         "nameservers": row.nameservers,
         "locked": row.locked,
         "blocked": row.blocked,
-        "price_renew": text(catalog.ZONES[row.tld].price_renew),
-        "currency": world.accounts[row.account_id].currency,
-        "created_at": stamp(row.created_at),
+        "price_renew": format_money(price_list.ZONES[row.tld].price_renew),
+        "currency": store.accounts[row.account_id].currency,
+        "created_at": format_timestamp(row.created_at),
     }
 
 
-def domain_status(row: Domain, world: World) -> str:
+def domain_status(row: Domain, store: Store) -> str:
     if row.blocked:
-        return dialects.BLOCKED_DOMAIN_STATUS(world.service.dialect) or row.status
+        return dialects.BLOCKED_DOMAIN_STATUS(store.service.dialect) or row.status
     return row.status
 
 
@@ -365,11 +364,11 @@ def subscription(row: Subscription) -> dict[str, Any]:
         "description": row.description,
         "active": row.active,
         "failures_in_row": row.failures_in_row,
-        "disabled_at": stamp(row.disabled_at),
+        "disabled_at": format_timestamp(row.disabled_at),
         "disabled_reason": row.disabled_reason,
-        "last_delivery_at": stamp(row.last_delivery_at),
+        "last_delivery_at": format_timestamp(row.last_delivery_at),
         "last_status": row.last_status,
-        "created_at": stamp(row.created_at),
+        "created_at": format_timestamp(row.created_at),
     }
 
 
@@ -382,13 +381,13 @@ def delivery(row: Delivery, *, payload: bool = False) -> dict[str, Any]:
         "event_type": row.event_type,
         "status": row.status,
         "attempts": row.attempts,
-        "next_attempt_at": stamp(row.next_attempt_at),
-        "delivered_at": stamp(row.delivered_at),
+        "next_attempt_at": format_timestamp(row.next_attempt_at),
+        "delivered_at": format_timestamp(row.delivered_at),
         "dead": row.status == "dead",
         "last_status": row.last_status,
         "last_error": row.last_error,
         "last_response": row.last_response,
-        "created_at": stamp(row.created_at),
+        "created_at": format_timestamp(row.created_at),
     }
     if payload:
         view["payload"] = json.loads(row.payload)

@@ -1,0 +1,43 @@
+"""Timestamps, money and seconds as the API writes them."""
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from email.utils import formatdate
+from uuid import UUID
+
+CENT = Decimal("0.01")
+
+
+def format_timestamp(moment: float | None) -> str | None:
+    """Unix seconds as RFC 3339 in UTC; ``None`` stays ``None``."""
+    if moment is None:
+        return None
+    text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds" if moment == int(moment) else "milliseconds")
+    return text.replace("+00:00", "Z")
+
+
+def format_http_date(moment: float) -> str:
+    """Unix seconds as the ``Date`` header says them (IMF-fixdate), seconds rounded down."""
+    return formatdate(int(moment // 1), usegmt=True)
+
+
+def parse_timestamp(text: str) -> float:
+    """The unix seconds of an RFC 3339 text with ``Z`` or an offset; ``ValueError`` otherwise."""
+    value = datetime.fromisoformat(text)
+    if value.tzinfo is None:
+        raise ValueError("a timestamp needs Z or an offset")
+    return value.timestamp()
+
+
+def format_money(value: Decimal) -> str:
+    """A money string: two fraction digits, up to four where the value has them (hourly prices)."""
+    return f"{value:.2f}" if value == value.quantize(CENT) else f"{value.normalize():f}"
+
+
+def format_seconds(value: float) -> str:
+    """Seconds as a header says them: whole where they are whole."""
+    return str(int(value)) if value == int(value) else str(value)
+
+
+def uuid4_from_bytes(raw: bytes) -> str:
+    return str(UUID(bytes=raw[:16], version=4))

@@ -1,0 +1,399 @@
+"""Everything the emulator knows, as plain rows.
+
+A row holds only texts, numbers, booleans, ``Decimal`` and lists or dictionaries of them, so that a store can be written to a file and read
+back. Moments are unix seconds. Lists inside rows are replaced, never changed in place. Nothing here asks for the time or for randomness:
+the moment is handed in by the caller, and random bytes are drawn from the seed and a counter that is part of the store.
+"""
+
+from dataclasses import dataclass, field, fields
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+
+# Marks a row that was changed since it was written to a file; not a column.
+CHANGED = "+changed"
+
+
+@dataclass
+class Row:
+    """Base of every row. ``seq`` grows with every row made, of whatever kind: lists are ordered by it, newest first."""
+
+    kind: ClassVar[str]
+    first_id: ClassVar[int] = 1
+
+    id: int
+    seq: int
+
+    if not TYPE_CHECKING:  # a type checker that saw it would let any attribute be set
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            self.__dict__[name] = value
+            self.__dict__[CHANGED] = True
+
+    def take_change(self) -> dict[str, Any] | None:
+        """The columns, if any was set since this was asked last."""
+        columns = self.__dict__
+        return columns if columns.pop(CHANGED, False) else None
+
+    @classmethod
+    def load(cls, data: dict[str, Any]) -> Self:
+        for item in fields(cls):
+            is_money = item.type is Decimal or Decimal in get_args(item.type)
+            if is_money and isinstance(data.get(item.name), str):
+                data[item.name] = Decimal(data[item.name])
+        return cls(**data)
+
+
+@dataclass
+class Account(Row):
+    kind = "accounts"
+    first_id = 1001
+
+    login: str
+    email: str
+    currency: str
+    opening: Decimal
+    balance: Decimal
+    created_at: float
+    group_discount_percent: Decimal = Decimal(0)
+    loyalty_discount_percent: Decimal = Decimal(0)
+    email_verified: bool = True
+    two_factor_enabled: bool = False
+    suspended: bool = False
+    api_enabled: bool = True
+    topped_up: bool = False
+    promo_used: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Key(Row):
+    kind = "keys"
+    first_id = 501
+
+    account_id: int
+    name: str
+    mode: str
+    token: str
+    scopes: list[str]
+    created_at: float
+    ip_allowlist: list[str] = field(default_factory=list)
+    not_before: float | None = None
+    expires_at: float | None = None
+    rate_per_minute: int | None = None
+    rate_expensive_per_minute: int | None = None
+    revoked_at: float | None = None
+    revoked_reason: str | None = None
+    last_used_at: float | None = None
+    last_used_ip: str | None = None
+
+    @property
+    def is_test(self) -> bool:
+        return self.mode == "test"
+
+    @property
+    def hint(self) -> str:
+        return f"{self.token[:11]}…{self.token[-4:]}"
+
+
+@dataclass
+class Tariff(Row):
+    kind = "tariffs"
+
+    name: str
+    description: str
+    location_id: int
+    cpu_cores: int
+    ram_mb: int
+    disk_gb: int
+    price_monthly: Decimal
+    price_hourly: Decimal | None = None
+    in_stock: bool = True
+    disabled: bool = False
+    non_refundable: bool = False
+    excluded_os: list[str] = field(default_factory=list)
+    extra_ip_price: Decimal = Decimal("2.00")
+    max_extra_ips: int = 3
+
+
+@dataclass
+class Server(Row):
+    kind = "servers"
+    first_id = 20001
+
+    account_id: int
+    name: str
+    hostname: str
+    tariff_id: int
+    os: str
+    cycle: str
+    months: int
+    created_at: float
+    next_due_at: float
+    status: str = "active"
+    power: str = "running"
+    blocked: bool = False
+    expired: bool = False
+    is_test: bool = False
+    synthetic: bool = False
+    pending_cancel: bool = False
+    auto_renew: bool = True
+    notes: str = ""
+    promo_code: str | None = None
+    busy: str | None = None
+    addresses_coming: int = 0
+    power_since: float = 0.0
+    suspended_from: str | None = None
+    owner_key_id: int | None = None
+    ssh_key_ids: list[int] = field(default_factory=list)
+    custom_fields: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def is_sandbox(self) -> bool:
+        return self.owner_key_id is not None
+
+    @property
+    def is_gone(self) -> bool:
+        return self.status in ("cancelled", "terminated")
+
+
+@dataclass
+class Address(Row):
+    kind = "addresses"
+    first_id = 30001
+
+    server_id: int
+    address: str
+    version: int
+    primary: bool
+    bought: bool
+    price_monthly: Decimal
+    added_at: float
+    ptr: str | None = None
+    invoice_id: int | None = None
+
+
+@dataclass
+class Invoice(Row):
+    kind = "invoices"
+    first_id = 40001
+
+    account_id: int
+    type: str
+    status: str
+    amount: Decimal
+    description: str
+    created_at: float
+    due_at: float | None = None
+    paid_at: float | None = None
+    cancelled_at: float | None = None
+    gateway: str | None = None
+    server_id: int | None = None
+    domain_id: int | None = None
+    period_start: float | None = None
+    period_end: float | None = None
+    refunded: Decimal = Decimal(0)
+    refundable: bool = True
+
+
+@dataclass
+class Order(Row):
+    """A server order that did not finish at once; its id is the invoice's. ``plan`` holds the columns of the server to make."""
+
+    kind = "orders"
+
+    account_id: int
+    status: str
+    outcome: str
+    tariff_id: int | None
+    server_name: str
+    amount: Decimal
+    created_at: float
+    updated_at: float
+    plan: dict[str, Any]
+    server_id: int | None = None
+    failure_reason: str | None = None
+
+
+@dataclass
+class Movement(Row):
+    """One movement of money. ``amount`` is absolute; ``direction`` is credit or debit."""
+
+    kind = "movements"
+    first_id = 50001
+
+    account_id: int
+    at: float
+    amount: Decimal
+    direction: str
+    type: str
+    description: str
+    gateway: str | None = None
+    operation: str | None = None
+    object_id: int | None = None
+    invoice_id: int | None = None
+    idempotency_key: str | None = None
+    request_seq: int | None = None
+
+
+@dataclass
+class SshKey(Row):
+    kind = "ssh_keys"
+    first_id = 60001
+
+    account_id: int
+    name: str
+    type: str
+    public_key: str
+    fingerprint: str
+    created_at: float
+
+
+@dataclass
+class Domain(Row):
+    kind = "domains"
+    first_id = 70001
+
+    account_id: int
+    name: str
+    tld: str
+    status: str
+    created_at: float
+    years: int
+    auto_renew: bool
+    privacy: bool
+    nameservers: list[str]
+    registered_at: float | None = None
+    expires_at: float | None = None
+    locked: bool = False
+    blocked: bool = False
+
+
+@dataclass
+class Subscription(Row):
+    kind = "subscriptions"
+    first_id = 80001
+
+    account_id: int
+    url: str
+    events: list[str]
+    description: str
+    secret: str
+    created_at: float
+    active: bool = True
+    failures_in_row: int = 0
+    disabled_at: float | None = None
+    disabled_reason: str | None = None
+    last_delivery_at: float | None = None
+    last_status: int | None = None
+
+
+@dataclass
+class Delivery(Row):
+    """``payload`` is the very text that is sent, at the first attempt and at every other."""
+
+    kind = "deliveries"
+    first_id = 90001
+
+    account_id: int
+    subscription_id: int
+    event_id: str
+    event_type: str
+    payload: str
+    created_at: float
+    attempts: int = 0
+    failures: int = 0
+    next_attempt_at: float | None = None
+    delivered_at: float | None = None
+    dead_at: float | None = None
+    last_status: int | None = None
+    last_error: str | None = None
+    last_response: str | None = None
+
+    @property
+    def status(self) -> str:
+        if self.next_attempt_at is not None:
+            return "pending"
+        return "dead" if self.dead_at is not None else "delivered"
+
+
+@dataclass
+class Task(Row):
+    """Something that happens later: ``what`` names a function of :mod:`pulumi_hosting.emulator.scheduler`."""
+
+    kind = "tasks"
+
+    due: float
+    what: str
+    object_id: int
+    note: str = ""
+
+
+@dataclass
+class StoredResponse(Row):
+    """What an Idempotency-Key remembers. ``running`` while the first request is not answered yet (never true after a restart)."""
+
+    kind = "stored"
+
+    scope: str
+    key: str
+    operation: str
+    path: str
+    fingerprint: str
+    created_at: float
+    status: int = 0
+    body: Any = None
+    request_id: str = ""
+    retry_after: float | None = None
+    running: bool = False
+
+    @classmethod
+    def load(cls, data: dict[str, Any]) -> "StoredResponse":
+        return super().load({**data, "running": False})
+
+
+@dataclass
+class Fault(Row):
+    kind = "faults"
+
+    method: str | None
+    path: str | None
+    after: int
+    times: int
+    action: dict[str, Any]
+
+
+@dataclass
+class RequestLog(Row):
+    """A request that arrived, and its answer, as they were; masked when shown or written to a file."""
+
+    kind = "requests"
+
+    method: str
+    path: str
+    query: str
+    headers: dict[str, str]
+    body: str
+    at: float
+    key_id: int | None = None
+    status: int | None = None
+    response: str = ""
+    bucket: str | None = None
+    replayed: bool = False
+
+
+ROWS: tuple[type[Row], ...] = (
+    Account,
+    Key,
+    Tariff,
+    Server,
+    Address,
+    Invoice,
+    Order,
+    Movement,
+    SshKey,
+    Domain,
+    Subscription,
+    Delivery,
+    Task,
+    StoredResponse,
+    Fault,
+)

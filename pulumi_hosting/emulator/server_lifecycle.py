@@ -1,0 +1,139 @@
+"""What servers do, whoever asks: being built, renewed, suspended, resumed, ended."""
+
+import ipaddress
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.api.models import SANDBOX_SERVER_IDS, SYNTHETIC_SERVER_IDS
+from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
+from pulumi_hosting.emulator import events, ledger, periods
+from pulumi_hosting.emulator.ledger import Cause
+from pulumi_hosting.emulator.rows import Account, Address, Invoice, Server, Tariff
+from pulumi_hosting.emulator.store import Store
+
+# RFC 2544 benchmarking and RFC 3849 documentation space: nobody's real machines.
+IPV4_SPACE = ipaddress.ip_network("198.18.0.0/15")
+IPV6_SPACE = ipaddress.ip_network("2001:db8::/32")
+# Tasks that bring something to a server.
+PENDING_TASKS = ("assign_address", "finish_reinstall")
+TERMINATE_AFTER_SECONDS = 14 * 86400
+
+
+def next_period(server: Server, now: float, *, months: int | None = None, hours: int | None = None) -> tuple[float, float]:
+    """The period that a renewal pays: from the end of the present one (from now, if it is over). Without a length the server's own."""
+    start = max(server.next_due_at, now)
+    if months is None and hours is None:
+        months, hours = (None, 1) if server.cycle == "hourly" else (server.months, None)
+    return start, periods.end(start, months=months, hours=hours)
+
+
+def new_server_id(store: Store, *, sandbox: bool = False, synthetic: bool = False) -> int:
+    if sandbox:
+        return SANDBOX_SERVER_IDS + store.count("id:sandbox")
+    if synthetic:
+        return SYNTHETIC_SERVER_IDS.start + store.count("id:synthetic")
+    return store.new_id(Server)
+
+
+def new_address(
+    store: Store, server: Server, now: float, *, version: int = 4, primary: bool = False, price: Decimal | None = None
+) -> Address:
+    number = store.count(f"ipv{version}")
+    text = str(IPV4_SPACE[256 + number]) if version == 4 else str(IPV6_SPACE[(number << 64) + 1])
+    return store.make(
+        Address,
+        server_id=server.id,
+        address=text,
+        version=version,
+        primary=primary,
+        bought=price is not None,
+        price_monthly=price or Decimal("0.00"),
+        added_at=now,
+    )
+
+
+def build(store: Store, id: int, plan: dict[str, Any], now: float) -> tuple[Server, list[Address]]:
+    """A new server from the columns in ``plan``, with its included v4 and v6 address; nothing is added to the store yet."""
+    server = store.make(Server, id=id, created_at=now, power_since=now, **plan)
+    return server, [new_address(store, server, now, primary=True), new_address(store, server, now, version=6)]
+
+
+def put_into_service(store: Store, server: Server, addresses: list[Address], now: float) -> None:
+    """Make a built server part of the store, on its way to its next due date or, in the sandbox, to its end after 24 hours."""
+    store.add(server)
+    for address in addresses:
+        store.add(address)
+    if server.is_sandbox:
+        store.schedule(now + SANDBOX_SERVER_SECONDS, "drop_sandbox_server", server.id)
+    else:
+        schedule_due_date(store, server)
+        events.of_server(store, "server.created", server, now)
+
+
+def schedule_due_date(store: Store, server: Server) -> None:
+    # The note ties the task to this very date: an early renewal moves the date and leaves the old task without effect.
+    store.schedule(server.next_due_at, "server_due", server.id, str(server.next_due_at))
+
+
+def extend(store: Store, server: Server, until: float, now: float) -> None:
+    """The server is paid until then; one that was suspended for want of it is resumed."""
+    server.next_due_at = until
+    server.expired = False
+    if not server.is_sandbox:
+        schedule_due_date(store, server)
+    if server.status == "suspended" and not server.blocked:
+        resume(store, server, now)
+
+
+def suspend(store: Store, server: Server, now: float) -> None:
+    previous = server.status
+    server.suspended_from, server.status, server.power = previous, "suspended", "stopped"
+    events.of_server(store, "server.suspended", server, now, previous={"status": previous})
+
+
+def resume(store: Store, server: Server, now: float) -> None:
+    server.status = server.suspended_from or "active"
+    server.suspended_from = None
+    if server.status != "stopped":
+        server.power, server.power_since = "running", now
+    events.of_server(store, "server.unsuspended", server, now, previous={"status": "suspended"})
+
+
+def cancel_unpaid_invoices(store: Store, server: Server, now: float) -> None:
+    """Unpaid invoices of a server that was renewed otherwise, or ended."""
+    for invoice in store.of(Invoice, server.account_id).values():
+        if invoice.server_id == server.id and invoice.status == "not_paid":
+            invoice.status, invoice.cancelled_at = "cancelled", now
+
+
+def end(store: Store, server: Server, now: float, *, status: str = "cancelled") -> None:
+    """Remove the machine; the row stays and remembers that it is gone."""
+    previous = server.status
+    server.status, server.power, server.busy = status, "stopped", None
+    server.addresses_coming = 0
+    cancel_unpaid_invoices(store, server, now)
+    events.of_server(store, "server.terminated", server, now, previous={"status": previous})
+    clear(store, server)
+
+
+def clear(store: Store, server: Server) -> None:
+    """Take away what belongs to a machine that is no more: its addresses, and what was on its way to it."""
+    for address in list(store.of(Address, server.id).values()):
+        store.remove(address)
+    for task in [task for task in store.tasks.values() if task.object_id == server.id and task.what in PENDING_TASKS]:
+        store.remove(task)
+
+
+def renew_from_balance(
+    store: Store, server: Server, account: Account, amount: Decimal, period: tuple[float, float], now: float, cause: Cause
+) -> Invoice:
+    invoice = ledger.new_invoice(
+        store, account, "vds_renewal", amount, f"Renewal of {server.name}", now, server_id=server.id, period=period
+    )
+    ledger.pay(store, account, invoice, now, cause)
+    extend(store, server, period[1], now)
+    return invoice
+
+
+def generated_name(store: Store, tariff: Tariff) -> str:
+    return f"{tariff.name.lower()}-{store.token('name', 6)}"

@@ -1,0 +1,230 @@
+"""All data of the emulator: the rows by kind, counters, indexes, and what staff can switch."""
+
+import base64
+import heapq
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from hashlib import sha256
+from typing import Any, TypeVar
+
+from pulumi_hosting.api.operations import SCOPES
+from pulumi_hosting.emulator import price_list
+from pulumi_hosting.emulator.rows import (
+    ROWS,
+    Account,
+    Address,
+    Delivery,
+    Domain,
+    Fault,
+    Invoice,
+    Key,
+    Movement,
+    Order,
+    RequestLog,
+    Row,
+    Server,
+    SshKey,
+    StoredResponse,
+    Subscription,
+    Tariff,
+    Task,
+)
+
+REQUESTS_KEPT = 20_000
+OPENING_BALANCE = Decimal("1000.00")
+
+
+VARIANTS: dict[str, tuple[Any, ...]] = {
+    "refusals_stored": (True, False),
+    "transient_refusals_stored": (True, False),
+    "replay_request_id": ("fresh", "stored"),
+    "key_memory": ("account", "key"),
+    "body_comparison": ("parsed", "bytes"),
+    "deleted_servers": ("gone", "listed"),
+    "duplicate_ssh_key": ("conflict", "second"),
+    "sandbox_echo": ("none", "server"),
+}
+
+T = TypeVar("T", bound=Row)
+
+
+@dataclass
+class Service:
+    """What staff can switch."""
+
+    dialect: str = "spec"
+    api_enabled: bool = True
+    sandbox_enabled: bool = True
+    variants: dict[str, Any] = field(default_factory=lambda: {name: values[0] for name, values in VARIANTS.items()})
+    routes: dict[str, str] = field(default_factory=dict)
+
+
+class Store:
+    """The rows by kind, the counters, and a few indexes kept beside them. ``seed`` makes everything drawn at random reproducible."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self.seed = seed
+        self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in ROWS}
+        self.accounts: dict[int, Account] = self.tables["accounts"]
+        self.keys: dict[int, Key] = self.tables["keys"]
+        self.tariffs: dict[int, Tariff] = self.tables["tariffs"]
+        self.servers: dict[int, Server] = self.tables["servers"]
+        self.addresses: dict[int, Address] = self.tables["addresses"]
+        self.invoices: dict[int, Invoice] = self.tables["invoices"]
+        self.orders: dict[int, Order] = self.tables["orders"]
+        self.movements: dict[int, Movement] = self.tables["movements"]
+        self.ssh_keys: dict[int, SshKey] = self.tables["ssh_keys"]
+        self.domains: dict[int, Domain] = self.tables["domains"]
+        self.subscriptions: dict[int, Subscription] = self.tables["subscriptions"]
+        self.deliveries: dict[int, Delivery] = self.tables["deliveries"]
+        self.tasks: dict[int, Task] = self.tables["tasks"]
+        self.stored: dict[int, StoredResponse] = self.tables["stored"]
+        self.faults: dict[int, Fault] = self.tables["faults"]
+        self.requests: deque[RequestLog] = deque(maxlen=REQUESTS_KEPT)
+        self.service = Service()
+        self.counters: dict[str, int] = {}
+        # Rate windows: name → [start of the window, calls in it].
+        self.windows: dict[str, list[int]] = {}
+        # Limits of calls within any stretch of time: name → the moments of the latest calls.
+        self.recent: dict[str, list[float]] = {}
+        # Rows taken away since the store was written to a file; nobody counts them when it never was.
+        self.removed: list[tuple[str, int]] | None = None
+        # Servers with a change that is processed and not answered yet. Nothing is after a restart, so no file needs it.
+        self.changing: set[int] = set()
+        self.by_token: dict[str, Key] = {}
+        self.by_idempotency_key: dict[str, StoredResponse] = {}
+        self._of: dict[tuple[str, int], dict[int, Any]] = {}
+        self._due: list[tuple[float, int]] = []
+
+    # --- ids and randomness
+
+    def count(self, name: str) -> int:
+        """1, 2, 3 … for each name."""
+        value = self.counters.get(name, 0) + 1
+        self.counters[name] = value
+        return value
+
+    def random(self, label: str) -> bytes:
+        """32 bytes that depend on the seed, the label and how often it was asked."""
+        return sha256(f"{self.seed}:{label}:{self.count('random:' + label)}".encode()).digest()
+
+    def token(self, label: str, length: int) -> str:
+        """A random text of letters and digits."""
+        raw = self.random(label) + self.random(label)
+        return base64.b32encode(raw).decode().lower().rstrip("=")[:length]
+
+    def password(self) -> str:
+        """A root password by the rules of the API: letters and at least one digit."""
+        return f"{self.token('password', 17)}A7#"
+
+    # --- rows
+
+    def new_id(self, kind: type[Row]) -> int:
+        return kind.first_id - 1 + self.count("id:" + kind.kind)
+
+    def make(self, kind: type[T], *, id: int | None = None, **columns: Any) -> T:
+        """A new row that is not part of the store yet."""
+        return kind(id=self.new_id(kind) if id is None else id, seq=self.count("seq"), **columns)
+
+    def add(self, row: T) -> T:
+        self.tables[row.kind][row.id] = row
+        self._index(row)
+        return row
+
+    def remove(self, row: Row) -> None:
+        self.tables[row.kind].pop(row.id, None)
+        if self.removed is not None:
+            self.removed.append((row.kind, row.id))
+        if isinstance(row, StoredResponse):
+            self.by_idempotency_key.pop(f"{row.scope}:{row.key}", None)
+        for owner in self._owners(row):
+            self._of.get(owner, {}).pop(row.id, None)
+
+    def of(self, kind: type[T], owner_id: int) -> dict[int, T]:
+        """Rows of one account (addresses, invoices: of one server), oldest first."""
+        return self._of.get((kind.kind, owner_id), {})
+
+    def newest(self, kind: type[T], owner_id: int) -> Iterator[T]:
+        return reversed(self.of(kind, owner_id).values())
+
+    def schedule(self, due: float, what: str, object_id: int, note: str = "") -> None:
+        """Remember something to be done at ``due``."""
+        self.add(self.make(Task, due=due, what=what, object_id=object_id, note=note))
+
+    def next_due(self) -> float | None:
+        while self._due and self._due[0][1] not in self.tasks:
+            heapq.heappop(self._due)
+        return self._due[0][0] if self._due else None
+
+    def pop_due(self, now: float) -> Task | None:
+        """The earliest task that is due, taken off the agenda."""
+        due = self.next_due()
+        if due is None or due > now:
+            return None
+        task = self.tasks[heapq.heappop(self._due)[1]]
+        self.remove(task)
+        return task
+
+    def rebuild(self) -> None:
+        """Make the indexes anew, after rows were loaded."""
+        for table in self.tables.values():
+            for row in sorted(table.values(), key=lambda row: row.seq):
+                self._index(row)
+
+    def _index(self, row: Row) -> None:
+        if isinstance(row, Key):
+            self.by_token[row.token] = row
+        elif isinstance(row, StoredResponse):
+            self.by_idempotency_key[f"{row.scope}:{row.key}"] = row
+        elif isinstance(row, Task):
+            heapq.heappush(self._due, (row.due, row.id))
+        for owner in self._owners(row):
+            self._of.setdefault(owner, {})[row.id] = row
+
+    @staticmethod
+    def _owners(row: Row) -> list[tuple[str, int]]:
+        owners = []
+        if isinstance(row, Address):
+            owners.append((row.kind, row.server_id))
+        elif isinstance(row, Delivery):
+            owners.append((row.kind, row.subscription_id))
+        elif hasattr(row, "account_id"):
+            owners.append((row.kind, row.account_id))
+        return owners
+
+    # --- beginnings
+
+    def new_account(self, now: float, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR") -> Account:
+        """An account with one live and one test key with all scopes."""
+        number = self.count("account")
+        name = "demo" if number == 1 else f"demo{number}"
+        account = self.add(
+            self.make(
+                Account,
+                login=name,
+                email=f"{name}@example.com",
+                currency=currency,
+                opening=balance,
+                balance=balance,
+                created_at=now,
+            )
+        )
+        self.new_key(account, "live", now, name="live")
+        self.new_key(account, "test", now, name="test")
+        return account
+
+    def new_key(self, account: Account, mode: str, now: float, *, name: str, scopes: list[str] | None = None, **columns: Any) -> Key:
+        token = f"vk_{mode}_{self.token('key:' + mode, 40)}"
+        granted = list(SCOPES) if scopes is None else scopes
+        return self.add(self.make(Key, account_id=account.id, name=name, mode=mode, token=token, scopes=granted, created_at=now, **columns))
+
+
+def fresh(seed: int, now: float) -> Store:
+    """A world with the catalog and one fresh account."""
+    store = Store(seed)
+    for columns in price_list.TARIFFS:
+        store.add(store.make(Tariff, **columns))
+    store.new_account(now)
+    return store

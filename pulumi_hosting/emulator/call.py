@@ -1,33 +1,33 @@
-"""One request on its way through the gates, and what a handler may do with it.
+"""One request in the pipeline, and what a handler may do with it.
 
-For a test key every write is simulated (``fake``): the same checks and prices, but rows are copies or never added, no money moves, no
-event is told. Handlers are written once: they ask for a :meth:`Call.draft` of what they change and pay through :meth:`Call.purchase`.
+For a test key every write is simulated (:attr:`Call.simulated`): the same checks and prices, but rows are copied or never
+added, no money moves and no event is sent. A handler is written once for both modes: it changes a :meth:`Call.draft`, adds
+rows with :meth:`Call.add` and pays through :meth:`Call.purchase`.
 """
 
 import copy
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.emulator import faults, ledger
-from pulumi_hosting.emulator.cursors import DEFAULT_LIMIT, binding, cut, seal, unseal
+from pulumi_hosting.emulator import cursors, faults, ledger
 from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.messages import ApiError, Request, Response
 from pulumi_hosting.emulator.rows import Account, Address, Domain, Invoice, Key, RequestLog, Row, Server
+from pulumi_hosting.emulator.scheduler import Scheduler
 from pulumi_hosting.emulator.store import Store
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pulumi_hosting.emulator.core import Core
 
 T = TypeVar("T", bound=Row)
 
 
 @dataclass(slots=True)
 class Call:
-    core: "Core"
+    """A request, what the steps of the pipeline found out about it, and the store and scheduler to answer it from."""
+
+    store: Store
+    scheduler: Scheduler
     request: Request
     now: float
     request_id: str = ""
@@ -45,15 +45,11 @@ class Call:
     fault: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
 
-    # --- who calls what
-
-    @property
-    def store(self) -> Store:
-        return self.core.store
+    # --- caller and operation
 
     @property
     def dialect(self) -> str:
-        return self.core.store.service.dialect
+        return self.store.service.dialect
 
     @property
     def operation(self) -> Operation:
@@ -84,21 +80,21 @@ class Call:
     def cause(self) -> Cause:
         return Cause(self.operation.id, self.idempotency_key, self.request_log.id if self.request_log else None)
 
-    # --- what it may see
+    # --- reading
 
     def own(self, kind: type[T], id: int) -> T:
-        """A row of this account; whatever else does not exist."""
+        """A row of this account; 404 for every other id."""
         row: T | None = self.store.tables[kind.kind].get(id)
         if row is None or getattr(row, "account_id", None) != self.account.id:
             raise ApiError("not_found")
         return row
 
     def can_see(self, server: Server) -> bool:
-        """Sandbox servers exist for the key that made them only."""
+        """A sandbox server is visible only to the key that created it."""
         return server.account_id == self.account.id and (server.owner_key_id is None or server.owner_key_id == self.key.id)
 
     def server(self, *, gone: bool = False) -> Server:
-        """The server of the path. Deleted ones are found when ``gone``, or when the reading says that they stay listed."""
+        """The server named in the path. Deleted servers are found with ``gone``, or if ``deleted_servers`` is ``listed``."""
         server = self.store.servers.get(self.ids["server_id"])
         if server is None or not self.can_see(server):
             raise ApiError("not_found")
@@ -107,7 +103,7 @@ class Call:
         return server
 
     def changeable(self, *statuses: str, gone: bool = False) -> Server:
-        """The server of the path, if it may be changed now: not blocked, in one of ``statuses``, nothing else running on it."""
+        """The server named in the path, if it may be changed: not blocked, in one of ``statuses``, with no change in progress."""
         server = self.server(gone=gone)
         if server.blocked:
             raise ApiError("server_blocked")
@@ -125,36 +121,33 @@ class Call:
             raise ApiError("domain_blocked")
         return domain
 
-    def page(self, rows: "Iterable[T]", view: "Callable[[T], dict[str, Any]]") -> Response:
-        """One page of ``rows`` (newest first, filtered already)."""
-        bound = binding(self.operation.id, self.account.id, self.key.mode, self.raw_query)
-        after = None if self.query.cursor is None else unseal(self.store.seed, bound, self.query.cursor)
-        found, more = cut(rows, self.query.limit or DEFAULT_LIMIT, after)
-        cursor = seal(self.store.seed, bound, found[-1].seq) if more else None
-        return Response(200, {"data": [view(row) for row in found], "next_cursor": cursor})
+    def addresses(self, server: Server) -> list[Address]:
+        return list(self.store.of(Address, server.id).values())
 
-    # --- what it may change
+    def page(self, rows: Iterable[T], view: Callable[[T], dict[str, Any]]) -> Response:
+        """One page of ``rows``, which are filtered and sorted newest first."""
+        signed = cursors.Cursors(self.store.seed, self.operation.id, self.account.id, self.key.mode, self.raw_query)
+        after = None if self.query.cursor is None else signed.read(self.query.cursor)
+        found, more = cursors.cut(rows, self.query.limit or cursors.DEFAULT_LIMIT, after)
+        next_cursor = signed.write(found[-1].seq) if more else None
+        return Response(200, {"data": [view(row) for row in found], "next_cursor": next_cursor})
+
+    # --- writing
 
     def draft(self, row: T) -> T:
-        """The row to change: itself, or in a simulation a copy that nobody sees afterwards.
+        """The row to change: itself, or in a simulation a copy that is dropped after the answer.
 
-        A sandbox server is really changed when the reading ``sandbox_echo`` says that its later reads show it.
+        With the behaviour variant ``sandbox_echo: server`` a sandbox server itself is changed, so that later reads show it.
         """
-        if not self.simulated:
-            return row
-        if isinstance(row, Server) and row.is_sandbox and self.sandbox_changes_visible:
+        if not self.simulated or (isinstance(row, Server) and self.changes(row)):
             return row
         return copy.copy(row)
 
-    @property
-    def sandbox_changes_visible(self) -> bool:
-        return bool(self.store.service.variants["sandbox_echo"] == "server")
-
     def changes(self, server: Server) -> bool:
-        """Whether changes beside the server's row itself (addresses, reverse DNS) really happen."""
-        return not self.simulated or (server.is_sandbox and self.sandbox_changes_visible)
+        """Whether a change of this server, its addresses or its reverse DNS is kept."""
+        return not self.simulated or (server.is_sandbox and self.store.service.variants["sandbox_echo"] == "server")
 
-    def keep(self, row: T) -> T:
+    def add(self, row: T) -> T:
         """Add a new row, unless this is a simulation."""
         return row if self.simulated else self.store.add(row)
 
@@ -170,7 +163,7 @@ class Call:
     ) -> Invoice | None:
         """Pay ``amount`` now, with an invoice; ``None`` in a simulation. 402 when the balance does not cover it.
 
-        The fault ``refunded`` strikes here: charged, failed at the panel or registrar, credited back.
+        The fault ``refunded`` applies here: charged, failed at the panel or registrar, credited back.
         """
         ledger.require(self.account, amount)
         if self.simulated:
@@ -189,6 +182,3 @@ class Call:
     def balance_after(self, amount: Decimal) -> Decimal:
         """The balance after paying ``amount``; in a simulation what it would be."""
         return self.account.balance - amount if self.simulated else self.account.balance
-
-    def addresses(self, server: Server) -> list[Address]:
-        return list(self.store.of(Address, server.id).values())

@@ -439,7 +439,7 @@ def confirm_invoice(core: Core, ids: Ids, body: Body) -> Any:
     invoice: Invoice = _row(core.store.invoices, ids[0], "invoice")
     if invoice.status != "not_paid":
         raise Wrong(f"invoice {invoice.id} is {invoice.status}", 409)
-    fulfilment.confirm(core.store, invoice, core.clock.now(), core.provisioning_delay)
+    fulfilment.confirm(core.scheduler, invoice, core.clock.now())
     return serializers.invoice(invoice, core.store)
 
 

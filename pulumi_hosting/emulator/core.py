@@ -1,18 +1,20 @@
-"""The pure core: a request in, an answer out. Clock and seed are handed in; no network is touched, and waiting is left to skins."""
+"""The emulator without a network: a request in, a response out, and the clock.
+
+:mod:`asgi` serves it over HTTP, :mod:`transport` in the process of the caller; both do the waiting that a response asks for.
+"""
 
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from pulumi_hosting.api.operations import OPERATIONS
-from pulumi_hosting.emulator import events, faults, idempotency_store, middleware, scheduler, store, webhook_delivery
+from pulumi_hosting.emulator import events, faults, idempotency_store, middleware, store, webhook_delivery
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.messages import ApiError, Request, Response
 from pulumi_hosting.emulator.rows import RequestLog
+from pulumi_hosting.emulator.scheduler import Scheduler
 from pulumi_hosting.emulator.store import Store
 from pulumi_hosting.emulator.webhook_delivery import Attempt, Outbound, Outcome
 
@@ -27,24 +29,19 @@ class Persistence(Protocol):
 
 @dataclass
 class Pending:
-    """An answer that needs something from the network first: send ``attempt`` and hand the outcome to ``Core.resume``."""
+    """A response that needs the network first: send ``attempt`` and pass the outcome to :meth:`Core.resume`."""
 
     call: Call
     attempt: Attempt
     then: Callable[[Outcome], Response]
 
 
-def check_table() -> None:
-    """Refuse to start when an operation has no handler or a handler no operation."""
-    rows, handlers = {operation.id for operation in OPERATIONS}, set(HANDLERS)
-    if rows != handlers:
-        missing, extra = ", ".join(sorted(rows - handlers)) or "none", ", ".join(sorted(handlers - rows)) or "none"
-        raise RuntimeError(f"operations without a handler: {missing}; handlers without an operation: {extra}")
-
-
 class Core:
-    """``provisioning_delay`` and ``ip_delay`` are seconds of the emulator's clock. One lock guards the store; it is never held while
-    waiting."""
+    """One emulated service with its accounts.
+
+    ``provisioning_delay`` and ``ip_delay`` are seconds of the emulator's clock. ``loaded`` is a store read from a file,
+    ``persistence`` what saves it after every change. One lock guards the store; it is never held while waiting.
+    """
 
     def __init__(
         self,
@@ -58,28 +55,29 @@ class Core:
         loaded: Store | None = None,
         persistence: Persistence | None = None,
     ) -> None:
-        check_table()
         self.clock = clock
-        self.provisioning_delay = provisioning_delay
-        self.ip_delay = ip_delay
         self.lock = threading.RLock()
         self.delivering = threading.Lock()
         self.persistence = persistence
         self.send: Callable[[Attempt], Outcome] = webhook_delivery.send
-        # Called when something is queued; a skin wakes its courier with it.
+        # Called when a delivery is queued; the HTTP server wakes its delivery loop with it.
         self.wake: Callable[[], None] = lambda: None
         self.ready_line: dict[str, Any] = {}
         self._dialect, self._routes = dialect or "spec", dict(routes or {})
-        self.store = loaded or store.fresh(seed, clock.now())
-        # What was switched while an earlier process ran stays, unless this one is told otherwise.
+        self.scheduler = Scheduler(loaded or store.fresh(seed, clock.now()), provisioning_delay, ip_delay)
+        # Staff switches in a loaded store are kept, unless the options of this start say otherwise.
         if dialect is not None or loaded is None:
             self.store.service.dialect = self._dialect
         if routes or loaded is None:
             self.store.service.routes = dict(self._routes)
         self.save()
 
+    @property
+    def store(self) -> Store:
+        return self.scheduler.store
+
     def announce(self, base_url: str, control_url: str, pid: int) -> None:
-        """Where this core can be reached, and with which keys."""
+        """Set the ready line: where this core can be reached, and with which keys."""
         first = next(iter(self.store.accounts.values()))
         keys = {key.name: key.token for key in self.store.keys.values() if key.account_id == first.id and key.name == key.mode}
         self.ready_line = {
@@ -93,37 +91,37 @@ class Core:
     # --- requests
 
     def handle(self, request: Request) -> Response:
-        """The whole life of a request in one thread; the answer's ``delay`` is left to the caller, who then calls :meth:`finish`."""
+        """Answer a request in one thread. The caller waits for the response's ``delay`` and then calls :meth:`finish`."""
         step = self.begin(request)
         if isinstance(step, Pending):
             step = self.resume(step, self.try_send(step.attempt))
         return step
 
     def begin(self, request: Request) -> Response | Pending:
+        """Run the pipeline. The result is the response, or what has to be sent before there is one."""
         with self.lock:
             now = self.clock.now()
-            scheduler.run_due(self, now)
-            call = Call(self, request, now)
-            call.request_log = self._record(request, now)
+            self.scheduler.run_due(now)
+            call = Call(self.store, self.scheduler, request, now, request_log=self._record(request, now))
             with events.low_balance_events(self.store, now, now):
-                result = self._live(call)
+                result = self._run_pipeline(call)
             return Pending(call, result.attempt, result.then) if isinstance(result, Outbound) else self._conclude(call, lambda: result)
 
-    def _live(self, call: Call) -> Response | Outbound:
+    def _run_pipeline(self, call: Call) -> Response | Outbound:
         try:
             for step in middleware.PIPELINE:
                 result = step(call)
                 if result is not None:
                     return result
             raise RuntimeError("the last step of the pipeline returned no response")
-        except ApiError as refusal:
-            return middleware.error_response(refusal, call.request_id)
-        except Exception:  # a bug becomes a 500 instead of a broken connection, and is remembered under the key like every 5xx
+        except ApiError as error:
+            return middleware.error_response(error, call.request_id)
+        except Exception:  # a bug is answered with 500 and stored under the Idempotency-Key like every 5xx
             log.exception("request %s failed", call.request_id)
             return middleware.error_response(ApiError("server_error"), call.request_id)
 
     def try_send(self, attempt: Attempt) -> Outcome:
-        """Send; whatever is raised makes it a failed attempt and stops nothing else."""
+        """Send a webhook; an exception makes it a failed attempt."""
         try:
             return self.send(attempt)
         except Exception as error:
@@ -131,12 +129,12 @@ class Core:
             return webhook_delivery.failed(error)
 
     def resume(self, pending: Pending, outcome: Outcome) -> Response:
-        """Second half of a request that had to ask the network."""
+        """Finish a request that had to wait for the network."""
         with self.lock:
             return self._conclude(pending.call, lambda: pending.then(outcome))
 
     def finish(self, response: Response) -> None:
-        """The waiting is over: the answer's Idempotency-Key is no longer in progress, nor is the change of its server."""
+        """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in progress."""
         with self.lock:
             if response.stored is not None:
                 response.stored.running = False
@@ -161,8 +159,8 @@ class Core:
     def _conclude(self, call: Call, result: Callable[[], Response]) -> Response:
         try:
             return self._complete(call, result())
-        except Exception:  # the second and last such place: an answer that cannot be made or written
-            log.exception("the answer to request %s failed", call.request_id)
+        except Exception:  # a response that cannot be built or saved is answered with 500 too
+            log.exception("the response to request %s failed", call.request_id)
             response = middleware.error_response(ApiError("server_error"), call.request_id)
             middleware.add_common_headers(call, response)
             self._encode(call, response)
@@ -198,7 +196,7 @@ class Core:
         response.drop = call.fault.get("drop") == "after"
         response.truncate = call.fault.get("truncate")
         self._encode(call, response)
-        # Written down before anybody can read it: what was answered survives a kill.
+        # Saved before it is sent: whatever was answered survives a kill.
         self.save()
         if self.store.subscriptions:
             self.wake()
@@ -215,14 +213,14 @@ class Core:
     # --- time
 
     def advance(self, seconds: float) -> None:
-        """Move the clock; everything that becomes due on the way happens at its own time, deliveries included."""
+        """Move the clock. Everything that becomes due on the way happens at its own time, deliveries included."""
         target = self.clock.now() + seconds
         while True:
             self.deliver_due()
             due = self.next_due()
             if due is None or due > target:
                 break
-            # At least a millisecond: the clock shows no less, and a shorter step would not move it.
+            # At least a millisecond, the resolution of the clock: a shorter step would not move it.
             if (wait := due - self.clock.now()) > 0:
                 self.clock.advance(max(0.001, wait))
             self.run_due()
@@ -231,26 +229,27 @@ class Core:
         self.deliver_due()
 
     def run_due(self) -> None:
+        """Run every task that is due now."""
         with self.lock:
-            scheduler.run_due(self, self.clock.now())
+            self.scheduler.run_due(self.clock.now())
             self.save()
 
     def next_due(self) -> float | None:
-        """When the next thing happens by itself: a task or a delivery."""
+        """When the next task or delivery is due."""
         with self.lock:
             moments = [moment for moment in (self.store.next_due(), webhook_delivery.next_due(self.store)) if moment is not None]
             return min(moments, default=None)
 
     def deliver_due(self) -> None:
-        """Send every delivery that is due, one after the other, the lock released while the network is asked.
+        """Send every delivery that is due, one after the other, without holding the lock while sending.
 
-        An attempt that raises is a failed one: it is tried again at its time, and the others go on.
+        An attempt that raises counts as failed: it is retried at its time, and the other deliveries continue.
         """
         with self.delivering:
             while True:
                 with self.lock:
                     now = self.clock.now()
-                    scheduler.run_due(self, now)
+                    self.scheduler.run_due(now)
                     delivery = webhook_delivery.first_due(self.store, now)
                     if delivery is None:
                         self.save()
@@ -264,9 +263,9 @@ class Core:
     # --- control
 
     def reset(self) -> None:
-        """Back to a fresh account with the same keys: the seed makes them again."""
+        """Back to a fresh account with the same keys, which follow from the seed."""
         with self.lock:
-            self.store = store.fresh(self.store.seed, self.clock.now())
+            self.scheduler = replace(self.scheduler, store=store.fresh(self.store.seed, self.clock.now()))
             self.store.service.dialect = self._dialect
             self.store.service.routes = dict(self._routes)
             self.save()

@@ -1,4 +1,4 @@
-"""Signed page cursors: bound to the operation, the filters and the account, so that none can be forged or carried elsewhere."""
+"""Page cursors, signed: one is valid only for the operation, the account, the mode and the filters of the list it came from."""
 
 import base64
 import hmac
@@ -15,31 +15,28 @@ DEFAULT_LIMIT = 50
 T = TypeVar("T", bound=Row)
 
 
-def _signature(seed: int, binding: str, position: int) -> str:
-    return hmac.new(f"cursor:{seed}".encode(), f"{binding}:{position}".encode(), sha256).hexdigest()[:32]
+class Cursors:
+    """Writes and reads the cursors of one list. The page size is not part of the signature: it may change between pages."""
 
+    def __init__(self, seed: int, operation: str, account_id: int, mode: str, filters: Mapping[str, Any]) -> None:
+        kept = {name: str(value) for name, value in sorted(filters.items()) if name not in ("cursor", "limit")}
+        self._list = json.dumps([operation, account_id, mode, kept], separators=(",", ":"))
+        self._secret = f"cursor:{seed}".encode()
 
-def binding(operation: str, account_id: int, mode: str, filters: Mapping[str, Any]) -> str:
-    """What a cursor is bound to. The page size is not part of it: a walk may change it."""
-    kept = {name: str(value) for name, value in sorted(filters.items()) if name not in ("cursor", "limit") and value is not None}
-    return json.dumps([operation, account_id, mode, kept], separators=(",", ":"))
+    def write(self, position: int) -> str:
+        signature = hmac.new(self._secret, f"{self._list}:{position}".encode(), sha256).hexdigest()[:32]
+        return base64.urlsafe_b64encode(f"{position}.{signature}".encode()).decode().rstrip("=")
 
-
-def seal(seed: int, bound: str, position: int) -> str:
-    return base64.urlsafe_b64encode(f"{position}.{_signature(seed, bound, position)}".encode()).decode().rstrip("=")
-
-
-def unseal(seed: int, bound: str, cursor: str) -> int:
-    """The position in a cursor; 400 ``invalid_cursor`` when it is damaged or belongs to another list."""
-    try:
-        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True).decode("ascii")
-        digits, signature = text.split(".")
-        position = int(digits)
-    except ValueError as error:
-        raise ApiError("invalid_cursor") from error
-    if not hmac.compare_digest(signature.encode(), _signature(seed, bound, position).encode()) or seal(seed, bound, position) != cursor:
-        raise ApiError("invalid_cursor")
-    return position
+    def read(self, cursor: str) -> int:
+        """The position in a cursor; 400 ``invalid_cursor`` when it is damaged or belongs to another list."""
+        try:
+            text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("ascii")
+            position = int(text.partition(".")[0])
+        except ValueError as error:
+            raise ApiError("invalid_cursor") from error
+        if not hmac.compare_digest(self.write(position).encode(), cursor.encode()):
+            raise ApiError("invalid_cursor")
+        return position
 
 
 def cut(rows: Iterable[T], limit: int, after: int | None) -> tuple[list[T], bool]:

@@ -1,18 +1,19 @@
-"""What a payment sets going: the order, the renewal or the top-up that an invoice was for."""
+"""What a payment starts: the order, the renewal or the top-up that the invoice is for."""
 
 from pulumi_hosting.emulator import ledger, periods, server_lifecycle
 from pulumi_hosting.emulator.rows import Invoice
-from pulumi_hosting.emulator.store import Store
+from pulumi_hosting.emulator.scheduler import Scheduler
 
 
-def deliver(store: Store, invoice: Invoice, now: float, provisioning_delay: float) -> None:
-    """An invoice was paid: deliver what it is for. Orders are provisioned in the background."""
+def deliver(scheduler: Scheduler, invoice: Invoice, now: float) -> None:
+    """Deliver what a paid invoice is for. An order is provisioned in the background."""
+    store = scheduler.store
     order = store.orders.get(invoice.id)
     if order is not None and order.status == "invoice_created":
         order.status, order.updated_at = "processing", now
         invoice.period_start, invoice.period_end = now, periods.months_after(now, order.plan["months"])
         order.plan = {**order.plan, "next_due_at": invoice.period_end}
-        store.schedule(now + provisioning_delay, "finish_order", order.id)
+        scheduler.after_provisioning(now, "finish_order", order.id)
     elif invoice.type == "vds_renewal" and invoice.server_id is not None:
         server = store.servers[invoice.server_id]
         if not server.is_gone:
@@ -20,8 +21,9 @@ def deliver(store: Store, invoice: Invoice, now: float, provisioning_delay: floa
             server_lifecycle.extend(store, server, invoice.period_end, now)
 
 
-def confirm(store: Store, invoice: Invoice, now: float, provisioning_delay: float) -> None:
-    """The payment gateway confirms: a top-up raises the balance; any other invoice is paid without touching it."""
+def confirm(scheduler: Scheduler, invoice: Invoice, now: float) -> None:
+    """The payment gateway confirms: a top-up raises the balance; any other invoice is paid without using the balance."""
+    store = scheduler.store
     account = store.accounts[invoice.account_id]
     if invoice.type == "topup":
         ledger.move(
@@ -38,4 +40,4 @@ def confirm(store: Store, invoice: Invoice, now: float, provisioning_delay: floa
         )
         account.topped_up = True
     ledger.mark_paid(store, invoice, now)
-    deliver(store, invoice, now, provisioning_delay)
+    deliver(scheduler, invoice, now)

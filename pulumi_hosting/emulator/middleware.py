@@ -1,8 +1,9 @@
-"""The life of a request: :data:`LIFE`, read from top to bottom. A gate lets the call pass, answers it, or raises a refusal.
+"""The pipeline of a request: :data:`PIPELINE`, in this order. A step passes the call on, answers it, or raises an ApiError.
 
-The order matters: what is refused before :func:`recall_key` never uses up an Idempotency-Key (an armed answer, the staff switch, 401,
-429, sandbox, account, scopes, content type, size, JSON, a missing key, the query); what comes after it (validation and the handler's own
-answers) is the outcome that the key remembers. Every request with a valid key counts in its bucket, whatever becomes of it.
+The order matters. What is refused before :func:`replay_stored_response` never uses up an Idempotency-Key: faults with a
+status, the staff switch, 401, 429, sandbox, account, scopes, content type, size, JSON, a missing key, the query. What comes
+after it, validation and the handler's own answers, is stored under the key. Every request with a valid API key counts in its
+rate bucket, whatever its outcome.
 """
 
 import ipaddress
@@ -34,7 +35,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 
 
 def identify_request(call: Call) -> None:
-    """X-Request-ID: the caller's, cleaned, if anything is left of it; else a UUIDv4."""
+    """X-Request-ID: the caller's without characters that are not allowed; a UUIDv4 if nothing is left."""
     call.request_id = _UNSAFE.sub("", call.request.headers.get("x-request-id", ""))[:64] or uuid4_from_bytes(call.store.random("request"))
 
 
@@ -42,7 +43,7 @@ def identify_request(call: Call) -> None:
 
 
 class Router:
-    """Finds an operation by method and path. Fixed segments win over placeholders."""
+    """Finds an operation by method and path. A fixed segment takes precedence over a placeholder."""
 
     def __init__(self, operations: tuple[Operation, ...]) -> None:
         paths: dict[tuple[str, ...], dict[str, Operation]] = {}
@@ -75,7 +76,7 @@ route = Router(OPERATIONS)
 
 
 def apply_faults(call: Call) -> Response | None:
-    """Faults that were armed for this request; some of them answer at once."""
+    """Take the faults armed for this request; ``drop: before`` and ``status`` answer it."""
     if not call.store.faults:
         return None
     call.fault = faults.take(call.store, call.request.method, call.request.path)
@@ -91,22 +92,22 @@ def find_operation(call: Call) -> None:
 
 
 def check_service_enabled(call: Call) -> None:
-    """Staff switched the API off: 503 everywhere except ``GET /health``."""
+    """503 while staff has switched the API off, except for ``GET /health``."""
     if not call.store.service.api_enabled and call.operation.id != "get_health":
         raise ApiError("api_disabled", retry_after=30)
 
 
-# --- who calls -------------------------------------------------------------------------------------------------------------------
+# --- the caller ------------------------------------------------------------------------------------------------------------
 
 
 def presented_key(call: Call) -> Key | None:
-    """The key that the request names, whatever may be done with it."""
+    """The key in the request, valid or not."""
     scheme, _, token = call.request.headers.get("authorization", "").partition(" ")
     return call.store.by_token.get(token.strip()) if scheme.lower() == "bearer" else None
 
 
 def authenticate(call: Call) -> None:
-    """A key that exists, is not revoked, is inside its window and used from an address of its allow-list."""
+    """The key exists, is not revoked, is inside its time window and comes from an address of its allow-list."""
     if not call.operation.auth:
         return
     key = presented_key(call)
@@ -136,12 +137,12 @@ def allowed(client: str, networks: list[str]) -> bool:
 
 
 def count_against_rate_limit(call: Call) -> None:
-    """The bucket of the operation, per key; its headers are on every answer from here on."""
+    """Count the call in the bucket of its operation and key; every answer from here on has the bucket's headers."""
     call.raw_query = {}
     if not call.operation.auth:
         return
     if call.request.query:
-        # A query that cannot be read is refused later, by its own gate; the call counts all the same.
+        # A query that cannot be parsed is refused by check_query; the call counts all the same.
         with suppress(ApiError):
             call.raw_query = validation.read_query(call.operation, call.request.query)
     expensive = call.operation.is_expensive(call.raw_query)
@@ -161,7 +162,7 @@ def count_against_rate_limit(call: Call) -> None:
 
 
 def check_sandbox(call: Call) -> None:
-    """Test keys: switched off by the provider, or not supported by the operation."""
+    """Test keys: refused while the sandbox is off, and by operations that do not support it."""
     if call.known_key is None or not call.key.is_test:
         return
     if not call.store.service.sandbox_enabled:
@@ -171,6 +172,7 @@ def check_sandbox(call: Call) -> None:
 
 
 def check_account(call: Call) -> None:
+    """The account is not suspended and may use the API."""
     if call.known_key is None:
         return
     if call.account.suspended:
@@ -180,6 +182,7 @@ def check_account(call: Call) -> None:
 
 
 def check_scopes(call: Call) -> None:
+    """The key has every scope of the operation."""
     if call.known_key is None:
         return
     missing = [scope for scope in call.operation.scopes if scope not in call.key.scopes]
@@ -187,7 +190,7 @@ def check_scopes(call: Call) -> None:
         raise ApiError("insufficient_scope", details={"required": missing})
 
 
-# --- what it says ----------------------------------------------------------------------------------------------------------------
+# --- the content -----------------------------------------------------------------------------------------------------------
 
 
 def read_body(call: Call) -> None:
@@ -198,20 +201,20 @@ def read_body(call: Call) -> None:
 
 
 def require_idempotency_key(call: Call) -> None:
-    """Keyed operations need an Idempotency-Key."""
+    """Operations that need an Idempotency-Key have a valid one."""
     if call.operation.is_keyed:
         idempotency_store.read(call.request.headers.get("idempotency-key"))
 
 
 def check_query(call: Call) -> None:
-    """The query is no part of "same endpoint and body", so it is checked whether the key is known or not."""
+    """Checked before the Idempotency-Key: the query is not part of "same endpoint and body"."""
     call.raw_query = validation.read_query(call.operation, call.request.query) if call.request.query else {}
     if call.operation.auth:
         call.query = validation.check_query(call.operation, call.raw_query)
 
 
 def replay_stored_response(call: Call) -> Response | None:
-    """Keyed operations: the stored outcome of the same request, if there is one."""
+    """Answer with the stored response of the same request and Idempotency-Key, if there is one."""
     if not call.operation.is_keyed:
         return None
     text = idempotency_store.read(call.request.headers.get("idempotency-key"))
@@ -232,13 +235,17 @@ def validate(call: Call) -> None:
 
 
 def fail_upstream(call: Call) -> None:
-    """The fault ``refunded`` on an operation that does not charge: the panel fails, nothing changes."""
+    """The fault ``refunded`` on an operation that does not charge: the panel fails and nothing changes."""
     if "refunded" in call.fault and "insufficient_funds" not in call.operation.codes:
         raise faults.refusal(call.fault, "refunded")
 
 
 def run_handler(call: Call) -> Response | Outbound:
-    return HANDLERS[call.operation.id](call)
+    """The handler of the operation; 501 when there is none."""
+    handler = HANDLERS.get(call.operation.id)
+    if handler is None:
+        raise ApiError("not_implemented", f"the emulator has no handler for {call.operation.id}", status=501)
+    return handler(call)
 
 
 PIPELINE: tuple[Step, ...] = (
@@ -261,11 +268,11 @@ PIPELINE: tuple[Step, ...] = (
 )
 
 
-# --- on the way out --------------------------------------------------------------------------------------------------------------
+# --- responses -------------------------------------------------------------------------------------------------------------
 
 
 def add_common_headers(call: Call, response: Response) -> None:
-    """The headers every answer has."""
+    """The headers every response has."""
     headers = response.headers
     headers["X-Request-ID"] = call.request_id
     headers.setdefault("Cache-Control", "no-store")
@@ -275,10 +282,11 @@ def add_common_headers(call: Call, response: Response) -> None:
         headers["X-Sandbox"] = "true"
 
 
-def error_response(refusal: ApiError, request_id: str) -> Response:
-    response = Response(refusal.status, refusal.body(request_id), dict(refusal.headers))
-    retry_after = refusal.retry_after
-    if retry_after is None and refusal.status in (429, 503):
+def error_response(error: ApiError, request_id: str) -> Response:
+    """The error envelope, with ``Retry-After`` for 429 and 503."""
+    response = Response(error.status, error.body(request_id), dict(error.headers))
+    retry_after = error.retry_after
+    if retry_after is None and error.status in (429, 503):
         retry_after = 1
     if retry_after is not None:
         response.headers["Retry-After"] = format_seconds(retry_after)

@@ -13,7 +13,7 @@ def ips(lab: EmulatorHarness, server: int) -> list[dict[str, Any]]:
 
 
 def test_bought_now_assigned_later(lab: EmulatorHarness) -> None:
-    lab.core.ip_delay = 45
+    lab.core.scheduler.ip_delay = 45
     server = lab.server()
     lab.advance(15 * DAY)
     quote = lab.api("GET", f"/servers/{server}/ips/quote").json()

@@ -120,7 +120,7 @@ def paid_invoice(lab: EmulatorHarness, server: int) -> httpx.Response:
 
 
 def delayed(lab: EmulatorHarness, server: int) -> httpx.Response:
-    lab.core.provisioning_delay = 60
+    lab.core.scheduler.provisioning_delay = 60
     lab.fault({"panel_timeout": "active"})
     return lab.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1})
 

@@ -35,7 +35,7 @@ def in_flight(lab: EmulatorHarness) -> httpx.Response:
 
 
 def in_progress(lab: EmulatorHarness) -> httpx.Response:
-    lab.core.provisioning_delay = 60
+    lab.core.scheduler.provisioning_delay = 60
     server = lab.server()
     lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
     return lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})

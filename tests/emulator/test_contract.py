@@ -6,7 +6,7 @@ import httpx
 import pytest
 from pydantic import TypeAdapter
 
-from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
+from pulumi_hosting.api.operations import OPERATIONS, Operation
 from tests.emulator.support import OTHER_KEY, PUBLIC_KEY, EmulatorHarness, code
 
 Scene = Callable[[EmulatorHarness], httpx.Response]
@@ -199,9 +199,3 @@ def test_every_difference_of_the_dialects_is_played() -> None:
     for name in names:
         assert f"{name}(" in source, name
         assert vars(dialects)[name].spec != vars(dialects)[name].live
-
-
-def test_every_handler_belongs_to_a_row() -> None:
-    from pulumi_hosting.emulator.handlers import HANDLERS
-
-    assert set(HANDLERS) == set(BY_ID)

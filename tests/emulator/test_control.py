@@ -334,7 +334,7 @@ def test_errors(lab: EmulatorHarness) -> None:
 @pytest.mark.parametrize("delay", [0.1 + 0.2, 1 / 3, 1e-9])
 def test_moments_finer_than_the_clock(delay: float, lab: EmulatorHarness) -> None:
     """A due moment between two milliseconds is reached all the same."""
-    lab.core.provisioning_delay = delay
+    lab.core.scheduler.provisioning_delay = delay
     lab.fault({"panel_timeout": "active"})
     order = lab.api("POST", "/servers", SERVER).json()["invoice_id"]
     lab.advance(1)

@@ -1,11 +1,10 @@
-"""The life of a request, gate by gate, and the order of the gates."""
+"""The pipeline of a request: its steps, one by one, and their order."""
 
 import re
 
 import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS
-from pulumi_hosting.emulator.handlers import HANDLERS
 from pulumi_hosting.emulator.middleware import PIPELINE, Router
 from tests.emulator.support import EmulatorHarness, code, details
 
@@ -194,21 +193,11 @@ def test_what_is_refused_before_the_key_is_looked_at_never_uses_it_up(lab: Emula
     assert lab.api("POST", "/servers", {**SERVER, "name": "fresh"}, key=key).status_code == 201
 
 
-def test_boot_fails_when_table_and_handlers_differ(monkeypatch: pytest.MonkeyPatch) -> None:
-    from pulumi_hosting.emulator import core
-
-    handlers = dict(HANDLERS)
-    handlers["invented"] = handlers.pop("get_me")
-    monkeypatch.setattr(core, "HANDLERS", handlers)
-    with pytest.raises(RuntimeError, match="without a handler: get_me; handlers without an operation: invented"):
-        core.check_table()
-
-
-def test_a_call_knows_its_key_and_operation_only_after_their_gates(lab: EmulatorHarness) -> None:
+def test_a_call_knows_its_key_and_operation_only_after_their_steps(lab: EmulatorHarness) -> None:
     from pulumi_hosting.emulator.call import Call
     from pulumi_hosting.emulator.messages import Request
 
-    call = Call(lab.core, Request("GET", "/me"), 0.0)
+    call = Call(lab.core.store, lab.core.scheduler, Request("GET", "/me"), 0.0)
     for name in ("key", "operation"):
         with pytest.raises(RuntimeError, match="before its step"):
             getattr(call, name)

@@ -16,7 +16,7 @@ def order(lab: EmulatorHarness, outcome: str) -> int:
 
 
 def test_an_order_becomes_a_server(both: EmulatorHarness) -> None:
-    both.core.provisioning_delay = 120
+    both.core.scheduler.provisioning_delay = 120
     both.subscribe("server.created")
     id = order(both, "active")
     assert both.balance() == "995.00"
@@ -62,7 +62,7 @@ def test_only_unfinished_orders_are_listed(lab: EmulatorHarness) -> None:
 
 @pytest.mark.parametrize("by", ["balance", "gateway"])
 def test_paying_an_invoice_that_orders_a_server(by: str, lab: EmulatorHarness) -> None:
-    lab.core.provisioning_delay = 10
+    lab.core.scheduler.provisioning_delay = 10
     id = lab.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 2, "name": "cabinet"})["id"]
     assert lab.api("GET", f"/orders/{id}").json()["status"] == "invoice_created"
     lab.advance(3600)

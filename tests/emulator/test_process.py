@@ -362,7 +362,7 @@ def test_a_store_read_from_its_file_equals_the_one_written(operation: str, tmp_p
     clock = Clock(manual=True, start=1_800_000_000.0)
     state_file, _ = open_state(tmp_path / "state", clock)
     lab = EmulatorHarness(clock=clock, persistence=state_file)
-    lab.core.ip_delay = lab.core.provisioning_delay = 60
+    lab.core.scheduler.ip_delay = lab.core.scheduler.provisioning_delay = 60
     SCENES[operation](lab)
     lab.advance(10)
     state_file.close()

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS, Operation
-from pulumi_hosting.emulator import asgi, scheduler, webhook_delivery
+from pulumi_hosting.emulator import asgi, tasks, webhook_delivery
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.handlers import HANDLERS
@@ -112,7 +112,7 @@ def test_a_reset_while_an_attempt_is_under_way(lab: EmulatorHarness) -> None:
 
 
 def _order_coming(lab: EmulatorHarness) -> Row:
-    lab.core.provisioning_delay = 60
+    lab.core.scheduler.provisioning_delay = 60
     lab.fault({"panel_timeout": "active"})
     return lab.core.store.orders[lab.api("POST", "/servers", SERVER).json()["invoice_id"]]
 
@@ -122,14 +122,14 @@ def _server(lab: EmulatorHarness) -> Row:
 
 
 def _address_coming(lab: EmulatorHarness) -> Row:
-    lab.core.ip_delay = 60
+    lab.core.scheduler.ip_delay = 60
     server = lab.server()
     lab.api("POST", f"/servers/{server}/ips")
     return lab.core.store.servers[server]
 
 
 def _reinstalling(lab: EmulatorHarness) -> Row:
-    lab.core.provisioning_delay = 60
+    lab.core.scheduler.provisioning_delay = 60
     server = lab.server()
     lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
     return lab.core.store.servers[server]
@@ -198,15 +198,15 @@ TASKS: dict[str, Callable[[EmulatorHarness], Row]] = {
 
 
 def test_every_kind_of_task_is_tried() -> None:
-    assert set(TASKS) == set(scheduler.TASKS)
+    assert set(TASKS) == set(tasks.TASKS)
 
 
-@pytest.mark.parametrize("what", scheduler.TASKS)
+@pytest.mark.parametrize("what", tasks.TASKS)
 def test_a_task_whose_object_is_gone_does_nothing(what: str, both: EmulatorHarness, caplog: pytest.LogCaptureFixture) -> None:
     row = TASKS[what](both)
     assert what in {task.what for task in both.core.store.tasks.values() if task.object_id == row.id}
     both.core.store.remove(row)
-    both.core.provisioning_delay = both.core.ip_delay = 0
+    both.core.scheduler.provisioning_delay = both.core.scheduler.ip_delay = 0
     before = both.control("GET", "/ledger")
     both.advance(400 * DAY)
     assert both.control("GET", "/ledger") == before
@@ -214,7 +214,7 @@ def test_a_task_whose_object_is_gone_does_nothing(what: str, both: EmulatorHarne
     still_delivers(both)
 
 
-@pytest.mark.parametrize("what", scheduler.TASKS)
+@pytest.mark.parametrize("what", tasks.TASKS)
 def test_a_task_that_fails_is_logged_and_the_next_one_runs(
     what: str, lab: EmulatorHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -222,7 +222,7 @@ def test_a_task_that_fails_is_logged_and_the_next_one_runs(
         raise KeyError(1)
 
     TASKS[what](lab)
-    monkeypatch.setitem(scheduler.TASKS, what, fail)
+    monkeypatch.setitem(tasks.TASKS, what, fail)
     lab.advance(400 * DAY)
     monkeypatch.undo()
     assert what in caplog.text
@@ -240,7 +240,7 @@ def test_a_sandbox_server_that_ends_while_something_is_on_its_way(change: str, d
     lab.advance(200)
     assert code(lab.test("GET", f"/servers/{server}")) == "not_found"
     assert not [task for task in lab.core.store.tasks.values() if task.object_id == server]
-    lab.core.provisioning_delay = lab.core.ip_delay = 0
+    lab.core.scheduler.provisioning_delay = lab.core.scheduler.ip_delay = 0
     still_delivers(lab)
 
 
@@ -538,6 +538,6 @@ def test_no_state_leads_to_a_500_or_stops_the_deliveries(seed: int, dialect: str
     lab.control("DELETE", "/faults")
     lab.control("PATCH", "/account", {"balance": "1000.00"})
     lab.control("PATCH", "/tariffs/1", {"price_monthly": "5.00"})
-    lab.core.provisioning_delay, lab.receiver_status = 0, 200
+    lab.core.scheduler.provisioning_delay, lab.receiver_status = 0, 200
     every_read_works(lab)
     still_delivers(lab)

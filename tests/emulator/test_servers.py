@@ -77,7 +77,7 @@ def test_power(before: str, action: str, status: str, power: str, lab: EmulatorH
 
 
 def test_reinstall(lab: EmulatorHarness) -> None:
-    lab.core.provisioning_delay = 30
+    lab.core.scheduler.provisioning_delay = 30
     lab.subscribe("server.reinstalled")
     server = lab.server()
     lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
@@ -123,7 +123,7 @@ def test_reinstall_refusals(lab: EmulatorHarness) -> None:
 
 
 def test_deleting_a_busy_server_in_the_cabinet_ends_its_tasks(lab: EmulatorHarness) -> None:
-    lab.core.provisioning_delay = 30
+    lab.core.scheduler.provisioning_delay = 30
     server = lab.server()
     lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
     lab.control("DELETE", f"/servers/{server}")

@@ -1,4 +1,7 @@
-"""One function per operation, named like it; the public functions of these modules are the handlers, so none can be forgotten."""
+"""One function per operation, named by the operation's id: every public function of these modules is a handler.
+
+An operation without a handler is answered with 501; ``tests/emulator/test_handlers.py`` lists such operations.
+"""
 
 from collections.abc import Callable, Mapping
 from inspect import isfunction
@@ -24,8 +27,10 @@ from pulumi_hosting.emulator.webhook_delivery import Outbound
 
 Handler = Callable[[Call], Response | Outbound]
 
+_MODULES = (service, balance, invoices, catalog, servers, server_actions, orders, addresses, ssh_keys, domains, api_keys, webhooks)
 
-def _functions(module: ModuleType) -> dict[str, Handler]:
+
+def _handlers(module: ModuleType) -> dict[str, Handler]:
     return {
         name: value
         for name, value in vars(module).items()
@@ -33,8 +38,4 @@ def _functions(module: ModuleType) -> dict[str, Handler]:
     }
 
 
-HANDLERS: Mapping[str, Handler] = {
-    name: handler
-    for module in (service, balance, invoices, catalog, servers, server_actions, orders, addresses, ssh_keys, domains, api_keys, webhooks)
-    for name, handler in _functions(module).items()
-}
+HANDLERS: Mapping[str, Handler] = {name: handler for module in _MODULES for name, handler in _handlers(module).items()}

@@ -65,9 +65,9 @@ def add_server_ip(call: Call) -> Response:
     )
     if call.changes(server):
         server.addresses_coming += 1
-        if call.core.ip_delay:
+        if call.scheduler.ip_delay:
             server.busy = "an address change"
-        call.store.schedule(call.now + call.core.ip_delay, "assign_address", server.id, str(invoice.id) if invoice else "")
+        call.scheduler.after_address_assignment(call.now, "assign_address", server.id, str(invoice.id) if invoice else "")
     return Response(
         dialects.ADDRESS_ORDER_STATUS(call.dialect),
         {"success": True, "server_id": server.id, "charged": format_money(price), "currency": call.account.currency, "days": days},

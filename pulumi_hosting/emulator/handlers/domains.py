@@ -92,7 +92,7 @@ def register_domain(call: Call) -> Response:
     call.purchase("domain_registration", price.total, f"Domain {name}", domain_id=domain.id)
     if body.promo_code is not None and not call.simulated:
         account.promo_used = [*account.promo_used, body.promo_code.upper()]
-    call.keep(domain)
+    call.add(domain)
     if not call.simulated:
         # An expired name is free for everybody else; its registration ends the old one, which can be renewed no more.
         registrar.cancel_other_owners(store, domain)

@@ -54,7 +54,7 @@ def pay_invoice(call: Call) -> Response:
     if not call.simulated:
         ledger.pay(call.store, call.account, invoice, call.now, call.cause)
         after = call.account.balance
-        fulfilment.deliver(call.store, invoice, call.now, call.core.provisioning_delay)
+        fulfilment.deliver(call.scheduler, invoice, call.now)
     return Response(
         200,
         {

@@ -31,7 +31,7 @@ def reinstall_server(call: Call) -> Response:
     row.ssh_key_ids = ssh_key_ids
     if row is server:
         server.busy = "reinstall"
-        call.store.schedule(call.now + call.core.provisioning_delay, "finish_reinstall", server.id, call.body.os)
+        call.scheduler.after_provisioning(call.now, "finish_reinstall", server.id, call.body.os)
     return Response(
         202,
         {"server_id": server.id, "status": "reinstalling", "os": call.body.os, "root_password": None if given else password},

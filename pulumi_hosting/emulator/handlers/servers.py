@@ -142,7 +142,7 @@ def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount:
             plan=plan,
         )
     )
-    call.store.schedule(call.now + call.core.provisioning_delay, "finish_order", order.id, call.idempotency_key or "")
+    call.scheduler.after_provisioning(call.now, "finish_order", order.id, call.idempotency_key or "")
     return Response(202, serializers.order(order, call.store))
 
 

@@ -37,7 +37,7 @@ def create_ssh_key(call: Call) -> Response:
         fingerprint=fingerprint,
         created_at=call.now,
     )
-    return Response(201, serializers.ssh_key(call.keep(key)))
+    return Response(201, serializers.ssh_key(call.add(key)))
 
 
 def delete_ssh_key(call: Call) -> Response:

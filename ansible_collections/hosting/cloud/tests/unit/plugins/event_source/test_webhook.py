@@ -1,98 +1,98 @@
 # Copyright: (c) 2026, the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # ruff: noqa: S101 — assert is how pytest asks
-"""The event source by its parts: what it forgets, what it says, and where it keeps things. No network."""
+"""The event source: what it hands to the rules, and what it takes from its options. The receiver itself is replaced."""
 
-import logging
-from pathlib import Path
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
+import yaml
 
-from ansible_collections.hosting.cloud.extensions.eda.plugins.event_source.webhook import (
-    REMEMBER_SECONDS,
-    Complaints,
-    Options,
-    Secrets,
-    Store,
-)
+from ansible_collections.hosting.cloud.extensions.eda.plugins.event_source import webhook
+from pulumi_hosting.webhooks.receiver import ReceivedEvent, ReceiverOptions
+from pulumi_hosting.webhooks.signature import parse
 
-DAY = 86400
-
-
-def test_what_was_handed_over_is_forgotten_a_month_after_it_was_last_seen(tmp_path: Path) -> None:
-    assert REMEMBER_SECONDS >= 31 * DAY
-    now = [1_800_000_000.0]
-    store = Store(tmp_path / "events.sqlite", now=lambda: now[0])
-    for id in ("evt_1", "evt_2", "evt_3"):
-        assert store.add(id, b"{}", {}, "delivery")
-    store.done("evt_1")
-    store.done("evt_2")
-    now[0] += 20 * DAY
-    assert not store.add("evt_2", b"{}", {}, "delivery")  # sent again by hand: its month begins anew
-    now[0] += 20 * DAY
-    store.tidy()
-    assert [store.knows(id) for id in ("evt_1", "evt_2", "evt_3")] == [False, True, True]
-    waiting = store.after(0)
-    assert waiting is not None
-    assert waiting.id == "evt_3"  # what the rules never had is not forgotten
-    now[0] += 12 * DAY
-    store.tidy()
-    assert [store.knows(id) for id in ("evt_2", "evt_3")] == [False, True]
-    assert store.born == 1_800_000_000.0
-    store.close()
+BODY = b'{"id": "evt_1", "type": "server.created", "created_at": "2026-01-02T03:04:05Z", "data": {"object": {"id": 11}}}'
+PAYLOAD = {"id": "evt_1", "type": "server.created", "created_at": "2026-01-02T03:04:05Z", "data": {"object": {"id": 11}}}
+META = {"uuid": "evt_1", "endpoint": "/hosting", "headers": {"X-Webhook-Id": "evt_1"}, "received_at": "2026-01-02T03:04:06Z", "via": "delivery"}
 
 
-def test_numbers_are_not_used_again(tmp_path: Path) -> None:
-    """The order of handing over is that of receiving, also after the newest event has been forgotten."""
-    now = [0.0]
-    store = Store(tmp_path / "events.sqlite", now=lambda: now[0])
-    store.add("evt_1", b"{}", {}, "delivery")
-    first = store.after(0)
-    store.done("evt_1")
-    now[0] += 32 * DAY
-    store.tidy()
-    store.add("evt_2", b"{}", {}, "delivery")
-    second = store.after(0)
-    assert first is not None
-    assert second is not None
-    assert second.number > first.number
-    store.close()
+class FakeReceiver:
+    """Hands over one event, then waits to be cancelled, or for an acknowledgement."""
+
+    def __init__(self, options: ReceiverOptions) -> None:
+        self.options = options
+        self.acknowledges: bool | None = None
+        self.acknowledged: asyncio.Queue[str] = asyncio.Queue()
+        made.append(self)
+
+    async def run(self, handle: Callable[[ReceivedEvent], Awaitable[None]], *, acknowledge: bool = True) -> None:
+        self.acknowledges = acknowledge
+        headers, at = {"X-Webhook-Id": "evt_1"}, datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC)
+        await handle(ReceivedEvent(parse(BODY), PAYLOAD, headers, at, "delivery"))
+        await asyncio.Event().wait()
+
+    async def acknowledge(self, event_id: str) -> None:
+        await self.acknowledged.put(event_id)
 
 
-def test_a_file_that_was_open_to_all_is_closed(tmp_path: Path) -> None:
-    path = tmp_path / "events.sqlite"
-    path.touch(0o644)
-    Store(path).close()
-    assert path.stat().st_mode & 0o777 == 0o600
+made: list[FakeReceiver] = []
 
 
-def test_strangers_cannot_fill_the_log(caplog: pytest.LogCaptureFixture) -> None:
-    now = [100.0]
-    complaints = Complaints(clock=lambda: now[0])
-    for moment in (0, 1, 59, 61, 62, 200):
-        now[0] = 100.0 + moment
-        with caplog.at_level(logging.WARNING):
-            complaints.say(f"refused at {moment}")
-    assert [record.getMessage() for record in caplog.records] == [
-        "refused at 0",
-        "refused at 61 (and 2 more since the last line)",
-        "refused at 200 (and 1 more since the last line)",
-    ]
+@pytest.fixture
+def fake_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
+    made.clear()
+    monkeypatch.setattr(webhook, "Receiver", FakeReceiver)
 
 
-def test_where_events_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    assert Options.of({"port": "5000"}).state_path == tmp_path / ".local/state/hosting/webhook-5000.sqlite"
-    monkeypatch.setenv("XDG_STATE_HOME", "/var/lib")
-    assert Options.of({"port": 5000}).state_path == Path("/var/lib/hosting/webhook-5000.sqlite")
-    assert Options.of({"port": 5000, "state_file": "~/kept"}).state_path == tmp_path / "kept"
+async def cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
 
 
-def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOSTING_WEBHOOK_SECRET", "whsec_one,whsec_two")
-    options = Options.of({"port": 1, "secret": "whsec_three", "api_key": "vk_live_abcdefghijkl"})
-    assert [secret.reveal() for secret in Secrets.of(options).current()] == ["whsec_three"]
-    assert [secret.reveal() for secret in Secrets.of(Options.of({"port": 1})).current()] == ["whsec_one", "whsec_two"]
-    assert "whsec" not in repr(options) + repr(Secrets.of(options))
-    assert "vk_live" not in repr(options)
+@pytest.mark.usefixtures("fake_receiver")
+def test_an_event_is_payload_and_meta() -> None:
+    async def play() -> None:
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(1)
+        task = asyncio.create_task(webhook.main(queue, {"port": 0, "path": "/hosting", "feedback": False}))
+        assert await queue.get() == {"payload": PAYLOAD, "meta": META}
+        assert made[0].acknowledges is True
+        await cancelled(task)
+
+    asyncio.run(play())
+
+
+@pytest.mark.usefixtures("fake_receiver")
+def test_feedback_acknowledges_what_the_rules_confirm() -> None:
+    """With ``feedback: true`` ansible-rulebook hands in a second queue, and puts each event there once its engine has it."""
+
+    async def play() -> None:
+        queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(1)
+        feedback: asyncio.Queue[dict[str, Any]] = asyncio.Queue(1)
+        args = {"port": 0, "path": "/hosting", "feedback": True, "eda_feedback_queue": feedback}
+        task = asyncio.create_task(webhook.main(queue, args))
+        await feedback.put(await queue.get())
+        assert await made[0].acknowledged.get() == "evt_1"
+        assert made[0].acknowledges is False
+        await cancelled(task)
+
+    asyncio.run(play())
+
+
+def test_the_documented_options_are_those_of_the_receiver() -> None:
+    options = yaml.safe_load(webhook.DOCUMENTATION)["options"]
+    fields = ReceiverOptions.model_fields
+    assert set(options) == {*fields, "feedback"}
+    assert {name for name, option in options.items() if option.get("required")} == {"port"}
+    defaults = {name: option["default"] for name, option in options.items() if "default" in option and name != "feedback"}
+    assert defaults == {name: fields[name].default for name in fields if fields[name].default is not None and name != "port"}
+
+
+def test_every_example_can_be_used() -> None:
+    for example in yaml.safe_load(webhook.EXAMPLES):
+        ReceiverOptions.from_values(example["hosting.cloud.webhook"])

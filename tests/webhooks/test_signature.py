@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_hosting import webhooks
+from pulumi_hosting.webhooks import signature as signature_module
 from pulumi_hosting.api.errors import ConfigurationError, HostingError, WebhookRejected
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.webhooks import parse, sign, verify, verify_signature
@@ -207,7 +207,7 @@ def test_a_body_that_is_no_event_is_refused_though_it_is_signed(body: bytes) -> 
 
 
 def test_a_body_larger_than_any_event_is_refused_unread() -> None:
-    body = b" " * (webhooks.MAX_BODY_BYTES + 1)
+    body = b" " * (signature_module.MAX_BODY_BYTES + 1)
     assert "larger" in refused(body=body, headers=with_header("X-Webhook-Signature", f"v1={signature(body)}"))
 
 
@@ -284,7 +284,7 @@ def test_signatures_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatc
         compared.append(other)
         return real(one, other)
 
-    monkeypatch.setattr(webhooks.hmac, "compare_digest", watched)  # type: ignore[attr-defined]  # the module that webhooks imported
+    monkeypatch.setattr(signature_module.hmac, "compare_digest", watched)  # type: ignore[attr-defined]  # the module that signature imported
     good = signature()
     verify(BODY, with_header("X-Webhook-Signature", f"v1={good},v1=00,v2=11"), [SECRET, "whsec_other"], now=NOW)
     # All are compared, with every secret, the fitting one first or not.

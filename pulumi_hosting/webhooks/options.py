@@ -72,8 +72,7 @@ class ReceiverOptions(BaseModel):
             wrong = dict.fromkeys(str(one["loc"][0]) for one in error.errors(include_input=False, include_context=False))
         # Raised outside of the handler: the ValidationError, which holds the values, is not its context.
         problems = [
-            f"{name} must be {cls.model_fields[name].description}" if name in cls.model_fields else f"{name} is no option"
-            for name in wrong
+            f"{name} must be {cls.model_fields[name].description}" if name in cls.model_fields else f"{name} is no option" for name in wrong
         ]
         raise ConfigurationError(f"webhook receiver: {'; '.join(problems)}. Next: correct the options")
 

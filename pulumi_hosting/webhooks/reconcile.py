@@ -58,9 +58,7 @@ async def event_of(client: Client, delivery: Delivery) -> Event | None:
     except (ApiError, InvalidResponse) as failure:
         if not _is_permanent(failure):
             raise
-        log.error(
-            "cannot fetch missed event %s, continuing without it until the next start: %s", delivery.event_id, failure
-        )
+        log.error("cannot fetch missed event %s, continuing without it until the next start: %s", delivery.event_id, failure)
         return None
     if event is None:
         log.error("delivery %d has no payload: its event is left out", delivery.id)

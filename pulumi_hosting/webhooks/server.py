@@ -3,6 +3,7 @@
 import asyncio
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from email.utils import formatdate
 from http import HTTPStatus
@@ -188,10 +189,8 @@ class _Connection:
         await self.writer.drain()
 
     async def answer_malformed(self, status: int) -> None:
-        try:
+        with suppress(OSError, h11.LocalProtocolError):
             await self.answer(status)
-        except (OSError, h11.LocalProtocolError):
-            pass
 
     async def _next_event(self) -> object:
         while (event := self.http.next_event()) is h11.NEED_DATA:

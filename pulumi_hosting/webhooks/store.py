@@ -106,17 +106,14 @@ class EventStore:
     def next_pending(self, after: int) -> StoredEvent | None:
         """The first pending event with a ``number`` above ``after``."""
         row = self._db.execute(
-            "SELECT number, id, body, headers, via, received_at FROM events"
-            " WHERE done_at IS NULL AND number > ? ORDER BY number LIMIT 1",
+            "SELECT number, id, body, headers, via, received_at FROM events WHERE done_at IS NULL AND number > ? ORDER BY number LIMIT 1",
             (after,),
         ).fetchone()
         return None if row is None else StoredEvent(*row)
 
     def acknowledge(self, id: str) -> None:
         """Mark an event as handled. Only its id stays. Does nothing for an id that is unknown or marked already."""
-        self._db.execute(
-            "UPDATE events SET done_at = ?, body = NULL, headers = NULL WHERE id = ? AND done_at IS NULL", (self._now(), id)
-        )
+        self._db.execute("UPDATE events SET done_at = ?, body = NULL, headers = NULL WHERE id = ? AND done_at IS NULL", (self._now(), id))
 
     def forget_old(self) -> None:
         """Forget the ids of events that were acknowledged, and not seen again for 31 days."""

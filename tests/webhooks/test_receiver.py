@@ -3,12 +3,13 @@
 import asyncio
 import gzip
 import json
+import re
 import socket
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +56,7 @@ def test_only_trusted_deliveries_are_kept(receivers: Receivers) -> None:
     async def play() -> None:
         async with receivers.run(secret=[OTHER_SECRET, SECRET]) as running:
             answers = {
-                name: await running.http.post("/hosting", content=sent, headers=headers)
-                for name, (sent, headers) in untrusted.items()
+                name: await running.http.post("/hosting", content=sent, headers=headers) for name, (sent, headers) in untrusted.items()
             }
             assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(untrusted, 401)
             assert {answer.text for answer in answers.values()} == {"401\n"}  # the same for all: a sender learns nothing
@@ -232,9 +232,8 @@ def test_a_disk_that_fails_loses_nothing_and_ends_nothing(receivers: Receivers, 
     class Failing(EventStore):
         def __init__(self, path: Path) -> None:
             super().__init__(path)
-            self.add = failing_once(super().add)  # type: ignore[method-assign]
-            self.next_pending = failing_once(super().next_pending)  # type: ignore[method-assign]
-            self.acknowledge = failing_once(super().acknowledge)  # type: ignore[method-assign]
+            for name in ("add", "next_pending", "acknowledge"):
+                setattr(self, name, failing_once(getattr(self, name)))
 
     def failing_once(method: Callable[..., Any]) -> Callable[..., Any]:
         failures = iter([sqlite3.OperationalError("disk is\nfull")])
@@ -307,11 +306,19 @@ asyncio.run(Receiver(options).run(never_returns))
 """
 
 
+@contextmanager
+def started(program: str, *arguments: str, **options: Any) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A process that runs a receiver, and its URL."""
+    command, pipe = [sys.executable, "-c", program, *arguments], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, **options) as process:
+        assert process.stderr is not None
+        yield process, process.stderr.readline().rpartition("listening on ")[2].strip()
+        process.kill()
+
+
 def test_a_kill_loses_no_event(receivers: Receivers, state_file: Path) -> None:
     raw = body("evt_1")
-    with subprocess.Popen([sys.executable, "-c", PROGRAM, SECRET, str(state_file)], stderr=subprocess.PIPE, text=True) as killed:
-        assert killed.stderr is not None
-        url = killed.stderr.readline().removeprefix("listening on ").strip()
+    with started(PROGRAM, SECRET, str(state_file)) as (killed, url):
         assert httpx.post(url, content=raw, headers=signed(raw), timeout=LIMIT_SECONDS).status_code == 200
         killed.kill()
 
@@ -322,3 +329,15 @@ def test_a_kill_loses_no_event(receivers: Receivers, state_file: Path) -> None:
             assert running.events.offered == ["evt_1"]
 
     asyncio.run(later())
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "webhooks.md").read_text()
+    (program,) = [text for text in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "Receiver(" in text]
+    (tmp_path / "webhook-secret").write_text(SECRET)
+    program = program.replace('"port": 5000', '"port": 0, "state_file": "events.sqlite"')
+    raw = body("evt_1")
+    with started(program, cwd=tmp_path) as (process, url):
+        assert httpx.post(url, content=raw, headers=signed(raw), timeout=LIMIT_SECONDS).status_code == 200
+        assert process.stdout is not None
+        assert process.stdout.readline() == "server.created 11\n"

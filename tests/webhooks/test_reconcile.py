@@ -11,7 +11,7 @@ from pulumi_hosting.api.models import Delivery
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.emulator.webhook_delivery import send
-from tests.emulator.support import Lab
+from tests.emulator.support import EmulatorHarness
 from tests.webhooks.support import Receivers, body, no_pause, signed, until
 
 ORIGIN = "https://hooks.example.org"
@@ -21,23 +21,23 @@ class Account:
     """An account with a subscription. Its deliveries go where ``route`` says, over HTTP; without a route they fail."""
 
     def __init__(self, dialect: str) -> None:
-        self.lab = Lab(Clock(), dialect=dialect)  # real time: the receiver compares the time of a delivery with it
-        self.lab.core.send = send
+        self.emulator = EmulatorHarness(Clock(), dialect=dialect)  # real time: the receiver compares the time of a delivery with it
+        self.emulator.core.send = send
         made = self.client().webhooks.create(url=f"{ORIGIN}/hosting", events=["*"])
         self.id, self.secret = made.id, made.secret.reveal()
         self.servers = 0
 
     def client(self) -> Client:
-        return Client(self.lab.live_key, "http://127.0.0.1/v1", transport=Transport(self.lab.core))
+        return Client(self.emulator.live_key, "http://127.0.0.1/v1", transport=Transport(self.emulator.core))
 
     def route(self, url: str | None) -> None:
-        self.lab.control("PUT", "/webhook-routes", {} if url is None else {ORIGIN: url})
+        self.emulator.control("PUT", "/webhook-routes", {} if url is None else {ORIGIN: url})
 
     def order(self) -> str:
         """Order a server; the id of the event that says so."""
         self.servers += 1
-        self.lab.order(name=f"web-{self.servers}")
-        self.lab.advance(0)
+        self.emulator.order(name=f"web-{self.servers}")
+        self.emulator.advance(0)
         return next(row.event_id for row in self.deliveries() if row.event_type == "server.created") or ""
 
     def deliveries(self) -> list[Delivery]:
@@ -63,7 +63,7 @@ def test_events_missed_while_down_are_handed_over_once(account: Account, receive
             assert (fetched.via, fetched.event.type) == ("reconciliation", "server.created")
             account.route(running.origin)
             # The service tries again within the minute: accepted, known, not handed over again.
-            await asyncio.to_thread(account.lab.advance, 61)
+            await asyncio.to_thread(account.emulator.advance, 61)
             assert {row.status for row in await asyncio.to_thread(account.deliveries)} == {"delivered"}
             fresh = await asyncio.to_thread(account.order)
             events = await running.events.take_through(fresh)
@@ -83,13 +83,11 @@ def test_events_missed_while_down_are_handed_over_once(account: Account, receive
     asyncio.run(first())
     asyncio.run(second())
     assert [line for line in receivers.lines() if "events were missed and are handed over now" in line]
-    assert account.lab.live_key not in receivers.log.text
+    assert account.emulator.live_key not in receivers.log.text
     assert account.secret not in receivers.log.text
 
 
-def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(
-    account: Account, receivers: Receivers, tmp_path: Path
-) -> None:
+def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(account: Account, receivers: Receivers, tmp_path: Path) -> None:
     async def play() -> None:
         async with receivers.run(secret=account.secret, state_file=str(tmp_path / "elsewhere")) as elsewhere:
             account.route(elsewhere.origin)
@@ -97,7 +95,7 @@ def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(
             await elsewhere.events.take_through(handled)
         account.route(None)
         lost = await asyncio.to_thread(account.order)
-        await asyncio.to_thread(account.lab.advance, 86400)  # every attempt has failed
+        await asyncio.to_thread(account.emulator.advance, 86400)  # every attempt has failed
         async with receivers.run(**account.options()) as running:
             events = await running.events.take_through(lost)
             assert handled not in [received.event.id for received in events]
@@ -115,9 +113,9 @@ def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(
 @pytest.mark.parametrize("account", ["live"], indirect=True)  # its list of deliveries holds no events: each is fetched
 def test_a_service_that_fails_is_asked_again(account: Account, receivers: Receivers) -> None:
     missed = account.order()
-    account.lab.fault({"status": 500, "code": "server_error"}, method="GET", path="^/webhooks", times=2)
+    account.emulator.fault({"status": 500, "code": "server_error"}, method="GET", path="^/webhooks", times=2)
     # One event that cannot be had keeps no other waiting.
-    account.lab.fault({"status": 404, "code": "not_found"}, method="GET", path="^/webhooks/deliveries/")
+    account.emulator.fault({"status": 404, "code": "not_found"}, method="GET", path="^/webhooks/deliveries/")
 
     async def play() -> None:
         async with receivers.run(**account.options()) as running:

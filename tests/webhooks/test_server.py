@@ -138,7 +138,12 @@ def test_a_large_body_is_refused() -> None:
 
 @pytest.mark.parametrize(
     "sent",
-    [b"nonsense\r\n\r\n", b"POST /hosting HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", b"POST /hosting HTTP/1.1\r\n\r\n", b"\x16\x03\x01"],
+    [
+        b"nonsense\r\n\r\n",
+        b"POST /hosting HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /hosting HTTP/1.1\r\n\r\n",
+        b"\x16\x03\x01",
+    ],
 )
 def test_what_is_not_http_is_answered_with_400(sent: bytes) -> None:
     async def play() -> None:
@@ -281,5 +286,3 @@ def test_a_request_in_progress_is_answered_when_the_server_closes() -> None:
             await closing
 
     asyncio.run(play())
-
-

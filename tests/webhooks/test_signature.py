@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_hosting.webhooks import signature as signature_module
 from pulumi_hosting.api.errors import ConfigurationError, HostingError, WebhookRejected
 from pulumi_hosting.api.redact import Secret
 from pulumi_hosting.webhooks import parse, sign, verify, verify_signature
+from pulumi_hosting.webhooks import signature as signature_module
 
 SECRET = "whsec_canary1234567890"
 NOW = 1_767_225_600

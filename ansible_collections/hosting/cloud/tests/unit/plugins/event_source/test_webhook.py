@@ -19,7 +19,13 @@ from pulumi_hosting.webhooks.signature import parse
 
 BODY = b'{"id": "evt_1", "type": "server.created", "created_at": "2026-01-02T03:04:05Z", "data": {"object": {"id": 11}}}'
 PAYLOAD = {"id": "evt_1", "type": "server.created", "created_at": "2026-01-02T03:04:05Z", "data": {"object": {"id": 11}}}
-META = {"uuid": "evt_1", "endpoint": "/hosting", "headers": {"X-Webhook-Id": "evt_1"}, "received_at": "2026-01-02T03:04:06Z", "via": "delivery"}
+META = {
+    "uuid": "evt_1",
+    "endpoint": "/hosting",
+    "headers": {"X-Webhook-Id": "evt_1"},
+    "received_at": "2026-01-02T03:04:06Z",
+    "via": "delivery",
+}
 
 
 class FakeReceiver:

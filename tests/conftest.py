@@ -1,14 +1,17 @@
-"""What every test may ask for: an emulator, a dialect, an engine. The summary at the end names the engines that ran."""
+"""What every test may ask for: an emulator, a dialect, an engine, a warm Python. The summary at the end names the engines that ran."""
 
 import itertools
 import os
+import sys
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pulumi_hosting.emulator import Running
 from pulumi_hosting.rehearsal import engines
+from tests.support.emulators import EmulatorPool
+from tests.support.warm import WarmPython
 
 pytest_plugins = ["tests.support.cost"]
 
@@ -32,14 +35,25 @@ def _own_local_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyte
     monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path_factory.getbasetemp() / f"run-{next(_NUMBERS)}"))
 
 
-@pytest.fixture
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> engines.Engine:
-    """An engine that runs Pulumi programs: offline always, and the real CLI too where there is one.
+@pytest.fixture(scope="session")
+def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython]:
+    """A Python whose processes start without importing anything."""
+    python = WarmPython(tmp_path_factory.mktemp("python"))
+    yield python
+    python.close()
 
-    Its many short processes are not counted for coverage, which would cost half as much time again: what they run is counted by the tests
-    of its parts.
-    """
+
+@pytest.fixture
+def warm(warm_python: WarmPython, monkeypatch: pytest.MonkeyPatch) -> WarmPython:
+    """Processes that the test, or a process of its own, starts through ``sys.executable`` are warm. They are not counted for coverage."""
+    monkeypatch.setattr(sys, "executable", str(warm_python.command))
     monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
+    return warm_python
+
+
+@pytest.fixture
+def engine(request: pytest.FixtureRequest, warm: WarmPython) -> engines.Engine:
+    """An engine that runs Pulumi programs: offline always, and the real CLI too where there is one. Its Pythons are warm."""
     chosen = engines.choose(request.param)
     request.node.user_properties.append(("engine", str(chosen)))
     return chosen
@@ -52,18 +66,27 @@ def dialect(request: pytest.FixtureRequest) -> str:
     return spoken
 
 
-@pytest.fixture
-def emulator(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A fresh emulator on a port of its own, seen over real HTTP. ``@pytest.mark.emulator(clock="manual", …)`` sets its options,
-    the ``dialect`` fixture its dialect."""
-    from pulumi_hosting.emulator import running  # asked late: the tests of the client alone need no server
+@pytest.fixture(scope="session")
+def emulator_pool(warm_python: WarmPython) -> Iterator[EmulatorPool]:
+    """The emulators of this session."""
+    pool = EmulatorPool(warm_python)
+    yield pool
+    pool.close()
 
+
+@pytest.fixture
+def emulator(request: pytest.FixtureRequest, emulator_pool: EmulatorPool) -> Running:
+    """An emulator with a fresh account, seen over real HTTP.
+
+    ``@pytest.mark.emulator(clock="manual", …)`` sets its options, the ``dialect`` fixture its dialect. With ``own=True`` no other test gets
+    it: for tests that leave requests under way behind.
+    """
     marker = request.node.get_closest_marker("emulator")
     options = dict(marker.kwargs) if marker else {}
+    own = options.pop("own", False)
     if "dialect" in request.fixturenames:
         options["dialect"] = request.getfixturevalue("dialect")
-    with running(**options) as started:
-        yield started
+    return emulator_pool.start(**options) if own else emulator_pool.get(**options)
 
 
 @pytest.hookimpl(trylast=True)

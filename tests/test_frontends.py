@@ -9,7 +9,7 @@ import pytest
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.rehearsal.engines import Engine
 from tests.ansible.conftest import Ansible, ansible_environ
-from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref, make_form_program
+from tests.support.programs import PUBLIC_KEY, Program, Ref, make_program
 
 PROGRAM: dict[str, tuple[str, dict[str, Any]]] = {
     "key": ("SshKey", {"public_key": PUBLIC_KEY}),
@@ -40,11 +40,11 @@ def play(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
 
 
 @pytest.fixture
-def program(engine: Engine, emulator: Any, tmp_path: Path) -> FormProgram:
-    return make_form_program("dynamic", engine, emulator, tmp_path / "program", tmp_path / "home")
+def program(engine: Engine, emulator: Any, tmp_path: Path) -> Program:
+    return make_program(engine, emulator, tmp_path / "program", tmp_path / "home", "dynamic")
 
 
-def test_what_pulumi_made_is_as_it_should_be_for_ansible(program: FormProgram, play: Ansible, dialect: str) -> None:
+def test_what_pulumi_made_is_as_it_should_be_for_ansible(program: Program, play: Ansible, dialect: str) -> None:
     program.declare(PROGRAM)
     program.run(program.stack.up())
     writes, charges = play.writes(), program.charges()
@@ -66,7 +66,7 @@ def test_what_pulumi_made_is_as_it_should_be_for_ansible(program: FormProgram, p
     assert program.charges() == charges
 
 
-def test_what_ansible_made_is_taken_over_by_pulumi_as_it_is(program: FormProgram, play: Ansible, dialect: str) -> None:
+def test_what_ansible_made_is_taken_over_by_pulumi_as_it_is(program: Program, play: Ansible, dialect: str) -> None:
     played = play.play(*PLAY)
     assert played.changed == [True] * 6, played.output
     charges = program.charges()

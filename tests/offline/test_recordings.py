@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.offline.replay import LOOKING, Recorded, Toys, scenarios, visible
+from tests.support.warm import WarmPython
 
 DYNAMIC = scenarios("dynamic")
 NATIVE = scenarios("native")
@@ -24,13 +25,13 @@ def test_every_scenario_is_played_or_named_as_missing() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in DYNAMIC if name not in NOT_YET_DYNAMIC])
-def test_dynamic_scenario(name: str, tmp_path: Path, warm_python: Path) -> None:
-    play(Toys(tmp_path, "dynamic", warm_python), DYNAMIC[name])
+def test_dynamic_scenario(name: str, tmp_path: Path, warm_python: WarmPython) -> None:
+    play(Toys(tmp_path, "dynamic", warm_python.command), DYNAMIC[name])
 
 
 @pytest.mark.parametrize("name", [name for name in NATIVE if name not in NOT_YET_NATIVE])
-def test_native_scenario(name: str, tmp_path: Path, warm_python: Path) -> None:
-    play(Toys(tmp_path, "native", warm_python), NATIVE[name])
+def test_native_scenario(name: str, tmp_path: Path, warm_python: WarmPython) -> None:
+    play(Toys(tmp_path, "native", warm_python.command), NATIVE[name])
 
 
 def play(toys: Toys, steps: list[Recorded]) -> None:

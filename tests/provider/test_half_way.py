@@ -14,7 +14,7 @@ from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import NOUNS
 from pulumi_hosting.resources.base import NounError
 from pulumi_hosting.resources.fingerprints import fingerprint
-from tests.pulumi.conftest import PUBLIC_KEY
+from tests.support.programs import PUBLIC_KEY
 
 WEB: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web"}
 

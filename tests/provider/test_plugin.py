@@ -19,7 +19,7 @@ from pulumi_hosting.provider.link import engine_address
 from pulumi_hosting.provider.plugin import Plugin, serve
 from pulumi_hosting.provider.wire import SECRET, SIGNATURE, UNKNOWN, Opened, closed, opened
 from pulumi_hosting.rehearsal.control_client import Control
-from tests.pulumi.conftest import PUBLIC_KEY
+from tests.support.programs import PUBLIC_KEY
 
 SERVER = "urn:pulumi:dev::toys::hosting:index:Server::web"
 KEY = "urn:pulumi:dev::toys::hosting:index:SshKey::me"

@@ -9,7 +9,7 @@ from pulumi_hosting.provider.plugin import Subject
 from pulumi_hosting.provider.wire import opened
 from pulumi_hosting.resources import NOUNS
 from tests.provider.test_plugin import NOT_AT_ALL, SERVER, WEB, Asked, Refused, asked, plugin  # noqa: F401  fixtures are found by name
-from tests.pulumi.conftest import PUBLIC_KEY
+from tests.support.programs import PUBLIC_KEY
 
 PARENT = "${server}"
 DECLARED: dict[str, dict[str, Any]] = {

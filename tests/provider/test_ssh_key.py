@@ -6,7 +6,7 @@ from typing import Any
 from pulumi_hosting.provider.values import IDENTITY
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures are imported
-from tests.pulumi.conftest import OTHER_KEY, PUBLIC_KEY
+from tests.support.programs import OTHER_KEY, PUBLIC_KEY
 
 KEY: dict[str, Any] = {"name": "alice", "publicKey": PUBLIC_KEY}
 

@@ -13,7 +13,7 @@ import pytest
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.rehearsal.engines import OFFLINE
-from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Program
+from tests.support.programs import PUBLIC_KEY, Program
 
 DOCS = Path(__file__).parents[2] / "docs" / "pulumi.md"
 SERVER = f"""
@@ -57,18 +57,6 @@ def kill(pids: list[int]) -> None:
             continue
 
 
-def started(program: Program) -> subprocess.Popen[bytes]:
-    """An up under way."""
-    return subprocess.Popen(
-        program.stack.command("up", "--yes", "--skip-preview"),
-        cwd=program.directory,
-        env=program.stack.environment(),
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-
-
 # Everything that costs money, each with what makes its answer late: a server that comes at once (201) and one that is still an order
 # (202), a domain registered and one transferred, an address of a server that was there before.
 LATE = {"delay": 20}
@@ -91,9 +79,9 @@ def purchases(base: str) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
-@pytest.mark.emulator(provisioning_delay=600)
+@pytest.mark.emulator(provisioning_delay=600, own=True)
 @pytest.mark.parametrize("orphan", [False, True], ids=["everything killed", "only the engine killed"])
-def test_killed_between_purchase_and_answer(formed: FormProgram, orphan: bool) -> None:
+def test_killed_between_purchase_and_answer(formed: Program, orphan: bool) -> None:
     with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
         client.servers.create(tariff_id=1, os="debian-12", name="base")
     (base,) = formed.living
@@ -106,7 +94,7 @@ def test_killed_between_purchase_and_answer(formed: FormProgram, orphan: bool) -
         # The SDK's process for dynamic resources does four things at a time: the address is bought in a second run, killed like the first.
         for names in [("one", "two", "site", "moved"), ("one", "two", "site", "moved", "spare")]:
             formed.declare({name: declared[name] for name in names})
-            running = started(formed)
+            running = formed.start_cold()
             wait_until(formed, 1 + len(names), running)
             left = descendants(running.pid)
             kill([running.pid] if orphan else [running.pid, *left])
@@ -153,14 +141,15 @@ ORDER = r"\*\*To remove everything after a crash\*\*[\s\S]*?\n\n((?:    pulumi .
 DOCUMENTED = re.search(ORDER, DOCS.read_text(encoding="utf-8"))
 
 
-def test_everything_is_removed_after_a_kill(formed: FormProgram) -> None:
+@pytest.mark.emulator(own=True)
+def test_everything_is_removed_after_a_kill(formed: Program) -> None:
     """In the documented order. The offline engine does not destroy before what was bought has been found."""
     assert DOCUMENTED is not None
     commands = [shlex.split(line, comments=True)[1:] for line in DOCUMENTED[1].splitlines()]
     assert [command[0] for command in commands] == ["cancel", "up", "destroy"]
     formed.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": LATE})
     formed.declare({"web": ("Server", {"tariff_id": 1, "os": "debian-12"})})
-    running = started(formed)
+    running = formed.start_cold()
     wait_until(formed, 1, running)
     kill([running.pid, *descendants(running.pid)])
     running.wait()

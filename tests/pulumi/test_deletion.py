@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine
-from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref, make_form_program
+from tests.support.programs import PUBLIC_KEY, Program, Ref, make_program
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 OPTIONS = "pulumi.ResourceOptions({})"
 
 
-def paid(formed: FormProgram) -> Decimal:
+def paid(formed: Program) -> Decimal:
     """What was charged, less what was credited."""
     rows = [row for row in formed.control.ledger() if row["type"] in ("payment", "refund")]
     return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
 
 
-def servers(formed: FormProgram) -> dict[str, str]:
+def servers(formed: Program) -> dict[str, str]:
     """Living servers: name → id. The state has the same."""
     living = {server["name"]: str(server["id"]) for server in formed.living}
     assert len(living) == len(formed.living)
@@ -31,12 +31,12 @@ def servers(formed: FormProgram) -> dict[str, str]:
     return living
 
 
-def left(formed: FormProgram) -> list[dict[str, Any]]:
+def left(formed: Program) -> list[dict[str, Any]]:
     """What lives on the account, and what is in the state."""
     return [*formed.living, *formed.objects("ssh_keys"), *formed.objects("subscriptions"), *formed.resources().values()]
 
 
-def test_what_is_deleted_is_gone_from_the_account(formed: FormProgram) -> None:
+def test_what_is_deleted_is_gone_from_the_account(formed: Program) -> None:
     web, old = ("Server", SERVER), ("Server", SERVER)
     key, hook = ("SshKey", {"public_key": PUBLIC_KEY}), ("WebhookSubscription", {"url": "https://hooks.example.com/x", "events": ["*"]})
     formed.declare({"web": web, "old": old, "key": key, "hook": hook})
@@ -66,7 +66,7 @@ def test_what_is_deleted_is_gone_from_the_account(formed: FormProgram) -> None:
     assert paid(formed) == 0
 
 
-def test_a_replacement_on_demand_replaces_or_fails(formed: FormProgram) -> None:
+def test_a_replacement_on_demand_replaces_or_fails(formed: Program) -> None:
     declared = {
         "web": ("Server", SERVER),
         "mail": ("ServerIp", {"server": Ref("web")}),
@@ -111,7 +111,7 @@ def test_a_replacement_on_demand_replaces_or_fails(formed: FormProgram) -> None:
     assert paid(formed) == 0
 
 
-def test_a_domain_is_not_replaced_on_demand(formed: FormProgram) -> None:
+def test_a_domain_is_not_replaced_on_demand(formed: Program) -> None:
     formed.declare({"site": ("Domain", {"name": "example.com", "auto_renew": True})})
     formed.run(formed.stack.up())
     site = formed.resources()["site"]
@@ -129,7 +129,7 @@ def test_a_domain_is_not_replaced_on_demand(formed: FormProgram) -> None:
     assert [domain["auto_renew"] for domain in formed.objects("domains")] == [False]
 
 
-def test_a_renamed_resource_is_replaced_like_any_other(formed: FormProgram) -> None:
+def test_a_renamed_resource_is_replaced_like_any_other(formed: Program) -> None:
     formed.declare({"web": ("Server", {**SERVER, "name": "www"})})
     formed.run(formed.stack.up())
     renamed = {**SERVER, "name": "www", "tariff_id": 2, "opts": Ref(OPTIONS.format('aliases=[pulumi.Alias(name="web")]'))}
@@ -142,7 +142,7 @@ def test_a_renamed_resource_is_replaced_like_any_other(formed: FormProgram) -> N
     assert paid(formed) == 0
 
 
-def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormProgram, engine: Engine) -> None:
+def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: Program, engine: Engine) -> None:
     retained = {**SERVER, "opts": Ref(OPTIONS.format("retain_on_delete=True"))}
     formed.declare({"web": ("Server", SERVER), "kept": ("Server", retained)})
     formed.run(formed.stack.up())
@@ -170,7 +170,7 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(formed: FormP
 
 
 @pytest.mark.emulator(provisioning_delay=60, clock="manual")
-def test_a_destroy_while_an_order_is_under_way(formed: FormProgram) -> None:
+def test_a_destroy_while_an_order_is_under_way(formed: Program) -> None:
     formed.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
     formed.declare({"web": ("Server", {**SERVER, "wait_timeout": 2})})
     if formed.form == "native":
@@ -199,7 +199,7 @@ def test_a_destroy_while_an_order_is_under_way(formed: FormProgram) -> None:
 
 
 def test_a_stack_that_changes_form_and_replaces(engine: Engine, emulator: Any, tmp_path: Path) -> None:
-    formed = make_form_program("native", engine, emulator, tmp_path / "program", tmp_path / "home")
+    formed = make_program(engine, emulator, tmp_path / "program", tmp_path / "home", "native")
     formed.form = "dynamic"
     formed.declare({"web": ("Server", SERVER), "old": ("Server", SERVER)})
     formed.run(formed.stack.up())
@@ -224,7 +224,7 @@ def test_a_stack_that_changes_form_and_replaces(engine: Engine, emulator: Any, t
     assert paid(formed) == 0
 
 
-def test_a_renamed_stack_and_project_replaces_like_any_other(formed: FormProgram) -> None:
+def test_a_renamed_stack_and_project_replaces_like_any_other(formed: Program) -> None:
     """The state moves to another project and stack, as `pulumi stack rename` moves it. Every run refreshes, by the project's option."""
     formed.declare({"web": ("Server", SERVER), "key": ("SshKey", {"public_key": PUBLIC_KEY})})
     formed.run(formed.stack.up())

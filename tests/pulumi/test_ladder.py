@@ -4,7 +4,7 @@ import pytest
 
 from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.models import ServerCreated
-from tests.pulumi.conftest import OTHER_KEY, PUBLIC_KEY, Program
+from tests.support.programs import OTHER_KEY, PUBLIC_KEY, Program
 
 BASE = f"""
 key = SshKey("me", public_key="{PUBLIC_KEY}")

@@ -8,7 +8,7 @@ import pytest
 
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Engine
-from tests.pulumi.conftest import FORMS, make_form_program
+from tests.support.programs import FORMS, make_program
 
 # Each group of twelve is a small site; a hundred of them.
 PROGRAM = """
@@ -37,7 +37,7 @@ def test_twelve_hundred_resources(form: str, engine: Engine, emulator: Any, tmp_
     control("PATCH", "/account", {"balance": "1000000"})
     fast = {"mode": "live", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
     environ = {"HOSTING_API_KEY": control("POST", "/keys", fast)["key"], "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true"}
-    program = make_form_program(form, engine, emulator, tmp_path / "program", tmp_path / "home", **environ)
+    program = make_program(engine, emulator, tmp_path / "program", tmp_path / "home", form, **environ)
     (program.directory / "__main__.py").write_text(PROGRAM.format(module=FORMS[form]), encoding="utf-8")
 
     made = program.run(program.stack.up(), {"create": 1201})

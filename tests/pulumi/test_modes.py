@@ -6,23 +6,23 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.rehearsal.engines import Engine
-from tests.pulumi.conftest import FORMS, FormProgram, make_form_program
 from tests.pulumi.test_nouns import ALL, UPDATES, changed, unchanged
+from tests.support.programs import FORMS, Program, make_program
 
 
 @pytest.fixture(params=FORMS)
-def sandboxed(request: pytest.FixtureRequest, engine: Engine, emulator: Any, tmp_path: Path) -> FormProgram:
+def sandboxed(request: pytest.FixtureRequest, engine: Engine, emulator: Any, tmp_path: Path) -> Program:
     """A program whose key is a test key."""
     key = {"HOSTING_API_KEY": emulator.test_key}
-    return make_form_program(request.param, engine, emulator, tmp_path / "program", tmp_path / "home", **key)
+    return make_program(engine, emulator, tmp_path / "program", tmp_path / "home", request.param, **key)
 
 
-def with_key(formed: FormProgram, key: str) -> FormProgram:
+def with_key(formed: Program, key: str) -> Program:
     formed.stack.environ["HOSTING_API_KEY"] = key
     return formed
 
 
-def test_every_noun_lives_in_the_sandbox(sandboxed: FormProgram, dialect: str) -> None:
+def test_every_noun_lives_in_the_sandbox(sandboxed: Program, dialect: str) -> None:
     # Whether later reads of a sandbox server show what was written to it: one reading in each dialect.
     sandboxed.control("PATCH", "/service", {"readings": {"sandbox_echo": {"spec": "none", "live": "server"}[dialect]}})
     sandboxed.declare(ALL)
@@ -45,7 +45,7 @@ def test_every_noun_lives_in_the_sandbox(sandboxed: FormProgram, dialect: str) -
     assert sandboxed.objects("domains") == []
 
 
-def test_a_test_key_looks_at_a_live_stack_and_changes_nothing(formed: FormProgram) -> None:
+def test_a_test_key_looks_at_a_live_stack_and_changes_nothing(formed: Program) -> None:
     live = formed.emulator.live_key
     formed.declare(ALL)
     formed.run(formed.stack.up())
@@ -75,7 +75,7 @@ def test_a_test_key_looks_at_a_live_stack_and_changes_nothing(formed: FormProgra
     assert formed.living == []
 
 
-def test_a_live_key_touches_nothing_simulated(sandboxed: FormProgram) -> None:
+def test_a_live_key_touches_nothing_simulated(sandboxed: Program) -> None:
     sandboxed.declare(ALL)
     sandboxed.run(sandboxed.stack.up())
     with_key(sandboxed, sandboxed.emulator.live_key)
@@ -91,7 +91,7 @@ def test_a_live_key_touches_nothing_simulated(sandboxed: FormProgram) -> None:
 
 def test_from_the_test_key_to_the_live_key_with_a_provider_of_the_program(engine: Engine, emulator: Any, tmp_path: Path) -> None:
     """A refused `up` leaves the live key in the provider of the state, where `destroy` takes it from; an `up` puts the test key back."""
-    formed = make_form_program("native", engine, emulator, tmp_path / "program", tmp_path / "home")
+    formed = make_program(engine, emulator, tmp_path / "program", tmp_path / "home", "native")
     body = """
         own = hosting.Provider("own", api_key={!r}, base_url={!r})
         hosting.Server("web", tariff_id=1, os="debian-12", opts=pulumi.ResourceOptions(provider=own))
@@ -116,7 +116,7 @@ def test_from_the_test_key_to_the_live_key_with_a_provider_of_the_program(engine
 
 
 @pytest.mark.emulator(clock="manual")
-def test_an_expired_sandbox_server_is_made_again(sandboxed: FormProgram) -> None:
+def test_an_expired_sandbox_server_is_made_again(sandboxed: Program) -> None:
     web = {"web": ALL["web"]}
     sandboxed.declare(web)
     sandboxed.run(sandboxed.stack.up())
@@ -128,7 +128,7 @@ def test_an_expired_sandbox_server_is_made_again(sandboxed: FormProgram) -> None
     unchanged(sandboxed)
 
 
-def test_a_stack_that_says_live_refuses_a_test_key(formed: FormProgram) -> None:
+def test_a_stack_that_says_live_refuses_a_test_key(formed: Program) -> None:
     formed.declare({"web": ALL["web"]})
     formed.run(formed.stack.run("config", "set", "hosting:mode", "live"))
     with_key(formed, formed.emulator.test_key)

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tests.pulumi.conftest import OTHER_KEY, PUBLIC_KEY, FormProgram, Ref
+from tests.support.programs import OTHER_KEY, PUBLIC_KEY, Program, Ref
 
 Declarations = dict[str, tuple[str, dict[str, Any]]]
 
@@ -71,15 +71,15 @@ def place(pattern: str, id: str) -> str:
     return pattern.format(id=id, head=head, tail=tail)
 
 
-def unchanged(formed: FormProgram) -> None:
+def unchanged(formed: Program) -> None:
     formed.run(formed.stack.up("--expect-no-changes"), {})
 
 
-def look(formed: FormProgram) -> Any:
+def look(formed: Program) -> Any:
     return formed.stack.refresh("--preview-only", "--expect-no-changes", "--diff")
 
 
-def test_every_noun_is_made_changed_and_removed(formed: FormProgram, dialect: str) -> None:
+def test_every_noun_is_made_changed_and_removed(formed: Program, dialect: str) -> None:
     formed.declare(ALL)
     formed.run(formed.stack.preview(), {"create": len(ALL) + 1})
     assert formed.charges() == 0
@@ -102,7 +102,7 @@ def test_every_noun_is_made_changed_and_removed(formed: FormProgram, dialect: st
     assert domain["auto_renew"] is False
 
 
-def test_drift_of_every_field_is_found_named_and_repaired(formed: FormProgram, dialect: str) -> None:
+def test_drift_of_every_field_is_found_named_and_repaired(formed: Program, dialect: str) -> None:
     formed.declare(ALL)
     formed.run(formed.stack.up())
     for drifts in DRIFTS:
@@ -130,7 +130,7 @@ def test_drift_of_every_field_is_found_named_and_repaired(formed: FormProgram, d
     unchanged(formed)
 
 
-def test_what_cannot_change_in_place_is_replaced(formed: FormProgram, dialect: str) -> None:
+def test_what_cannot_change_in_place_is_replaced(formed: Program, dialect: str) -> None:
     formed.declare(ALL)
     formed.run(formed.stack.up())
     now = ALL

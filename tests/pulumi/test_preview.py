@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.client import Client
-from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref
 from tests.pulumi.test_nouns import ALL, Declarations
+from tests.support.programs import PUBLIC_KEY, Program, Ref
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 CANARY = "cAnary7 not a valid password"
@@ -33,7 +33,7 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_wrong_input_is_refused_in_the_preview_by_its_field(formed: FormProgram) -> None:
+def test_wrong_input_is_refused_in_the_preview_by_its_field(formed: Program) -> None:
     for kind in sorted({kind for kind, _, _ in WRONG}):
         # Which of several mistakes an engine reports is for it to say; that it reports one, and orders nothing, is ours.
         mistakes = [(arguments, message) for of, arguments, message in WRONG if of == kind]
@@ -46,14 +46,14 @@ def test_wrong_input_is_refused_in_the_preview_by_its_field(formed: FormProgram)
     assert all(entry["method"] == "GET" for entry in formed.control("GET", "/requests"))
 
 
-def test_what_exists_need_not_be_in_stock(formed: FormProgram) -> None:
+def test_what_exists_need_not_be_in_stock(formed: Program) -> None:
     formed.declare({"web": ("Server", SERVER)})
     formed.run(formed.stack.up())
     formed.control("PATCH", "/tariffs/1", {"in_stock": False})
     formed.run(formed.stack.up("--expect-no-changes"))
 
 
-def test_missing_scopes_are_named_before_anything_is_sent(formed: FormProgram) -> None:
+def test_missing_scopes_are_named_before_anything_is_sent(formed: Program) -> None:
     formed.stack.environ["HOSTING_API_KEY"] = formed.control("POST", "/keys", {"mode": "live", "scopes": "read_only"})["key"]
     formed.declare(ALL | {"spare": ("ServerIp", {"server_id": "1"}), "rev": ("Ptr", {"server_id": "1", "domain": "a.example.com"})})
     refused = formed.stack.preview()
@@ -62,7 +62,7 @@ def test_missing_scopes_are_named_before_anything_is_sent(formed: FormProgram) -
     assert "Next: give it that scope" in refused.output
 
 
-def test_prices_are_shown_and_whether_the_balance_covers_them(formed: FormProgram) -> None:
+def test_prices_are_shown_and_whether_the_balance_covers_them(formed: Program) -> None:
     formed.control("PATCH", "/account", {"balance": "12.00"})
     formed.declare({f"web-{n}".replace("-", "_"): ("Server", {**SERVER, "name": f"web-{n}"}) for n in range(3)})
     looked = formed.run(formed.stack.preview())
@@ -76,7 +76,7 @@ def test_prices_are_shown_and_whether_the_balance_covers_them(formed: FormProgra
     assert "the balance of 1000.00 covers it" in looked.output
 
 
-def test_what_this_run_paid_already_is_not_counted_twice(formed: FormProgram) -> None:
+def test_what_this_run_paid_already_is_not_counted_twice(formed: Program) -> None:
     formed.control("PATCH", "/account", {"balance": "18.00"})
     formed.declare(
         {"site": ("Domain", {"name": "example.com"}), "web": ("Server", SERVER)},
@@ -86,7 +86,7 @@ def test_what_this_run_paid_already_is_not_counted_twice(formed: FormProgram) ->
     assert "Next: top up" not in done.output
 
 
-def test_a_namesake_is_named_in_the_preview(formed: FormProgram) -> None:
+def test_a_namesake_is_named_in_the_preview(formed: Program) -> None:
     with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
         client.servers.create(tariff_id=1, os="debian-12", name="web", months=1)
         client.domains.register(name="example.com", privacy=True)
@@ -97,7 +97,7 @@ def test_a_namesake_is_named_in_the_preview(formed: FormProgram) -> None:
     assert looked.output.count("Next: set adopt_id") == 2
 
 
-def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(formed: FormProgram) -> None:
+def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(formed: Program) -> None:
     declared: Declarations = {f"web{n}": ("Server", SERVER) for n in range(3)}
     formed.declare(declared)
     formed.run(formed.stack.run("config", "set", "hosting:maxCharge", "12.50"))
@@ -114,7 +114,7 @@ def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(form
     assert sum(Decimal(str(row["amount"])) for row in formed.control.ledger() if row["direction"] == "debit") == Decimal("15.00")
 
 
-def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(formed: FormProgram) -> None:
+def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(formed: Program) -> None:
     formed.declare({"web": ("Server", {**SERVER, "months": 1})})
     formed.run(formed.stack.up())
     formed.declare({"web": ("Server", {**SERVER, "months": 3, "promo_code": "SAVE20"})})
@@ -122,7 +122,7 @@ def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(formed: F
     assert "months matters when ordering only: the change has no effect" in looked.output
 
 
-def test_rebuilding_is_for_the_user_to_say(formed: FormProgram) -> None:
+def test_rebuilding_is_for_the_user_to_say(formed: Program) -> None:
     formed.declare({"web": ("Server", {**SERVER, "password": "Abcdefg1"})})
     formed.run(formed.stack.up())
     (before,) = formed.living
@@ -148,7 +148,7 @@ def test_rebuilding_is_for_the_user_to_say(formed: FormProgram) -> None:
     formed.run(formed.stack.up("--expect-no-changes"), {})
 
 
-def outside(formed: FormProgram) -> dict[str, dict[str, Any]]:
+def outside(formed: Program) -> dict[str, dict[str, Any]]:
     """One object of each noun, made by hand: what names it for an import, and what adopts it."""
     with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
         server = client.servers.create(tariff_id=1, os="debian-12", name="web", months=1).server  # type: ignore[union-attr]  # answered at once, with a 201
@@ -187,7 +187,7 @@ def outside(formed: FormProgram) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.emulator(clock="manual")
-def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(formed: FormProgram, dialect: str) -> None:
+def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(formed: Program, dialect: str) -> None:
     found = outside(formed)
     addresses = [address["id"] for address in formed.objects("addresses")]
     formed.stack.allow("there before, and imported one after the other", *(made["id"] for made in found.values()), *addresses)
@@ -211,7 +211,7 @@ def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(formed: For
     assert len(formed.resources()) == len(found)
 
 
-def test_importing_what_is_not_there_says_so(formed: FormProgram) -> None:
+def test_importing_what_is_not_there_says_so(formed: Program) -> None:
     if formed.form != "native":
         formed.declare({"web": ("Server", {**SERVER, "adopt_id": "4711"})})
         refused = formed.stack.preview()
@@ -231,7 +231,7 @@ def test_importing_what_is_not_there_says_so(formed: FormProgram) -> None:
     assert formed.control.ledger() == []
 
 
-def test_a_value_that_comes_later_is_no_mistake(formed: FormProgram) -> None:
+def test_a_value_that_comes_later_is_no_mistake(formed: Program) -> None:
     formed.declare(
         {
             "base": ("Server", SERVER),

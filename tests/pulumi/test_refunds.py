@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.pulumi.conftest import FormProgram, Ref
+from tests.support.programs import Program, Ref
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 WITH_SERVER: dict[str, tuple[str, dict[str, Any]]] = {
@@ -17,20 +17,20 @@ WITH_SERVER: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def credited(formed: FormProgram) -> Decimal:
+def credited(formed: Program) -> Decimal:
     return total(formed, "refund", "credit")
 
 
-def total(formed: FormProgram, type: str, direction: str) -> Decimal:
+def total(formed: Program, type: str, direction: str) -> Decimal:
     rows = [row for row in formed.control.ledger() if (row["type"], row["direction"]) == (type, direction)]
     return sum((Decimal(str(row["amount"])) for row in rows), Decimal(0))
 
 
-def bought(formed: FormProgram) -> list[str]:
+def bought(formed: Program) -> list[str]:
     return [f"{row['server_id']}/{row['id']}" for row in formed.objects("addresses") if row.get("bought")]
 
 
-def test_an_address_is_refunded_with_its_server(formed: FormProgram) -> None:
+def test_an_address_is_refunded_with_its_server(formed: Program) -> None:
     formed.declare(WITH_SERVER)
     made = formed.run(formed.stack.up())
     assert "forfeit" not in made.output
@@ -47,7 +47,7 @@ def test_an_address_is_refunded_with_its_server(formed: FormProgram) -> None:
 
 
 @pytest.mark.parametrize("reason", ["502", "test key"])
-def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: FormProgram, reason: str) -> None:
+def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: Program, reason: str) -> None:
     formed.declare(WITH_SERVER)
     formed.run(formed.stack.up())
     ids = bought(formed)
@@ -74,7 +74,7 @@ def test_if_the_server_cannot_be_deleted_its_address_is_found_again(formed: Form
     assert bought(formed) == []
 
 
-def test_if_the_server_cannot_be_deleted_a_second_destroy_refunds_its_address_too(formed: FormProgram) -> None:
+def test_if_the_server_cannot_be_deleted_a_second_destroy_refunds_its_address_too(formed: Program) -> None:
     formed.declare(WITH_SERVER)
     formed.run(formed.stack.up())
     (id,) = bought(formed)
@@ -94,7 +94,7 @@ def test_if_the_server_cannot_be_deleted_a_second_destroy_refunds_its_address_to
     assert formed.resources() == {}
 
 
-def test_an_address_of_a_server_that_stays_is_released(formed: FormProgram) -> None:
+def test_an_address_of_a_server_that_stays_is_released(formed: Program) -> None:
     """The server is forgotten, and not deleted: nothing goes with it."""
     stays = {"web": ("Server", {**SERVER, "opts": Ref("pulumi.ResourceOptions(retain_on_delete=True)")})}
     formed.declare({**stays, "mail": WITH_SERVER["mail"]})
@@ -106,7 +106,7 @@ def test_an_address_of_a_server_that_stays_is_released(formed: FormProgram) -> N
     assert len(formed.living) == 1
 
 
-def test_a_server_by_its_id_alone_warns_once(formed: FormProgram) -> None:
+def test_a_server_by_its_id_alone_warns_once(formed: Program) -> None:
     by_id = {"web": ("Server", SERVER), "mail": ("ServerIp", {"server_id": Ref("web.id")})}
     formed.declare(by_id)
     made = formed.run(formed.stack.up())
@@ -119,7 +119,7 @@ def test_a_server_by_its_id_alone_warns_once(formed: FormProgram) -> None:
     assert credited(formed) == Decimal("7.00")
 
 
-def test_two_providers_and_two_stacks_buy_an_address_each(formed: FormProgram) -> None:
+def test_two_providers_and_two_stacks_buy_an_address_each(formed: Program) -> None:
     """Each provider is a process of its own and knows nothing of the other's resources."""
     if formed.form == "native":
         provider = f"other = hosting.Provider('other', api_key={formed.emulator.live_key!r}, base_url={formed.emulator.base_url!r})"

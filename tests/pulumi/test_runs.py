@@ -11,28 +11,28 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.rehearsal.engines import Engine
-from tests.pulumi.conftest import FORMS, FormProgram, make_form_program
-from tests.pulumi.test_crash import started, wait_until
+from tests.pulumi.test_crash import wait_until
+from tests.support.programs import FORMS, Program, make_program
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
 
 
-def paid(formed: FormProgram) -> Decimal:
+def paid(formed: Program) -> Decimal:
     rows = [row for row in formed.control.ledger() if row["type"] in ("payment", "refund")]
     return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
 
 
 @pytest.fixture(params=FORMS)
-def colleagues(request: pytest.FixtureRequest, engine: Engine, emulator: Any, tmp_path: Path) -> tuple[FormProgram, FormProgram]:
+def colleagues(request: pytest.FixtureRequest, engine: Engine, emulator: Any, tmp_path: Path) -> tuple[Program, Program]:
     """One program, and two backends that know nothing of each other."""
     ours, theirs = (
-        make_form_program(request.param, engine, emulator, tmp_path / name / "program", tmp_path / name / "home") for name in ("a", "b")
+        make_program(engine, emulator, tmp_path / name / "program", tmp_path / name / "home", request.param) for name in ("a", "b")
     )
     return ours, theirs
 
 
-def test_two_backends_with_one_project_and_stack(colleagues: tuple[FormProgram, FormProgram]) -> None:
+def test_two_backends_with_one_project_and_stack(colleagues: tuple[Program, Program]) -> None:
     ours, theirs = colleagues
     for formed in colleagues:
         formed.declare({"web": ("Server", SERVER)})
@@ -63,7 +63,7 @@ def test_two_backends_with_one_project_and_stack(colleagues: tuple[FormProgram, 
     assert (ours.living, int(paid(ours))) == ([], 0)
 
 
-def test_what_a_second_backend_took_over_the_first_one_does_not_delete(colleagues: tuple[FormProgram, FormProgram]) -> None:
+def test_what_a_second_backend_took_over_the_first_one_does_not_delete(colleagues: tuple[Program, Program]) -> None:
     ours, theirs = colleagues
     for formed in colleagues:
         formed.declare({"web": ("Server", SERVER)})
@@ -96,10 +96,10 @@ def test_what_a_second_backend_took_over_the_first_one_does_not_delete(colleague
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=600)
-def test_the_first_interrupt_ends_the_wait_for_an_order(formed: FormProgram) -> None:
+def test_the_first_interrupt_ends_the_wait_for_an_order(formed: Program) -> None:
     formed.control("POST", "/faults", SLOW)
     formed.declare({"web": ("Server", SERVER)})
-    running = started(formed)
+    running = formed.start_cold()
     wait_until(formed, 1, running)
     ordered = next(row["seq"] for row in formed.control("GET", "/requests") if (row["method"], row["path"]) == ("POST", "/servers"))
     until = time.monotonic() + 60
@@ -114,12 +114,12 @@ def test_the_first_interrupt_ends_the_wait_for_an_order(formed: FormProgram) -> 
     assert paid(formed) == Decimal("5.00")
 
 
-def test_a_price_that_rises_stops_the_run(formed: FormProgram) -> None:
+def test_a_price_that_rises_stops_the_run(formed: Program) -> None:
     """The quote of 5.00 is answered late; before the order the price rises."""
     chained = "pulumi.ResourceOptions(depends_on=[one])"
     formed.declare({"one": ("Server", SERVER)}, f'two = hosting.Server("two", tariff_id=1, os="debian-12", opts={chained})')
     formed.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"delay": 3}})
-    running = started(formed)
+    running = formed.start_cold()
     until = time.monotonic() + 60
     while not any(row["path"].startswith("/catalog/quote") for row in formed.control("GET", "/requests")):
         assert running.poll() is None

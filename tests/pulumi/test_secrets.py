@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from pulumi_hosting.rehearsal.engines import PULUMI, Run, Stack
-from tests.pulumi.conftest import FormProgram
+from tests.support.programs import Program
 
 PASSWORD = "cAnary7&PasswordOfRoot"
 REFUSED = "cAnary8&PasswordRefused"
@@ -97,7 +97,7 @@ def shop(public: str) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
-def test_nothing_shows_a_secret(formed: FormProgram, tmp_path: Path) -> None:
+def test_nothing_shows_a_secret(formed: Program, tmp_path: Path) -> None:
     public, private = key_pair()
     stack = formed.stack
     runs: list[Run] = []
@@ -162,7 +162,7 @@ def test_nothing_shows_a_secret(formed: FormProgram, tmp_path: Path) -> None:
         assert hits(secret, tmp_path, *runs, but_the_engine=stack.engine.name == PULUMI) == []
 
 
-def import_and_declare(formed: FormProgram, home: Path, done: Callable[[Run], Run]) -> None:
+def import_and_declare(formed: Program, home: Path, done: Callable[[Run], Run]) -> None:
     """What is imported shows no secret; what is then declared is encrypted."""
     ids = {name: formed.resources()[name]["id"] for name in ("given", "moved", "hook")}
     stack = formed.stack.engine.stack(formed.directory, home, formed.stack.environ, name="second")
@@ -181,7 +181,7 @@ def import_and_declare(formed: FormProgram, home: Path, done: Callable[[Run], Ru
     done(stack.run("stack", "export"))
 
 
-def test_a_key_in_the_configuration_is_encrypted_wherever_it_is_kept(formed: FormProgram, tmp_path: Path) -> None:
+def test_a_key_in_the_configuration_is_encrypted_wherever_it_is_kept(formed: Program, tmp_path: Path) -> None:
     """As people do who have no environment to put it in."""
     api_key = formed.stack.environ.pop("HOSTING_API_KEY")
     assert formed.stack.run("config", "set", "--secret", "hosting:apiKey", api_key).exit_code == 0

@@ -4,19 +4,19 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from tests.pulumi.conftest import PUBLIC_KEY, FormProgram, Ref
+from tests.support.programs import PUBLIC_KEY, Program, Ref
 
 KEY: dict[str, Any] = {"name": "alice", "public_key": PUBLIC_KEY}
 SERVER: dict[str, Any] = {"name": Ref("f'web-{pulumi.get_stack()}'"), "tariff_id": 1, "os": "debian-12", "ssh_key_ids": Ref("[alice.id]")}
 
 
-def paid(formed: FormProgram) -> Decimal:
+def paid(formed: Program) -> Decimal:
     """What was charged, less what was credited."""
     rows = [row for row in formed.control.ledger() if row["type"] in ("payment", "refund")]
     return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
 
 
-def test_destroying_one_stack_leaves_the_servers_of_the_other(formed: FormProgram) -> None:
+def test_destroying_one_stack_leaves_the_servers_of_the_other(formed: Program) -> None:
     formed.declare({"alice": ("SshKey", KEY), "web": ("Server", SERVER)})
     staging = formed.stack
     prod = replace(staging, name="prod")

@@ -1,0 +1,132 @@
+"""A Pulumi program on an engine, in a stack of its own, and the emulated account it works on."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pulumi_hosting.emulator import Running
+from pulumi_hosting.provider.plugin_install import EXECUTABLE, install
+from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
+from tests.checked import CheckedStack, checked
+from tests.support.warm import PYTHON
+
+FORMS = {"dynamic": "pulumi_hosting", "native": "pulumi_hosting.native"}
+"""Form → the module its classes are imported from."""
+PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
+OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB9m3rTnO8rG1ktXvhfQAuMVVBJ9bUeAnHP4oDVM7WuY me@other"
+
+Declarations = dict[str, tuple[str, dict[str, Any]]]
+"""Variable → (class, arguments)."""
+
+
+class Ref(str):
+    """A value of a program that stands in it as it is, such as ``web.id``."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+@dataclass
+class Program:
+    """A program of one form: its directory, its stack, and the account it works on."""
+
+    directory: Path
+    stack: CheckedStack
+    emulator: Running
+    control: Control
+    form: str = "dynamic"
+
+    # --- its text
+
+    def write(self, body: str, form: str | None = None) -> None:
+        """The program: ``body`` after the imports."""
+        module = FORMS[form or self.form]
+        head = f"import pulumi\nimport {module} as hosting\nfrom {module} import Server, SshKey\n\n"
+        (self.directory / "__main__.py").write_text(head + textwrap.dedent(body), encoding="utf-8")
+
+    def declare(self, declarations: Declarations, extra: str = "") -> None:
+        """The program: these declarations, then ``extra``."""
+        lines = []
+        for name, (kind, arguments) in declarations.items():
+            given = "".join(f", {key}={value!r}" for key, value in arguments.items())
+            lines.append(f"{name} = hosting.{kind}({name!r}{given})")
+        self.write("\n".join([*lines, textwrap.dedent(extra)]) + "\n")
+
+    # --- its runs
+
+    def run(self, run: Run, changed: dict[str, int] | None = None) -> Run:
+        """A run that must have gone well, and changed so many."""
+        assert run.exit_code == 0, run.output
+        if changed is not None:
+            assert run.changed == changed, run.output
+        return run
+
+    def start_cold(self) -> "subprocess.Popen[bytes]":
+        """An ``up`` under way, for tests that kill it: its processes are real Pythons, and each is the child of the one that started it."""
+        warm = sys.executable
+        command = self.stack.command("up", "--yes", "--skip-preview")
+        return subprocess.Popen(
+            [PYTHON if part == warm else part for part in command],
+            cwd=self.directory,
+            env=self.stack.environment() | {"PULUMI_PYTHON_CMD": PYTHON},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    # --- its stack
+
+    def resources(self) -> dict[str, dict[str, Any]]:
+        """The resources of the stack by name, as they are stored, secrets in plain text."""
+        stored = self.stack.export("--show-secrets")["deployment"].get("resources", [])
+        return {item["urn"].rpartition("::")[2]: item for item in stored if "hosting:" in item["type"] and "providers" not in item["type"]}
+
+    def state(self, type: str = "hosting:index:Server") -> dict[str, Any]:
+        """The one resource of that type, as it is stored, secrets encrypted."""
+        (found,) = [item for item in self.stack.export()["deployment"]["resources"] if item["type"] == type]
+        resource: dict[str, Any] = found
+        return resource
+
+    # --- the account
+
+    def objects(self, kind: str) -> list[dict[str, Any]]:
+        return list(self.control("GET", "/objects")[kind])
+
+    @property
+    def living(self) -> list[dict[str, Any]]:
+        """Servers that are not deleted."""
+        return [server for server in self.objects("servers") if server["status"] not in ("cancelled", "terminated")]
+
+    def charges(self) -> int:
+        """Purchases less refunds, counted."""
+        rows = [row for row in self.control.ledger() if row["type"] in ("payment", "refund")]
+        return sum(1 if row["direction"] == "debit" else -1 for row in rows)
+
+
+def make_program(engine: Engine, emulator: Running, directory: Path, home: Path, form: str = "dynamic", **environ: str) -> Program:
+    """A program of ``form``; for the native provider the plugin is installed where the engine looks."""
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "Pulumi.yaml").write_text("name: toys\nruntime: python\n", encoding="utf-8")
+    # Steps that take seconds here take hours in life: a key whose limits per minute no test waits for.
+    roomy = {"mode": "live", "rate_per_minute": 10000, "rate_expensive_per_minute": 10000}
+    control = Control(emulator.control_url)
+    key = control("POST", "/keys", roomy)["key"]
+    search = install_plugin(engine, home) if form == "native" else {}
+    account = {"HOSTING_API_KEY": key, "HOSTING_BASE_URL": emulator.base_url, **search, **environ}
+    return Program(directory, checked(engine.stack(directory, home, account), control), emulator, control, form)
+
+
+def install_plugin(engine: Engine, home: Path) -> dict[str, str]:
+    """Put the plugin where ``engine`` looks; what to add to the environment. It runs on the Python that the engine's programs run on."""
+    place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
+    launcher = place / EXECUTABLE
+    text = launcher.read_text(encoding="utf-8")
+    assert f"exec {sys.executable} " in text
+    launcher.write_text(text.replace(f"exec {sys.executable} ", 'exec "$PULUMI_PYTHON_CMD" '), encoding="utf-8")
+    # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
+    return {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}

@@ -1,0 +1,290 @@
+"""Python processes that start at once: forked from a server that has imported everything already.
+
+``WarmPython.command`` is an executable that behaves as ``python …`` does: in a process, a process group and an environment of its own,
+with the caller's standard streams, signals and exit code. Only the imports are done beforehand. Processes that it starts through
+``sys.executable`` are warm as well.
+
+The caller's child is a small client; the real work is done by a child of the server:
+
+- The exit code of the work is the client's. A work that dies of a signal ends the client with the same signal.
+- A signal to the process group reaches the work directly. SIGTERM to the client alone is passed on. When the client is killed, the server
+  kills the work.
+- A test that kills processes and looks at what is left uses a plain ``sys.executable``, where parents and children are the real ones.
+"""
+
+import atexit
+import contextlib
+import gc
+import importlib
+import io
+import marshal
+import os
+import pkgutil
+import runpy
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NoReturn
+
+_LIBRARIES = ("dill", "google.protobuf.struct_pb2", "grpc", "httpx", "pulumi.dynamic", "pulumi.runtime", "pydantic", "uvicorn")
+_PACKAGE = "pulumi_hosting"
+
+_CLIENT = """#!{python} -SE
+import marshal, os, signal, socket, sys
+connection = socket.socket(socket.AF_UNIX)
+connection.connect({address!r})
+same_session = os.getsid({server}) == os.getsid(0)
+interruptible = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
+request = marshal.dumps((sys.argv[1:], os.getcwd(), dict(os.environ), os.getpgrp() if same_session else 0, interruptible))
+def pass_on(number, frame):
+    connection.send(bytes([number]))
+# In one session the work has this process group, and hears an interrupt itself.
+signal.signal(signal.SIGINT, signal.SIG_IGN if same_session else pass_on)
+signal.signal(signal.SIGTERM, pass_on)
+socket.send_fds(connection, [len(request).to_bytes(4, "big")], [0, 1, 2])
+connection.sendall(request)
+status = int.from_bytes(connection.recv(2), "big", signed=True)
+if status < 0:
+    signal.signal(-status, signal.SIG_DFL) if -status not in (signal.SIGKILL, signal.SIGSTOP) else None
+    os.kill(os.getpid(), -status)
+os._exit(status)
+"""
+_SILENT_OPTIONS = {"-u", "-P", "-B", "-s"}
+"""Options of Python's own that are understood; a command line with others runs in a fresh Python."""
+
+
+PYTHON = sys.executable
+"""A Python that imports everything itself."""
+_COMMAND = str(Path(sys.argv[1]).with_name("python")) if __name__ == "__main__" else ""
+
+
+_SET_BY_IMPORTS: dict[str, str] = {}
+"""Variables that a module of ours sets where they are not set."""
+
+
+class WarmPython:
+    """A server in ``folder``; ``command`` stands for ``sys.executable``."""
+
+    def __init__(self, folder: Path) -> None:
+        address = str(folder / "warm")
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
+        self._server = subprocess.Popen([sys.executable, __file__, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
+        assert self._server.stdout is not None
+        if self._server.stdout.readline() != b"ready\n":
+            raise RuntimeError(f"the warm Python did not start: exit code {self._server.wait()}")
+        self.command = folder / "python"
+        self.command.write_text(_CLIENT.format(python=sys.executable, address=address, server=self._server.pid), encoding="utf-8")
+        self.command.chmod(0o755)
+
+    @contextlib.contextmanager
+    def substituted(self) -> Iterator[None]:
+        """Processes that are started inside through ``sys.executable`` are warm."""
+        cold, sys.executable = sys.executable, str(self.command)
+        try:
+            yield
+        finally:
+            sys.executable = cold
+
+    def close(self) -> None:
+        """End the server; it ends by itself when this process dies."""
+        self._server.communicate()
+
+
+def _serve(address: str) -> int:
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(address)
+    listener.listen(64)
+    ended, end = os.pipe()
+    for descriptor in (ended, end):
+        os.set_blocking(descriptor, False)
+    signal.set_wakeup_fd(end)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
+    selector = selectors.DefaultSelector()
+    for source in (sys.stdin, listener, ended):
+        selector.register(source, selectors.EVENT_READ)
+    working: dict[int, socket.socket] = {}
+    os.write(1, b"ready\n")
+    while True:
+        for key, _ in selector.select():
+            if key.fileobj is sys.stdin:
+                return 0  # the tests have ended
+            if key.fileobj is listener:
+                connection, _ = listener.accept()
+                request = _receive(connection)
+                if request is None:
+                    connection.close()
+                    continue
+                descriptors, wanted = request
+                pid = os.fork()
+                if pid == 0:
+                    selector.close()
+                    for opened in (listener, connection, *working.values()):
+                        opened.close()
+                    signal.set_wakeup_fd(-1)
+                    os.close(ended)
+                    os.close(end)
+                    _work(descriptors, *wanted)
+                for descriptor in descriptors:
+                    os.close(descriptor)
+                working[pid] = connection
+                selector.register(connection, selectors.EVENT_READ, pid)
+            elif key.fileobj == ended:
+                with contextlib.suppress(BlockingIOError):
+                    os.read(ended, 4096)
+                _report(working, selector)
+            elif key.data in working:
+                _obey(key.data, working[key.data], selector)
+
+
+def _receive(connection: socket.socket) -> tuple[list[int], tuple[Any, ...]] | None:
+    """The standard streams and the request of a client; None when it died meanwhile."""
+    size, descriptors, _, _ = socket.recv_fds(connection, 4, 3)
+    missing = int.from_bytes(size, "big")
+    request = b""
+    while missing and (part := connection.recv(missing)):
+        request += part
+        missing -= len(part)
+    if missing or not request:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return None
+    return descriptors, marshal.loads(request)  # noqa: S302  from our own client
+
+
+def _report(working: dict[int, socket.socket], selector: selectors.BaseSelector) -> None:
+    """Tell the clients whose work has ended how it ended."""
+    with contextlib.suppress(ChildProcessError):
+        while (found := os.waitpid(-1, os.WNOHANG))[0]:
+            pid, status = found
+            connection = working.pop(pid)
+            with contextlib.suppress(KeyError):
+                selector.unregister(connection)
+            with contextlib.suppress(OSError):
+                connection.send(os.waitstatus_to_exitcode(status).to_bytes(2, "big", signed=True))
+            connection.close()
+
+
+def _obey(pid: int, connection: socket.socket, selector: selectors.BaseSelector) -> None:
+    """Pass on the signals a client got; kill the work of one that is gone."""
+    try:
+        signals = connection.recv(16)
+    except OSError:
+        signals = b""
+    if not signals:
+        selector.unregister(connection)
+    for number in signals or [signal.SIGKILL]:
+        os.kill(pid, number)
+
+
+def _work(descriptors: list[int], arguments: list[str], folder: str, environ: dict[str, str], group: int, interruptible: bool) -> NoReturn:
+    status = 1
+    try:
+        status = _become(descriptors, arguments, folder, environ, group, interruptible)
+        # What the interpreter does at its end, but for taking every module apart.
+        threading._shutdown()  # type: ignore[attr-defined]
+        atexit._run_exitfuncs()
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        if status < 0:
+            signal.signal(-status, signal.SIG_DFL)
+            os.kill(os.getpid(), -status)
+        os._exit(status)
+
+
+def _become(descriptors: list[int], arguments: list[str], folder: str, environ: dict[str, str], group: int, interruptible: bool) -> int:
+    """Run what the arguments say as Python would; the exit code, or the signal it dies of, below zero."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler if interruptible else signal.SIG_IGN)
+    if group:
+        os.setpgid(0, group)
+    else:
+        os.setsid()
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+        os.close(descriptor)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(_SET_BY_IMPORTS | environ)
+    options = []
+    while arguments and arguments[0] in _SILENT_OPTIONS:
+        options.append(arguments.pop(0))
+    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-m", "-c")):
+        os.execv(PYTHON, [PYTHON, *options, *arguments])  # noqa: S606  no shell is wanted
+    for name, number in (("stdout", 1), ("stderr", 2)):
+        stream = _stream(number, unbuffered="-u" in options)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    sys.executable = _COMMAND
+    sys.dont_write_bytecode = "-B" in options or bool(environ.get("PYTHONDONTWRITEBYTECODE"))
+    sys.path[:0] = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    try:
+        _run(arguments, safe_path="-P" in options or bool(environ.get("PYTHONSAFEPATH")))
+    except SystemExit as ended:
+        if ended.code is None or isinstance(ended.code, int):
+            return (ended.code or 0) & 0xFF
+        print(ended.code, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        traceback.print_exc()
+        return -signal.SIGINT
+    except BaseException:  # noqa: BLE001  whatever a program dies of, its Python prints and ends
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _run(arguments: list[str], *, safe_path: bool) -> None:
+    first = arguments[0]
+    if first == "-m":
+        name = arguments[1]
+        sys.argv = arguments[1:]
+        if not safe_path:
+            sys.path.insert(0, os.getcwd())
+        sys.modules.pop(name if f"{name}.__main__" not in sys.modules else f"{name}.__main__", None)  # it is run, not imported
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+    elif first == "-c":
+        sys.argv = ["-c", *arguments[2:]]
+        if not safe_path:
+            sys.path.insert(0, "")
+        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})  # noqa: S102  as python -c
+    else:
+        sys.argv = arguments
+        if not safe_path:
+            sys.path.insert(0, os.path.dirname(os.path.abspath(first)))
+        runpy.run_path(first, run_name="__main__")
+
+
+def _stream(number: int, *, unbuffered: bool) -> io.TextIOWrapper:
+    raw = io.FileIO(number, "w", closefd=False)
+    errors = "strict" if number == 1 else "backslashreplace"
+    if unbuffered:
+        return io.TextIOWrapper(raw, encoding="utf-8", errors=errors, write_through=True)
+    return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=number == 2 or raw.isatty())
+
+
+def _preload() -> None:
+    """Import what our processes use, and every module of ours."""
+    for name in _LIBRARIES:
+        importlib.import_module(name)
+    package = importlib.import_module(_PACKAGE)
+    for module in pkgutil.walk_packages(package.__path__, f"{_PACKAGE}."):
+        if not module.name.endswith(".__main__"):
+            importlib.import_module(module.name)
+    gc.collect()
+    gc.freeze()  # the collector of a forked process would touch, and so copy, every page
+
+
+if __name__ == "__main__":
+    del sys.path[0]
+    _before = set(os.environ)
+    _preload()
+    _SET_BY_IMPORTS.update({name: os.environ[name] for name in os.environ.keys() - _before})
+    sys.exit(_serve(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""The ASGI skin: bytes to requests, answers to bytes, and the misbehaviour a pure core cannot act out itself."""
+"""The HTTP server: an ASGI application around the core, which also delays, truncates and drops its responses."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.routing import Mount
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
@@ -16,23 +16,24 @@ from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core, Pending
 from pulumi_hosting.emulator.messages import Request, Response
 
-CUT = "pulumi_hosting.cut"
-# How long the courier rests after a failure that is not one delivery's.
+# The name of the ASGI extension that holds the connection.
+CONNECTION = "pulumi_hosting.connection"
+# How long the delivery loop waits after an internal error.
 RECOVER_SECONDS = 1.0
 
 log = logging.getLogger("pulumi_hosting.emulator")
 
 
 class Protocol(HttpToolsProtocol):
-    """Hands the connection to the application, so that it can really be cut."""
+    """Gives the application access to the connection, so that it can close it."""
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self.scope["extensions"] = {CUT: {"transport": self.transport}}
+        self.scope["extensions"] = {CONNECTION: {"transport": self.transport}}
 
 
 async def _body(receive: Receive, limit: int | None = None) -> bytes:
-    """The whole body; beyond ``limit`` it is read to its end, so that the refusal arrives, but not kept."""
+    """The whole body. What exceeds ``limit`` is read, so that the client gets the refusal, but not kept."""
     chunks: list[bytes] = []
     size = 0
     while True:
@@ -50,7 +51,7 @@ async def _body(receive: Receive, limit: int | None = None) -> bytes:
 
 
 def _path(scope: Scope) -> str:
-    # As it was sent: an escaped slash is part of a segment, not a separator.
+    # Not decoded: an escaped slash is part of a segment, not a separator.
     path: str = scope["raw_path"].decode("latin-1")
     return path.partition("?")[0][len(scope.get("root_path", "")) :]
 
@@ -72,7 +73,7 @@ class Api:
         )
         step = self.core.begin(request)
         if isinstance(step, Pending):
-            # The only calls that ask the network while somebody waits for the answer.
+            # The only calls that use the network before they are answered.
             outcome = await asyncio.to_thread(self.core.try_send, step.attempt)
             step = self.core.resume(step, outcome)
         try:
@@ -80,10 +81,10 @@ class Api:
                 await asyncio.sleep(step.delay)
         finally:
             self.core.finish(step)
-        await self._answer(step, scope, receive, send)
+        await self._send(step, scope, receive, send)
 
-    async def _answer(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-        transport = scope.get("extensions", {}).get(CUT, {}).get("transport")
+    async def _send(self, response: Response, scope: Scope, receive: Receive, send: Send) -> None:
+        transport = scope.get("extensions", {}).get(CONNECTION, {}).get("transport")
         if response.drop:
             transport.abort()
             await _gone(receive)
@@ -98,72 +99,56 @@ class Api:
 
 
 async def _gone(receive: Receive) -> None:
-    """Wait until the server has noticed that the connection is closed; it would answer 500 by itself otherwise."""
+    """Wait until the server has noticed that the connection is closed; otherwise it would send a 500."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-class Control:
-    """Everything under ``/_control``."""
-
-    def __init__(self, core: Core) -> None:
-        self.core = core
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        raw = await _body(receive)
-        # In a thread: moving the clock waits for deliveries, and their receivers may call this very server.
-        status, view = await asyncio.to_thread(
-            control.handle, self.core, scope["method"], _path(scope), scope["query_string"].decode("latin-1"), raw
-        )
-        await _send_json(send, status, view, self.core)
-
-
 async def delivery_loop(core: Core, woken: asyncio.Event) -> None:
-    """Deliver webhooks, and do what is due, at its time. With a frozen clock only what is due now."""
+    """Deliver webhooks and run tasks at their time; with a manual clock only those that are due now."""
     while True:
         woken.clear()
         try:
             await asyncio.to_thread(core.deliver_due)
             due = core.next_due()
             wait = None if due is None or core.clock.manual else max(0.01, due - core.clock.now())
-        except Exception:  # it must go on: without it nothing that is due would happen any more
-            log.exception("what is due could not be done")
+        except Exception:  # without this loop nothing would be delivered any more
+            log.exception("the delivery loop failed")
             wait = RECOVER_SECONDS
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(woken.wait(), wait)
 
 
 class NotFound:
-    """Neither of the two: the control interface without its slash, or a wrong base URL."""
+    """Paths outside ``/v1`` and ``/_control/``: the control interface without its slash, or a wrong base URL."""
 
-    def __init__(self, steering: Control) -> None:
-        self._control = steering
+    def __init__(self, core: Core, control: ASGIApp) -> None:
+        self._core = core
+        self._control = control
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         if scope["path"] == "/_control":
-            await self._control({**scope, "root_path": "/_control"}, receive, send)
+            await self._control({**scope, "path": "/"}, receive, send)
             return
-        view = {"error": {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}}
-        await _send_json(send, 404, view, self._control.core)
+        error = {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}
+        response = Response(404, {"error": error})
+        response.encode()
+        await _start(send, response, self._core)
+        await send({"type": "http.response.body", "body": response.content})
 
 
 async def _start(send: Send, response: Response, core: Core) -> None:
-    """Status and headers; ``Date`` is the emulator's own clock at the moment of sending, whatever this machine's clock says."""
+    """Status and headers; ``Date`` is the time of the emulator's clock at the moment of sending."""
     sent = response.headers_to_send(core.clock.now())
     headers = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in sent.items()]
     await send({"type": "http.response.start", "status": response.status, "headers": headers})
 
 
-async def _send_json(send: Send, status: int, view: Any, core: Core) -> None:
-    response = Response(status, view)
-    response.encode()
-    await _start(send, response, core)
-    await send({"type": "http.response.body", "body": response.content})
-
-
 def application(core: Core) -> Starlette:
+    """The API under ``/v1``, the control interface under ``/_control``."""
+
     @contextlib.asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[dict[str, Any]]:
         loop, woken = asyncio.get_running_loop(), asyncio.Event()
@@ -181,9 +166,8 @@ def application(core: Core) -> Starlette:
             with contextlib.suppress(asyncio.CancelledError):
                 await task
 
-    steering = Control(core)
+    steering = control.application(core)
     app = Starlette(routes=[Mount("/v1", app=Api(core)), Mount("/_control", app=steering)], lifespan=lifespan)
-    app.router.default = NotFound(steering)
-    # The API answers no redirects, not even kind ones.
-    app.router.redirect_slashes = False
+    app.router.default = NotFound(core, steering)
+    app.router.redirect_slashes = False  # the API never redirects
     return app

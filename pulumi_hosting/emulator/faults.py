@@ -1,7 +1,6 @@
-"""Armed misbehaviour: which request a fault applies to, and what it makes of it."""
+"""Faults: which request one applies to, and how it changes the response."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
 from pulumi_hosting.api.errors import CODES
@@ -12,61 +11,10 @@ from pulumi_hosting.emulator.store import Store
 # Where an armed answer names no code: the usual one, if that is not the first of its status in the table.
 USUAL_CODE = {503: "temporarily_unavailable"}
 
-_NUMBER = (int, float)
 
-
-# The words of an action, and what each may be.
-KINDS: dict[str, Callable[[Any], bool]] = {
-    "drop": lambda v: v in ("before", "after"),
-    "truncate": lambda v: isinstance(v, int) and v >= 0,
-    "delay": lambda v: isinstance(v, _NUMBER) and 0 <= v <= 600,
-    "status": lambda v: isinstance(v, int) and 400 <= v <= 599,
-    "refunded": lambda v: isinstance(v, int) and 400 <= v <= 599,
-    "panel_timeout": lambda v: v in ("active", "cancelled", "failed"),
-    "registrar": lambda v: v == "pending",
-    "patch": lambda v: isinstance(v, dict),
-    "headers": lambda v: isinstance(v, dict) and all(_is_header(name, text) for name, text in v.items()),
-    "code": lambda v: isinstance(v, str),
-    "retry_after": lambda v: isinstance(v, _NUMBER) and 0 <= v <= 86400,
-    "message": lambda v: isinstance(v, str),
-    "details": lambda v: isinstance(v, dict),
-}
-
-
-def arm(store: Store, spec: dict[str, Any]) -> Fault:
-    """Check and add a fault; ``ValueError`` says what is wrong with it."""
-    unknown = set(spec) - {"method", "path", "after", "times", "action"}
-    if unknown:
-        raise ValueError(f"unknown field of a fault: {', '.join(sorted(unknown))}")
-    action = spec.get("action")
-    if not isinstance(action, dict):
-        raise ValueError("a fault needs an action")
-    _check(action)
-    path, method, after, times = spec.get("path"), spec.get("method"), spec.get("after", 0), spec.get("times", 1)
-    if path is not None:
-        try:
-            re.compile(path)
-        except (re.error, TypeError) as error:
-            raise ValueError(f"path is not a regular expression: {error}") from error
-    if not _whole(after) or after < 0 or not _whole(times) or times < 1:
-        raise ValueError("after must be 0 or more, times 1 or more")
-    if method is not None and not isinstance(method, str):
-        raise ValueError("method must be a text")
+def arm(store: Store, action: dict[str, Any], method: str | None, path: str | None, after: int, times: int) -> Fault:
+    """Add a fault; ``control.switches.FaultAction`` lists what an action may hold."""
     return store.add(store.make(Fault, method=method.upper() if method else None, path=path, after=after, times=times, action=action))
-
-
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _check(action: dict[str, Any]) -> None:
-    for name, value in action.items():
-        if name not in KINDS:
-            raise ValueError(f"unknown action: {name}")
-        if isinstance(value, bool) or not KINDS[name](value):
-            raise ValueError(f"{name} cannot be {value!r}")
-    if not set(action) - {"code", "retry_after", "message", "details"}:
-        raise ValueError("the action does nothing")
 
 
 def take(store: Store, method: str, path: str) -> dict[str, Any]:
@@ -94,12 +42,6 @@ def refusal(action: dict[str, Any], kind: str) -> ApiError:
         action.get("code") or USUAL_CODE.get(status) or next((row.code for row in CODES.values() if row.status == status), "server_error")
     )
     return ApiError(code, action.get("message", ""), status=status, retry_after=action.get("retry_after"), details=action.get("details"))
-
-
-def _is_header(name: str, text: Any) -> bool:
-    return bool(re.fullmatch(r"[A-Za-z0-9-]+", name)) and (
-        text is None or (isinstance(text, str) and text.isascii() and text.isprintable())
-    )
 
 
 def change_headers(response: Response, headers: dict[str, str | None]) -> None:

@@ -35,7 +35,7 @@ def _shown(text: str) -> Any:
     return value
 
 
-def request_log(row: RequestLog) -> dict[str, Any]:
+def logged_request(row: RequestLog) -> dict[str, Any]:
     return {
         "seq": row.id,
         "method": row.method,

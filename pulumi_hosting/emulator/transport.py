@@ -1,21 +1,24 @@
-"""The in-process skin: an ``httpx`` transport over the same core, without a socket.
+"""The emulator in the process of its caller: an ``httpx`` transport without a socket, the fast way to test a client.
 
-A dropped connection is ``httpx.RemoteProtocolError``, a truncated body too; a delay is slept by the function handed in.
+    core = Core(clock=Clock(manual=True))
+    httpx.Client(transport=Transport(core), base_url="http://emulator/v1")
+
+A dropped connection or a truncated body raises ``httpx.RemoteProtocolError``.
 """
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import httpx
-from pydantic_core import to_json
+from starlette.types import Message
 
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.formats import format_http_date
 from pulumi_hosting.emulator.messages import Request
 
 
-class _Short(httpx.SyncByteStream):
+class _TruncatedBody(httpx.SyncByteStream):
     def __init__(self, content: bytes) -> None:
         self._content = content
 
@@ -25,19 +28,18 @@ class _Short(httpx.SyncByteStream):
 
 
 class Transport(httpx.BaseTransport):
-    """``httpx.Client(transport=Transport(core), base_url="http://emulator/v1")``."""
+    """``sleep`` waits for delayed responses; ``client`` is the address that requests come from."""
 
     def __init__(self, core: Core, *, client: str = "127.0.0.1", sleep: Callable[[float], None] = time.sleep) -> None:
         self._core = core
         self._client = client
         self._sleep = sleep
+        self._control = control.application(core, run=control.run_inline)
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
-        if path.startswith("/_control"):
-            status, view = control.handle(self._core, request.method, path.removeprefix("/_control"), query, request.read())
-            headers = {"Content-Type": "application/json", "Date": format_http_date(self._core.clock.now())}
-            return httpx.Response(status, headers=headers, content=to_json(view), request=request)
+        if path == "/_control" or path.startswith("/_control/"):
+            return self._control_call(request, path.removeprefix("/_control") or "/", query)
         response = self._core.handle(
             Request(
                 method=request.method,
@@ -57,5 +59,34 @@ class Transport(httpx.BaseTransport):
             raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
         headers = response.headers_to_send(self._core.clock.now())
         if response.truncate is not None and response.truncate < len(response.content):
-            return httpx.Response(response.status, headers=headers, stream=_Short(response.content[: response.truncate]), request=request)
+            stream = _TruncatedBody(response.content[: response.truncate])
+            return httpx.Response(response.status, headers=headers, stream=stream, request=request)
         return httpx.Response(response.status, headers=headers, content=response.content, request=request)
+
+    def _control_call(self, request: httpx.Request, path: str, query: str) -> httpx.Response:
+        """Run the control application to its end. It never waits here, so it needs no event loop."""
+        sent: list[Message] = []
+        body = request.read()
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": body, "more_body": False}
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        scope: dict[str, Any] = {
+            "type": "http",
+            "method": request.method,
+            "path": path,
+            "root_path": "",
+            "query_string": query.encode("ascii"),
+            "headers": request.headers.raw,
+        }
+        running = self._control(scope, receive, send)
+        try:
+            running.send(None)
+        except StopIteration:
+            start, content = sent
+            return httpx.Response(start["status"], headers=start["headers"], content=content["body"], request=request)
+        running.close()
+        raise RuntimeError("the control interface waited for an event loop")

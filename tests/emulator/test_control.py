@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.api.operations import PRESETS, SCOPES
-from pulumi_hosting.emulator import faults
-from pulumi_hosting.emulator.control import CALLS
+from pulumi_hosting.emulator.control import ROUTES
+from pulumi_hosting.emulator.control.switches import FaultAction
 from pulumi_hosting.emulator.store import VARIANTS
 from tests.emulator.support import PUBLIC_KEY, EmulatorHarness, code
 
@@ -356,10 +356,7 @@ def first_cells(title: str) -> list[str]:
 
 def test_the_text_has_every_call_and_no_other() -> None:
     described = [re.match(r"`(\w+ [^`]+)`", cell) for cell in first_cells("Calls")]
-    known = [
-        f"{method} {pattern.replace('?', '').replace('ips/([0-9]+)', 'ips/{ip_id}').replace('([0-9]+)', '{id}')}"
-        for method, pattern, _ in CALLS
-    ]
+    known = [f"{method} {route.path.replace(':int', '')}" for route in ROUTES for method in route.methods or () if method != "HEAD"]
     assert sorted(found[1] for found in described if found) == sorted(known)
 
 
@@ -387,7 +384,7 @@ def test_the_text_has_every_reading_and_no_other() -> None:
 
 def test_the_text_has_every_fault_and_no_other() -> None:
     described = {name for cell in first_cells("Faults") for name in re.findall(r'"(\w+)"(?:\?|:)', cell)}
-    assert described - {"Date"} == set(faults.KINDS)
+    assert described - {"Date"} == set(FaultAction.model_fields)
 
 
 def test_the_text_has_every_field_of_what_happened(lab: EmulatorHarness) -> None:

@@ -370,7 +370,7 @@ def test_a_store_read_from_its_file_equals_the_one_written(operation: str, tmp_p
     assert read is not None
     written = lab.core.store
     assert read.tables == written.tables
-    assert [log_redaction.request_log(row) for row in read.requests] == [log_redaction.request_log(row) for row in written.requests]
+    assert [log_redaction.logged_request(row) for row in read.requests] == [log_redaction.logged_request(row) for row in written.requests]
     assert (read.counters, read.windows, read.service) == (written.counters, written.windows, written.service)
     assert again.load(Clock(manual=True)) is not None
     again.close()

@@ -1,0 +1,41 @@
+"""The control interface: what staff, billing, the control panel, the payment gateway and the tests do behind the API's back.
+
+A Starlette application; ``docs/emulator-control.md`` describes every call.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from pulumi_hosting.emulator.control import accounts, drift, observations, switches
+from pulumi_hosting.emulator.control.endpoint import answer
+from pulumi_hosting.emulator.core import Core
+
+ROUTES = (*switches.ROUTES, *accounts.ROUTES, *drift.ROUTES, *observations.ROUTES)
+
+Run = Callable[..., Awaitable[Any]]
+
+
+async def run_inline(function: Callable[..., Any], *arguments: Any) -> Any:
+    """Run a call in this thread: in process nothing else waits for the event loop."""
+    return function(*arguments)
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    path = request.url.path.removeprefix("/_control")
+    message = f"{request.method} is not supported here" if status == 405 else f"there is no control call {path}"
+    return answer(request.app.state.core, {"error": message}, status)
+
+
+def application(core: Core, run: Run = asyncio.to_thread) -> Starlette:
+    """Calls run in a thread: moving the clock waits for deliveries, and their receivers may call this very server."""
+    app = Starlette(routes=list(ROUTES), exception_handlers={HTTPException: _refuse})
+    app.router.redirect_slashes = False
+    app.state.core, app.state.run = core, run
+    return app

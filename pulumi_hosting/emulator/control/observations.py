@@ -1,0 +1,64 @@
+"""What arrived, what was charged, what exists: reads for tests and account checks, secrets masked."""
+
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import Field
+from starlette.routing import Route
+
+from pulumi_hosting.emulator import log_redaction, serializers
+from pulumi_hosting.emulator.control.endpoint import Query, endpoint
+from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.rows import Address, Domain, Row, Server
+from pulumi_hosting.emulator.store import Store
+
+HIDDEN_KINDS = ("stored", "tasks", "faults", "movements")
+
+
+class RequestsQuery(Query):
+    since: int = Field(0, ge=0)
+
+
+def list_requests(core: Core, query: RequestsQuery) -> Any:
+    """What arrived under /v1, oldest first."""
+    return [log_redaction.logged_request(row) for row in core.store.requests if row.id > query.since]
+
+
+def list_movements(core: Core) -> Any:
+    """Every movement of money."""
+    return [serializers.ledger_entry(row) for row in core.store.movements.values()]
+
+
+def list_objects(core: Core) -> Any:
+    """Everything that exists, by kind, with what an account check needs. Deleted servers are not listed."""
+    return {
+        kind: [
+            {"kind": kind, **log_redaction.masked(asdict(row)), **_api_view(row, core.store)}
+            for row in table.values()
+            if not (isinstance(row, Server) and row.is_gone)
+        ]
+        for kind, table in core.store.tables.items()
+        if kind not in HIDDEN_KINDS
+    }
+
+
+def _api_view(row: Row, store: Store) -> dict[str, Any]:
+    """What an account check needs besides the columns: cost, currency, account."""
+    if isinstance(row, Server):
+        view = serializers.server(row, store)
+        cost = {name: view["billing"][name] for name in ("price_monthly", "currency")}
+        return {**view, **cost, "is_sandbox": row.is_sandbox}
+    if isinstance(row, Address):
+        server = store.servers[row.server_id]
+        return {"account_id": server.account_id, "currency": store.accounts[server.account_id].currency}
+    if isinstance(row, Domain):
+        view = serializers.domain(row, store)
+        return {"price_renew": view["price_renew"], "currency": view["currency"]}
+    return {}
+
+
+ROUTES = (
+    Route("/requests", endpoint(list_requests), methods=["GET"]),
+    Route("/ledger", endpoint(list_movements), methods=["GET"]),
+    Route("/objects", endpoint(list_objects), methods=["GET"]),
+)

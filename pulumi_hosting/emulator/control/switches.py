@@ -1,0 +1,162 @@
+"""Calls that act on the emulator itself: reset, clock, staff switches, behaviour variants, webhook routes, faults."""
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, RootModel, model_validator
+from starlette.routing import Route
+
+from pulumi_hosting.emulator import dialects, faults, webhook_delivery
+from pulumi_hosting.emulator.clock import LAST
+from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
+from pulumi_hosting.emulator.control.fields import one_of
+from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.formats import format_timestamp
+from pulumi_hosting.emulator.store import VARIANTS
+
+MAX_ADVANCE_SECONDS = 100 * 366 * 86400
+
+
+def ready(core: Core) -> Any:
+    """The ready line again, plus ``now``."""
+    return {**core.ready_line, "now": format_timestamp(core.clock.now())}
+
+
+def reset(core: Core) -> Any:
+    """Back to a fresh account with the same keys."""
+    core.reset()
+    return {"now": format_timestamp(core.clock.now())}
+
+
+# --- clock -------------------------------------------------------------------------------------------------------------------
+
+
+class ClockBody(Body):
+    advance: float = Field(ge=0, le=MAX_ADVANCE_SECONDS)
+
+
+def advance_clock(core: Core, body: ClockBody) -> Any:
+    """Move the clock forward; runs without the lock, since webhook receivers may call this emulator."""
+    if core.clock.now() + body.advance > LAST:
+        raise ControlError("advance: the clock stops at the year 9000")
+    core.advance(body.advance)
+    return {"now": format_timestamp(core.clock.now())}
+
+
+# --- staff switches ----------------------------------------------------------------------------------------------------------
+
+
+def _variants(given: dict[str, Any]) -> dict[str, Any]:
+    for name, value in given.items():
+        if not any(type(value) is type(known) and value == known for known in VARIANTS.get(name, ())):
+            raise ValueError(f"{name} cannot be {value!r}; known: {VARIANTS.get(name, tuple(VARIANTS))}")
+    return given
+
+
+class ServiceBody(Body):
+    api_enabled: bool = LEFT_OUT
+    sandbox_enabled: bool = LEFT_OUT
+    dialect: Annotated[str, one_of(*dialects.NAMES)] = LEFT_OUT
+    readings: Annotated[dict[str, Any], AfterValidator(_variants)] = Field(default_factory=dict)
+
+
+def edit_service(core: Core, body: ServiceBody) -> Any:
+    """Staff switches and behaviour variants; answers all of them."""
+    service = core.store.service
+    for name, value in body.given().items():
+        if name != "readings":
+            setattr(service, name, value)
+    service.variants = {**service.variants, **body.readings}
+    return {
+        "api_enabled": service.api_enabled,
+        "sandbox_enabled": service.sandbox_enabled,
+        "dialect": service.dialect,
+        "readings": service.variants,
+    }
+
+
+class RoutesBody(RootModel[dict[str, Any]]):
+    pass
+
+
+def replace_webhook_routes(core: Core, body: RoutesBody) -> Any:
+    """Where deliveries to an origin really go."""
+    try:
+        core.store.service.routes = webhook_delivery.check_routes(body.root)
+    except ValueError as error:
+        raise ControlError(str(error)) from error
+    return core.store.service.routes
+
+
+# --- faults ------------------------------------------------------------------------------------------------------------------
+
+
+def _headers(given: dict[str, str | None]) -> dict[str, str | None]:
+    for name, text in given.items():
+        if not re.fullmatch(r"[A-Za-z0-9-]+", name) or (text is not None and not (text.isascii() and text.isprintable())):
+            raise ValueError(f"{name!r}: {text!r} is not a header that can be sent")
+    return given
+
+
+def _pattern(text: str) -> str:
+    try:
+        re.compile(text)
+    except re.error as error:
+        raise ValueError(f"is not a regular expression: {error}") from error
+    return text
+
+
+class FaultAction(Body):
+    """What a fault does; ``code``, ``message``, ``details`` and ``retry_after`` say how its error answer looks."""
+
+    drop: Literal["before", "after"] = LEFT_OUT
+    truncate: int = Field(LEFT_OUT, ge=0)
+    delay: float = Field(LEFT_OUT, ge=0, le=600)
+    status: int = Field(LEFT_OUT, ge=400, le=599)
+    refunded: int = Field(LEFT_OUT, ge=400, le=599)
+    panel_timeout: Literal["active", "cancelled", "failed"] = LEFT_OUT
+    registrar: Literal["pending"] = LEFT_OUT
+    patch: dict[str, Any] = LEFT_OUT
+    headers: Annotated[dict[str, str | None], AfterValidator(_headers)] = LEFT_OUT
+    code: str = LEFT_OUT
+    retry_after: float = Field(LEFT_OUT, ge=0, le=86400)
+    message: str = LEFT_OUT
+    details: dict[str, Any] = LEFT_OUT
+
+    @model_validator(mode="after")
+    def _does_something(self) -> "FaultAction":
+        if self.model_fields_set <= {"code", "retry_after", "message", "details"}:
+            raise ValueError("does nothing: it needs one of drop, truncate, delay, status, refunded, panel_timeout, …")
+        return self
+
+
+class FaultBody(Body):
+    method: str | None = None
+    path: Annotated[str, AfterValidator(_pattern)] | None = None
+    after: int = Field(0, ge=0)
+    times: int = Field(1, ge=1)
+    action: FaultAction
+
+
+def arm_fault(core: Core, body: FaultBody) -> Any:
+    """Arm a fault for the next matching requests."""
+    fault = faults.arm(core.store, body.action.given(), body.method, body.path, body.after, body.times)
+    return {"id": fault.id}
+
+
+def clear_faults(core: Core) -> Any:
+    cleared = list(core.store.faults.values())
+    for fault in cleared:
+        core.store.remove(fault)
+    return {"cleared": len(cleared)}
+
+
+ROUTES = (
+    Route("/", endpoint(ready), methods=["GET"]),
+    Route("/reset", endpoint(reset), methods=["POST"]),
+    Route("/clock", endpoint(advance_clock, locked=False), methods=["POST"]),
+    Route("/service", endpoint(edit_service), methods=["PATCH"]),
+    Route("/webhook-routes", endpoint(replace_webhook_routes), methods=["PUT"]),
+    Route("/faults", endpoint(arm_fault), methods=["POST"]),
+    Route("/faults", endpoint(clear_faults), methods=["DELETE"]),
+)

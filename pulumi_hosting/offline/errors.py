@@ -6,12 +6,12 @@ OfflineError
 ├── StackLocked           exit 1
 ├── UnfinishedCreates     destroy would leave what an interrupted run made: exit 1
 ├── PluginError           a provider or the program could not be started
-├── Bail                  reported already; the operation ends without another word
+├── AlreadyReported                  reported already; the operation ends without another word
 └── ProviderError         a provider refused
     └── InitError         … but made something first
 """
 
-from .values import Properties
+from .model.values import Properties
 
 
 class OfflineError(Exception):
@@ -40,7 +40,7 @@ class PluginError(OfflineError):
     pass
 
 
-class Bail(OfflineError):
+class AlreadyReported(OfflineError):
     pass
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.offline import OfflineError, Stack
-from pulumi_hosting.offline.events import Event
+from pulumi_hosting.offline.display.events import Event
 from tests.offline.test_secrets import PULUMI_SALT
 
 HERE = Path(__file__).parent

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from pulumi_hosting.cli.offline import offline
-from pulumi_hosting.offline.display import BANNER
+from pulumi_hosting.offline.display.terminal import BANNER
 from tests.offline.conftest import Playground, write
 from tests.offline.replay import HERE, Toys
 

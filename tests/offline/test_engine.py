@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.offline import ConfigurationError, Result, Stack
-from pulumi_hosting.offline import stack as stack_module
-from pulumi_hosting.offline.backend import Backend
+from pulumi_hosting.offline.display.events import Event
+from pulumi_hosting.offline.engine import program_process
 from pulumi_hosting.offline.errors import OfflineError, UnfinishedCreates
-from pulumi_hosting.offline.events import Event
-from pulumi_hosting.offline.generator import StepGenerator
-from pulumi_hosting.offline.plugins import PluginProcess
+from pulumi_hosting.offline.generator.decisions import Decisions
+from pulumi_hosting.offline.generator.generator import StepGenerator
+from pulumi_hosting.offline.providers.process import PluginProcess
+from pulumi_hosting.offline.storage.backend import Backend
 from tests.offline.conftest import Playground, write
 from tests.offline.replay import HERE, Toys, children, end
 
@@ -168,7 +169,7 @@ def test_a_provider_that_dies(playground: Playground) -> None:
 
 
 def test_what_is_being_made_when_another_fails_is_saved(playground: Playground, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stack_module, "_PROGRAM_END", 0.1)
+    monkeypatch.setattr(program_process, "END_TIMEOUT", 0.1)
     toys = playground('Thing("a", {"name": "a"})\nThing("b", {"name": "b"})')
     (toys.service / "faults.json").write_text('{"create:a": "sleep:1,raise", "create:b": "sleep:3"}')
     result = up(toys)
@@ -198,9 +199,9 @@ def test_an_error_of_our_own_is_one_line_without_values(
         raise LookupError("a value of the program")
 
     toys = playground('Thing("a", {"name": "a"})')
-    monkeypatch.setattr(StepGenerator, "_find_old", broken)
+    monkeypatch.setattr(Decisions, "find_old", broken)
     (message,) = up(toys).errors
-    assert message == "the offline engine stumbled over an error of its own (LookupError); run again with -v 9 for more"
+    assert message == "internal error of the offline engine (LookupError). Next: run again with -v 9 for details"
     monkeypatch.undo()
     up(toys)
     monkeypatch.setattr(StepGenerator, "deletions", broken)
@@ -627,7 +628,7 @@ def test_the_program_of_a_killed_engine_ends_its_provider_lives_on(playground: P
     commands = {leader: Path(f"/proc/{leader}/cmdline").read_text() for leader in children(process.pid)}
     process.kill()
     process.communicate(timeout=60)
-    (program,) = [leader for leader, command in commands.items() if "program.py" in command]
+    (program,) = [leader for leader, command in commands.items() if "run_program.py" in command]
     (provider,) = [leader for leader, command in commands.items() if "pulumi.dynamic" in command]
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and (_runs(program) or not toys.world()):
@@ -653,17 +654,17 @@ def test_destroy_is_refused_while_nothing_leads_to_what_a_killed_run_made(playgr
     stack.cancel()
     before = stack.backend.stack_file("dev").read_bytes()
     for preview in (True, False):
-        with pytest.raises(UnfinishedCreates, match="toy:Thing a; what it made may exist") as refused:
+        with pytest.raises(UnfinishedCreates, match="toy:Thing a; what it created may exist") as refused:
             toys.stack().destroy(preview_only=preview)
         assert "Next: run `pulumi-hosting offline up`" in str(refused.value)
         assert refused.value.exit_code == 1
     with pytest.raises(OfflineError, match=r"^an interrupted run was creating"):
         toys.stack().remove()
     looked = offline(toys, "refresh")
-    assert "A refresh cannot find what they made. Next: run `pulumi-hosting offline up`" in looked
+    assert "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`" in looked
     assert toys.stack().destroy(targets=("urn:pulumi:dev::toys::x::y",)).exit_code != 0  # not refused: it is about something else
     stack.backend.stack_file("dev").write_bytes(before)
-    assert "This run finds what was bought." in offline(toys, "up")
+    assert "This run finds what was created." in offline(toys, "up")
     assert "interrupted" not in offline(toys, "up")
     assert toys.stack().destroy().exit_code == 0
     assert toys.world() == {}

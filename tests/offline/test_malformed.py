@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from pulumi_hosting.cli.offline import offline
 from pulumi_hosting.offline import ConfigurationError
-from pulumi_hosting.offline.backend import Backend, write_private
+from pulumi_hosting.offline.storage.backend import Backend, write_private
 
 URN = "urn:pulumi:dev::toys::toy:index:Thing::a"
 GOOD: dict[str, Any] = {

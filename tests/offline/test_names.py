@@ -3,9 +3,10 @@
 import pytest
 
 from pulumi_hosting.offline.errors import PluginError
-from pulumi_hosting.offline.goals import Alias, Goal
-from pulumi_hosting.offline.names import NameClash, Names
-from pulumi_hosting.offline.state import State, make_urn
+from pulumi_hosting.offline.generator.names import NameClash, Names
+from pulumi_hosting.offline.model.goals import Alias, Goal
+from pulumi_hosting.offline.model.state import State
+from pulumi_hosting.offline.model.urns import make_urn
 from tests.offline.test_state import STACK
 
 TYPE = "toy:index:Thing"

@@ -10,12 +10,15 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.offline import program
-from pulumi_hosting.offline.engine import Registered
-from pulumi_hosting.offline.goals import Goal
-from pulumi_hosting.offline.monitor import Engine, Monitor, Server, StackInfo, add_engine, add_monitor
-from pulumi_hosting.offline.state import State, make_urn
-from pulumi_hosting.offline.values import Properties
+from pulumi_hosting.offline.engine import run_program as program
+from pulumi_hosting.offline.engine.deployment import Registered
+from pulumi_hosting.offline.engine.engine_service import EngineService, add_engine
+from pulumi_hosting.offline.engine.monitor import Monitor, StackInfo, add_monitor
+from pulumi_hosting.offline.engine.server import Server
+from pulumi_hosting.offline.model.goals import Goal
+from pulumi_hosting.offline.model.state import State
+from pulumi_hosting.offline.model.urns import make_urn
+from pulumi_hosting.offline.model.values import Properties
 
 
 class Notes:
@@ -48,7 +51,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     deployment: Any = notes
     monitor = Monitor(deployment, info)
     monitor.release()
-    server = Server([add_monitor(monitor), add_engine(Engine(lambda *said: notes.logged.append(said[:2])))], threads=8)
+    server = Server([add_monitor(monitor), add_engine(EngineService(lambda *said: notes.logged.append(said[:2])))], threads=8)
 
     def start(source: str) -> tuple[int, Notes]:
         if source:
@@ -73,13 +76,13 @@ def test_a_program_registers_its_stack_and_outputs(run: Run) -> None:
 
 def test_a_program_may_say_why_it_fails(run: Run) -> None:
     status, notes = run("import pulumi\nraise pulumi.RunError('choose a region')")
-    assert status == program.SHOWN
+    assert status == program.ALREADY_REPORTED
     assert ("error", "choose a region") in notes.logged
 
 
 def test_an_exception_is_shown_from_where_the_program_begins(run: Run, tmp_path: Path) -> None:
     status, notes = run("def plan():\n    raise LookupError('no such plan')\nplan()")
-    assert status == program.SHOWN
+    assert status == program.ALREADY_REPORTED
     ((_, message),) = [said for said in notes.logged if said[0] == "error"]
     lines = message.splitlines()
     assert lines[:2] == ["Program failed with an unhandled exception:", "Traceback (most recent call last):"]
@@ -95,7 +98,7 @@ def test_an_exception_outside_the_program_is_shown_whole(tmp_path: Path) -> None
 
 def test_a_missing_program(run: Run, tmp_path: Path) -> None:
     status, notes = run("")
-    assert status == program.SHOWN
+    assert status == program.ALREADY_REPORTED
     assert ("error", f"unable to find main python program `__main__.py` in `{tmp_path}`") in notes.logged
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.offline import ConfigurationError
-from pulumi_hosting.offline.secrets import Crypter, passphrase_from
+from pulumi_hosting.offline.storage.passphrase import Crypter, passphrase_from
 
 # Made by Pulumi's CLI 3.259 on 2026-11-21, passphrase "x", with `config set k v1 --secret`.
 PULUMI_SALT = "v1:TU0nsxGP/i8=:v1:Xa4tFvV8f5I/qyaE:LL1VZYiwgwdn9tEeiYWKIzKoE9buVg=="

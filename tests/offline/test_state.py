@@ -6,27 +6,27 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.offline import ConfigurationError
-from pulumi_hosting.offline.secrets import Crypter
-from pulumi_hosting.offline.state import (
-    Graph,
-    PendingOperation,
-    Snapshot,
-    State,
-    deployment_from_json,
-    deployment_to_text,
+from pulumi_hosting.offline.model.graph import Graph, rebuild
+from pulumi_hosting.offline.model.state import PendingOperation, Snapshot, State
+from pulumi_hosting.offline.model.urns import (
     is_provider,
     make_urn,
     package_of,
     provider_id,
     provider_urn,
     qualified_type,
-    rebuild,
-    resource_from_json,
-    resource_to_json,
     urn_name,
     urn_type,
 )
-from pulumi_hosting.offline.values import UNKNOWN, Output, ResourceReference, Secret
+from pulumi_hosting.offline.model.values import UNKNOWN, Output, ResourceReference, Secret
+from pulumi_hosting.offline.storage.deployment_json import (
+    deployment_from_json,
+    deployment_to_text,
+    resource_from_json,
+    resource_text,
+    resource_to_json,
+)
+from pulumi_hosting.offline.storage.passphrase import Crypter
 from tests.offline.test_secrets import PULUMI_SALT
 
 CRYPTER = Crypter("x", PULUMI_SALT)
@@ -61,7 +61,7 @@ def test_a_resource_survives_saving() -> None:
         refresh_before_update=True,
         init_errors=["late"],
     )
-    data = json.loads(state.written(CRYPTER))
+    data = json.loads(resource_text(state, CRYPTER))
     assert "hush" not in json.dumps(data)
     assert (data["importID"], data["refreshBeforeUpdate"], data["customTimeouts"]) == ("i", True, {"create": 90})
     assert "delete" not in data
@@ -77,11 +77,11 @@ def test_what_another_engine_wrote_is_kept() -> None:
 
 def test_text_is_made_anew_only_after_a_change() -> None:
     state = thing("a", outputs={"out": Secret("hush")})
-    first = state.written(CRYPTER)
-    assert state.written(CRYPTER) is first
+    first = resource_text(state, CRYPTER)
+    assert resource_text(state, CRYPTER) is first
     state.protect = True
-    assert state.written(CRYPTER) != first
-    assert state.copy()._written is None
+    assert resource_text(state, CRYPTER) != first
+    assert state.copy().saved_text is None
 
 
 def test_a_deployment_survives_saving() -> None:

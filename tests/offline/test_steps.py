@@ -4,31 +4,22 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.offline.display import Display
+from pulumi_hosting.offline.display.events import Events
+from pulumi_hosting.offline.display.terminal import Display
+from pulumi_hosting.offline.engine.durations import seconds
 from pulumi_hosting.offline.errors import InitError, ProviderError
-from pulumi_hosting.offline.events import Events
-from pulumi_hosting.offline.generator import _shown, _with_replace_on_changes
-from pulumi_hosting.offline.goals import Targets
-from pulumi_hosting.offline.journal import Journal
-from pulumi_hosting.offline.monitor import seconds
-from pulumi_hosting.offline.plugins import Diff, diff_of_inputs
-from pulumi_hosting.offline.state import PendingOperation, Snapshot, State
-from pulumi_hosting.offline.steps import (
-    CREATE,
-    DELETE,
-    DELETE_REPLACED,
-    REFRESH,
-    SAME,
-    UPDATE,
-    CreateStep,
-    DeleteStep,
-    RefreshStep,
-    SameStep,
-    Step,
-    UpdateStep,
-    ignoring,
-)
-from pulumi_hosting.offline.values import UNKNOWN_STRING, Secret
+from pulumi_hosting.offline.generator.decisions import shown as _shown
+from pulumi_hosting.offline.generator.dependents import with_replace_on_changes
+from pulumi_hosting.offline.model.goals import Targets
+from pulumi_hosting.offline.model.state import PendingOperation, Snapshot, State
+from pulumi_hosting.offline.model.values import UNKNOWN_STRING, Secret
+from pulumi_hosting.offline.providers.results import Diff, diff_of_inputs
+from pulumi_hosting.offline.steps.base import Step
+from pulumi_hosting.offline.steps.changes import CreateStep, DeleteStep, SameStep, UpdateStep
+from pulumi_hosting.offline.steps.diffing import ignoring
+from pulumi_hosting.offline.steps.operations import CREATE, DELETE, DELETE_REPLACED, REFRESH, SAME, UPDATE
+from pulumi_hosting.offline.steps.reads import RefreshStep
+from pulumi_hosting.offline.storage.journal import Journal
 from tests.offline.test_state import thing
 
 
@@ -53,13 +44,13 @@ def test_the_engines_own_comparison() -> None:
 
 def test_replace_on_changes() -> None:
     diff = Diff("some", diffs=("a", "b"), detailed={"a.x": "update", "b": "add"})
-    changed = _with_replace_on_changes(diff, ["a"], False)
+    changed = with_replace_on_changes(diff, ["a"], False)
     assert changed.replaces == ("a",)
     assert changed.detailed == {"a.x": "update-replace", "b": "add"}
     assert changed.replace
-    assert _with_replace_on_changes(diff, [], False) is diff
-    assert _with_replace_on_changes(Diff("none"), ["*"], False) == Diff("none")
-    assert _with_replace_on_changes(Diff("none"), ["*"], True).replaces == ("#initerror",)
+    assert with_replace_on_changes(diff, [], False) is diff
+    assert with_replace_on_changes(Diff("none"), ["*"], False) == Diff("none")
+    assert with_replace_on_changes(Diff("none"), ["*"], True).replaces == ("#initerror",)
 
 
 def test_ignored_changes() -> None:

@@ -7,7 +7,9 @@ from google.protobuf import struct_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_hosting.offline.values import (
+from pulumi_hosting.offline.model.paths import parse_path, path_contains, reset_path
+from pulumi_hosting.offline.model.protobuf import WireFormat, from_struct, to_struct
+from pulumi_hosting.offline.model.values import (
     OUTPUT_SIGNATURE,
     SIGNATURE,
     UNKNOWN,
@@ -16,22 +18,16 @@ from pulumi_hosting.offline.values import (
     ResourceReference,
     Secret,
     UnexpectedUnknown,
-    Wire,
     changed_keys,
     contains_secrets,
     contains_unknowns,
-    from_struct,
     hide_secrets,
     mark_secrets,
-    parse_path,
-    path_contains,
-    reset_path,
-    to_struct,
     without_outputs,
     without_secrets,
 )
 
-EVERYTHING = Wire(secrets=True, resources=True)
+EVERYTHING = WireFormat(secrets=True, resources=True)
 
 plain = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**40), 2**40) | st.text(max_size=8),
@@ -48,28 +44,28 @@ def test_what_is_sent_arrives(properties: dict[str, Any]) -> None:
 
 @given(st.dictionaries(st.text(max_size=4), marked, max_size=4))
 def test_a_side_without_secrets_gets_them_open(properties: dict[str, Any]) -> None:
-    assert from_struct(to_struct(properties, Wire())) == without_secrets(properties)
+    assert from_struct(to_struct(properties, WireFormat())) == without_secrets(properties)
 
 
 def test_marks_travel() -> None:
     properties = {"u": UNKNOWN, "r": ResourceReference("urn:x", "1", "2.0"), "c": ResourceReference("urn:y"), "f": 1.5}
     assert from_struct(to_struct(properties, EVERYTHING)) == properties
-    assert from_struct(to_struct(properties, Wire())) == {"u": UNKNOWN, "r": "1", "c": "urn:y", "f": 1.5}
+    assert from_struct(to_struct(properties, WireFormat())) == {"u": UNKNOWN, "r": "1", "c": "urn:y", "f": 1.5}
 
 
 def test_unknowns_are_left_out_for_a_side_that_cannot_have_them() -> None:
-    assert from_struct(to_struct({"a": UNKNOWN, "s": Secret(UNKNOWN), "b": 1}, Wire(unknowns=False))) == {"b": 1}
+    assert from_struct(to_struct({"a": UNKNOWN, "s": Secret(UNKNOWN), "b": 1}, WireFormat(unknowns=False))) == {"b": 1}
 
 
 def test_an_unexpected_unknown_is_refused() -> None:
     with pytest.raises(UnexpectedUnknown):
-        from_struct(to_struct({"a": [UNKNOWN]}, Wire()), allow_unknown=False)
+        from_struct(to_struct({"a": [UNKNOWN]}, WireFormat()), allow_unknown=False)
 
 
 def test_nulls_are_dropped_from_maps_but_not_from_lists() -> None:
-    struct = to_struct({"a": None, "b": {"c": None, "d": 1}, "e": [None]}, Wire())
+    struct = to_struct({"a": None, "b": {"c": None, "d": 1}, "e": [None]}, WireFormat())
     assert from_struct(struct, keep_null=False) == {"b": {"d": 1}, "e": [None]}
-    assert from_struct(to_struct({"a": None, "b": {"c": None}}, Wire(), keep_null=False)) == {"b": {}}
+    assert from_struct(to_struct({"a": None, "b": {"c": None}}, WireFormat(), keep_null=False)) == {"b": {}}
 
 
 def test_outputs_are_what_they_hold() -> None:
@@ -80,12 +76,12 @@ def test_outputs_are_what_they_hold() -> None:
     received = from_struct(struct)
     assert received["a"] == Output(1, secret=True, dependencies=("urn:b",))
     assert without_outputs({"x": [received["a"], received["b"]], "y": Secret(Output(2))}) == {"x": [Secret(1), UNKNOWN], "y": Secret(2)}
-    assert from_struct(to_struct(received, Wire())) == {"a": 1, "b": UNKNOWN}
+    assert from_struct(to_struct(received, WireFormat())) == {"a": 1, "b": UNKNOWN}
 
 
 def test_what_is_no_value_is_refused() -> None:
     with pytest.raises(TypeError, match="set is not a property value"):
-        to_struct({"a": {1}}, Wire())
+        to_struct({"a": {1}}, WireFormat())
 
 
 def test_secrets_show_nothing() -> None:

@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from .events import Event
-from .state import urn_name, urn_type
-from .steps import (
+from ..model.urns import urn_name, urn_type
+from ..model.values import UNKNOWN_STRING
+from ..steps.operations import (
     CREATE,
     CREATE_REPLACEMENT,
     DELETE,
@@ -22,7 +22,7 @@ from .steps import (
     SAME,
     UPDATE,
 )
-from .values import UNKNOWN_STRING
+from .events import Event
 
 BANNER = "This is the offline engine of pulumi-hosting, for trying and testing. It is not Pulumi's: run real stacks with `pulumi`."
 

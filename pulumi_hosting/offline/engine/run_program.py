@@ -20,8 +20,8 @@ import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 
-SHOWN = 32
-"""Exit status of a program that failed and has said why."""
+ALREADY_REPORTED = 32
+"""Exit status of a program that failed and has reported why."""
 
 
 def parse_arguments(arguments: list[str]) -> argparse.Namespace:
@@ -92,10 +92,10 @@ def run(options: argparse.Namespace) -> int:
         return 0
     except pulumi.RunError as error:
         pulumi.log.error(str(error))
-        return SHOWN
+        return ALREADY_REPORTED
     except Exception as error:  # noqa: BLE001  the user's program may raise anything, and is told about it
         pulumi.log.error("Program failed with an unhandled exception:\n" + user_traceback(error, options.program))
-        return SHOWN
+        return ALREADY_REPORTED
     finally:
         executor.shutdown(wait=True)
         loop.close()

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
-from .errors import Bail, PluginError
-from .goals import Alias, Goal
-from .state import STACK_TYPE, State, make_urn, qualified_type, urn_name, urn_type
+from ..errors import AlreadyReported, PluginError
+from ..model.goals import Alias, Goal
+from ..model.state import State
+from ..model.urns import STACK_TYPE, make_urn, qualified_type, urn_name, urn_type
 
 
-class NameClash(Bail):
+class NameClash(AlreadyReported):
     """Two resources claim one name. `urn` is the resource that came second."""
 
     def __init__(self, message: str, urn: str) -> None:

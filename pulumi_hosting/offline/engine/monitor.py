@@ -1,23 +1,23 @@
-"""The two services a Pulumi program talks to: the ResourceMonitor, which registers resources, and the Engine, which takes its log."""
+"""The ResourceMonitor service: registers and reads the resources of one program, and forwards its calls of functions."""
 
 import re
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import grpc
 from google.protobuf import empty_pb2
-from pulumi.runtime.proto import alias_pb2, engine_pb2, engine_pb2_grpc, resource_pb2, resource_pb2_grpc
+from pulumi.runtime.proto import alias_pb2, resource_pb2, resource_pb2_grpc
 
-from .engine import Closed, Deployment
-from .errors import OfflineError, ProviderError
-from .goals import Alias, Goal, ReadGoal
-from .plugins import CHANNEL_OPTIONS
-from .registry import reference
-from .state import is_provider, package_of, provider_id, provider_urn, urn_type
-from .values import Properties, Secret, Wire, contains_unknowns, from_struct, from_value, to_struct, without_outputs, without_secrets
+from ..errors import OfflineError, ProviderError
+from ..model.goals import Alias, Goal, ReadGoal
+from ..model.protobuf import WireFormat, from_struct, from_value, to_struct
+from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
+from ..model.values import Properties, Secret, contains_unknowns, without_outputs, without_secrets
+from .deployment import Deployment
+from .durations import timeouts
+from .step_runner import DeploymentClosed
 
 _FEATURES = {
     "secrets": resource_pb2.RESOURCE_MONITOR_FEATURE_SECRETS,
@@ -29,7 +29,6 @@ _FEATURES = {
     "replaceWith": resource_pb2.RESOURCE_MONITOR_FEATURE_REPLACE_WITH,
 }
 _NOT_OFFLINE = "the offline engine does not support {}; run this program with Pulumi's own CLI"
-_SEVERITIES = {engine_pb2.DEBUG: "debug", engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
 
 
 @dataclass(frozen=True)
@@ -120,11 +119,11 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
     def _answer(self, context: grpc.ServicerContext, serve: Callable[[], Any]) -> Any:
         try:
             return serve()
-        except Closed:
+        except DeploymentClosed:
             context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
         except _Unsupported as error:
             self._deployment.error(str(error))
-            self._deployment.fail()
+            self._deployment.steps.fail()
             context.abort(grpc.StatusCode.UNAVAILABLE, "resource monitor shut down")
         except OfflineError as error:
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
@@ -147,7 +146,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         return resource_pb2.RegisterResourceResponse(
             urn=state.urn,
             id=state.id,
-            object=to_struct(outputs, Wire(secrets=request.acceptSecrets, resources=request.acceptResources)),
+            object=to_struct(outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources)),
             result=resource_pb2.SUCCESS,
             unknown=registered.unknown,
         )
@@ -182,7 +181,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             additional_secret_outputs=list(request.additionalSecretOutputs),
             aliases=[Alias(urn=urn) for urn in request.aliasURNs] + [_alias(item) for item in request.aliases],
             import_id=request.importId,
-            custom_timeouts=_timeouts(request.customTimeouts),
+            custom_timeouts=timeouts(request.customTimeouts),
             replace_on_changes=list(request.replaceOnChanges),
             replacement_trigger=from_value(request.replacement_trigger) if request.HasField("replacement_trigger") else None,
             retain_on_delete=_option(request, "retainOnDelete", parent.retain_on_delete if parent else None),
@@ -211,7 +210,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
                 name = f"default_{re.sub('[^0-9A-Za-z]', '_', version)}" if version else "default"
                 inputs = self._deployment.package_config(package) | ({"version": version} if version else {})
                 registered = self._deployment.register(Goal(f"pulumi:providers:{package}", name, custom=True, properties=inputs))
-                ref = reference(registered.state.urn, registered.state.id)
+                ref = provider_reference(registered.state.urn, registered.state.id)
                 self._default_providers[package, version] = ref
             return ref
 
@@ -228,7 +227,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         )
         state = self._deployment.read(goal)
         return resource_pb2.ReadResourceResponse(
-            urn=state.urn, properties=to_struct(state.outputs, Wire(secrets=request.acceptSecrets, resources=request.acceptResources))
+            urn=state.urn, properties=to_struct(state.outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources))
         )
 
     def _invoke(self, request: Any) -> Any:
@@ -246,7 +245,7 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         answer = resource_pb2.ResourceInvokeResponse(
             failures=[{"property": failure.property, "reason": failure.reason} for failure in result.failures]
         )
-        getattr(answer, "return").CopyFrom(to_struct(result.inputs, Wire(secrets=True, resources=request.acceptResources)))
+        getattr(answer, "return").CopyFrom(to_struct(result.inputs, WireFormat(secrets=True, resources=request.acceptResources)))
         return answer
 
 
@@ -265,63 +264,5 @@ def _alias(item: alias_pb2.Alias) -> Alias:
     return Alias("", spec.name, spec.type, spec.stack, spec.project, spec.parentUrn, spec.noParent)
 
 
-_DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def _timeouts(message: Any) -> dict[str, float]:
-    return {name: seconds(text) for name in ("create", "update", "delete", "read") if (text := getattr(message, name))}
-
-
-def seconds(text: str) -> float:
-    """A duration as Pulumi writes it (`90s`, `1h30m`), in seconds. Raises `ProviderError`."""
-    parts = _DURATION.findall(text)
-    if not parts or "".join(amount + unit for amount, unit in parts) != text:
-        raise ProviderError(f"unable to parse customTimeout value {text!r}; write it like 90s, 10m or 1h30m")
-    total = sum(float(amount) * _SECONDS[unit] for amount, unit in parts)
-    return int(total) if total == int(total) else total
-
-
-class Engine(engine_pb2_grpc.EngineServicer):
-    """The log of program and providers, and the root resource."""
-
-    def __init__(self, log: Callable[[str, str, str, bool], None]) -> None:
-        self._log = log
-        self._root = ""
-
-    def Log(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self._log(_SEVERITIES.get(request.severity, "info"), request.message, request.urn, request.ephemeral)
-        return empty_pb2.Empty()
-
-    def GetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return engine_pb2.GetRootResourceResponse(urn=self._root)
-
-    def SetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self._root = request.urn
-        return engine_pb2.SetRootResourceResponse()
-
-    def RequirePulumiVersion(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return engine_pb2.RequirePulumiVersionResponse()
-
-
-class Server:
-    """A loopback gRPC server on a free port. `address` is what clients are given."""
-
-    def __init__(self, services: Iterable[Callable[[grpc.Server], None]], threads: int) -> None:
-        self._server = grpc.server(ThreadPoolExecutor(threads, thread_name_prefix="offline-rpc"), options=CHANNEL_OPTIONS)
-        for add in services:
-            add(self._server)
-        port = self._server.add_insecure_port("127.0.0.1:0")
-        self.address = f"127.0.0.1:{port}"
-        self._server.start()
-
-    def stop(self) -> None:
-        self._server.stop(0).wait()
-
-
 def add_monitor(monitor: Monitor) -> Callable[[grpc.Server], None]:
     return lambda server: resource_pb2_grpc.add_ResourceMonitorServicer_to_server(monitor, server)
-
-
-def add_engine(engine: Engine) -> Callable[[grpc.Server], None]:
-    return lambda server: engine_pb2_grpc.add_EngineServicer_to_server(engine, server)

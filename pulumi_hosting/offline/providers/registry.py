@@ -6,17 +6,16 @@ A provider resource is checked, diffed, created and updated like any other, only
 import threading
 import uuid
 
-from .errors import PluginError
-from .plugins import Answer, Checked, Diff, PluginHost, Provider
-from .state import State, package_of, provider_id, provider_urn, urn_type
-from .values import UNKNOWN_STRING, Properties, without_secrets
+from ..errors import PluginError
+from ..model.state import State
+from ..model.urns import package_of, provider_id, provider_reference, provider_urn, urn_type
+from ..model.values import UNKNOWN_STRING, Properties, without_secrets
+from .client import Provider
+from .host import PluginHost
+from .results import CheckResult, Diff, ProviderResult
 
 _UNCONFIGURED = "unconfigured"
 _INTERNAL = "__internal"
-
-
-def reference(urn: str, id: str) -> str:
-    return f"{urn}::{id}"
 
 
 def _config(inputs: Properties) -> Properties:
@@ -24,9 +23,8 @@ def _config(inputs: Properties) -> Properties:
 
 
 class Registry:
-    def __init__(self, host: PluginHost, *, preview: bool) -> None:
+    def __init__(self, host: PluginHost) -> None:
         self._host = host
-        self._preview = preview
         self._providers: dict[str, Provider] = {}
         self._aliases: dict[str, str] = {}
         self._lock = threading.RLock()
@@ -39,19 +37,19 @@ class Registry:
 
     def _set(self, urn: str, id: str, provider: Provider) -> None:
         with self._lock:
-            self._providers[reference(urn, id)] = provider
+            self._providers[provider_reference(urn, id)] = provider
             if urn in self._aliases:
-                self._providers[reference(self._aliases[urn], id)] = provider
+                self._providers[provider_reference(self._aliases[urn], id)] = provider
 
     def _take(self, urn: str) -> Provider:
         """The provider that `check` loaded, else a fresh one."""
         with self._lock:
-            return self._providers.pop(reference(urn, _UNCONFIGURED), None) or self._load(urn)
+            return self._providers.pop(provider_reference(urn, _UNCONFIGURED), None) or self._load(urn)
 
     def _load(self, urn: str) -> Provider:
         return self._host.load(package_of(urn_type(urn)))
 
-    def check(self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool) -> Checked:
+    def check(self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool) -> CheckResult:
         provider = self._load(urn)
         checked = provider.check_config(urn, _config(olds), _config(news))
         if checked.failures:
@@ -59,12 +57,12 @@ class Registry:
             return checked
         self._set(urn, _UNCONFIGURED, provider)
         kept = {key: news[key] for key in ("version", _INTERNAL) if key in news}
-        return Checked(checked.inputs | kept)
+        return CheckResult(checked.inputs | kept)
 
     def diff(
         self, urn: str, id: str, old_inputs: Properties, old_outputs: Properties, news: Properties, ignore: object, *, preview: bool
     ) -> Diff:
-        provider = self._providers.get(reference(urn, _UNCONFIGURED)) or self._providers[reference(urn, id)]
+        provider = self._providers.get(provider_reference(urn, _UNCONFIGURED)) or self._providers[provider_reference(urn, id)]
         diff = provider.diff_config(urn, _config(old_inputs), old_outputs, _config(news))
         if diff.changes == "unknown":
             return Diff("none" if without_secrets(old_outputs) == without_secrets(_config(news)) else "some", diff.replaces)
@@ -73,7 +71,7 @@ class Registry:
     def same(self, state: State, inputs: Properties) -> None:
         """Make a provider of the state usable, with its old inputs."""
         with self._lock:
-            if reference(state.urn, state.id) in self._providers:
+            if provider_reference(state.urn, state.id) in self._providers:
                 return
             provider = self._take(state.urn)
             provider.configure(state.urn, state.id, _config(inputs))
@@ -94,12 +92,12 @@ class Registry:
                     return
         raise PluginError(f"could not find provider {ref} in the state")
 
-    def create(self, urn: str, inputs: Properties, timeout: float, *, preview: bool) -> Answer:
+    def create(self, urn: str, inputs: Properties, timeout: float, *, preview: bool) -> ProviderResult:
         provider = self._take(urn)
         id = UNKNOWN_STRING if preview else str(uuid.uuid4())
         provider.configure(urn, id, _config(inputs))
         self._set(urn, id, provider)
-        return Answer(id, _config(inputs))
+        return ProviderResult(id, _config(inputs))
 
     def update(
         self,
@@ -112,11 +110,11 @@ class Registry:
         ignore: object,
         *,
         preview: bool,
-    ) -> Answer:
+    ) -> ProviderResult:
         provider = self._take(urn)
         provider.configure(urn, id, _config(news))
         self._set(urn, id, provider)
-        return Answer(id, _config(news))
+        return ProviderResult(id, _config(news))
 
     def delete(self, urn: str, id: str, inputs: Properties, outputs: Properties, timeout: float) -> None:
         """Nothing to do: the plugins end with the operation."""

@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
+from ..errors import ConfigurationError
+from ..model.values import Properties, Secret
 from .backend import write_private
-from .errors import ConfigurationError
-from .secrets import Crypter
-from .values import Properties, Secret
+from .passphrase import Crypter
 
 
 @dataclass(frozen=True)

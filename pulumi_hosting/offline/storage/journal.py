@@ -3,8 +3,12 @@
 import threading
 from collections.abc import Callable
 
-from .state import PendingOperation, Snapshot, State, rebuild
-from .steps import (
+from ..model.graph import rebuild
+from ..model.state import PendingOperation, Snapshot, State
+from ..model.values import without_secrets
+from ..steps.base import Step
+from ..steps.changes import SameStep
+from ..steps.operations import (
     CREATE,
     CREATE_REPLACEMENT,
     DELETE,
@@ -17,11 +21,8 @@ from .steps import (
     READ_REPLACEMENT,
     REMOVE_PENDING_REPLACE,
     UPDATE,
-    RefreshStep,
-    SameStep,
-    Step,
-    same_as_saved,
 )
+from ..steps.reads import RefreshStep
 
 _PENDING = {
     CREATE: "creating",
@@ -99,8 +100,8 @@ class Journal:
             if step.skipped:
                 return False
             self._new.append(new)
-            if same_as_saved(old, new) and old._written is not None:
-                new._written = _same_text(old, new)
+            if same_as_saved(old, new) and old.saved_text is not None:
+                new.saved_text = _same_text(old, new)
             self._dirty = True
             return not same_as_saved(old, new)
         if isinstance(step, RefreshStep):
@@ -157,6 +158,31 @@ class Journal:
             self._flush()
 
 
+_COMPARED = (
+    "urn",
+    "type",
+    "custom",
+    "custom_timeouts",
+    "retain_on_delete",
+    "provider",
+    "parent",
+    "deleted_with",
+    "replace_with",
+    "protect",
+)
+
+
+def same_as_saved(old: State, new: State) -> bool:
+    """True when saving `new` in place of `old` would change nothing that matters."""
+    return (
+        all(getattr(old, name) == getattr(new, name) for name in _COMPARED)
+        and sorted(old.dependencies) == sorted(new.dependencies)
+        and old.inputs == new.inputs
+        and old.outputs == new.outputs
+        and without_secrets(old.replacement_trigger) == without_secrets(new.replacement_trigger)
+    )
+
+
 _ELSE = (
     "ignore_changes",
     "replace_on_changes",
@@ -177,4 +203,4 @@ _ELSE = (
 
 def _same_text(old: State, new: State) -> str | None:
     """The saved text of `old` where it serves for `new` too: nothing is encrypted anew that did not change."""
-    return old._written if all(getattr(old, name) == getattr(new, name) for name in _ELSE) else None
+    return old.saved_text if all(getattr(old, name) == getattr(new, name) for name in _ELSE) else None

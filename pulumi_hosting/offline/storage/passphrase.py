@@ -13,7 +13,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from .errors import ConfigurationError
+from ..errors import ConfigurationError
 
 _ROUNDS = 1_000_000
 _PROOF = "pulumi"

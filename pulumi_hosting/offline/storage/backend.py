@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from .errors import ConfigurationError, StackLocked, StackNotFound
-from .wellformed import problem_of
+from ..errors import ConfigurationError, StackLocked, StackNotFound
+from .well_formed import problem_of
 
 DEFAULT_DIRECTORY = ".pulumi-offline"
 

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
-from .state import State
-from .steps import Step
-from .values import hide_secrets
+from ..model.state import State
+from ..model.values import hide_secrets
+from ..steps.base import Step
 
 Event = dict[str, Any]
 Listener = Callable[[Event], None]

@@ -1,0 +1,1 @@
+"""What an operation reports: engine events, and lines on the terminal."""

@@ -1,0 +1,1 @@
+"""Runs one operation: the program, the services it calls, and the steps."""

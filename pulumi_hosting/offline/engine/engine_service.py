@@ -1,0 +1,36 @@
+"""The Engine service: takes the log of programs and providers, and keeps the root resource."""
+
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
+
+_SEVERITIES = {engine_pb2.DEBUG: "debug", engine_pb2.INFO: "info", engine_pb2.WARNING: "warning", engine_pb2.ERROR: "error"}
+
+
+class EngineService(engine_pb2_grpc.EngineServicer):
+    """`log` takes severity, message, URN and whether the message is ephemeral."""
+
+    def __init__(self, log: Callable[[str, str, str, bool], None]) -> None:
+        self._log = log
+        self._root = ""
+
+    def Log(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._log(_SEVERITIES.get(request.severity, "info"), request.message, request.urn, request.ephemeral)
+        return empty_pb2.Empty()
+
+    def GetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return engine_pb2.GetRootResourceResponse(urn=self._root)
+
+    def SetRootResource(self, request: Any, context: grpc.ServicerContext) -> Any:
+        self._root = request.urn
+        return engine_pb2.SetRootResourceResponse()
+
+    def RequirePulumiVersion(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return engine_pb2.RequirePulumiVersionResponse()
+
+
+def add_engine(engine: EngineService) -> Callable[[grpc.Server], None]:
+    return lambda server: engine_pb2_grpc.add_EngineServicer_to_server(engine, server)

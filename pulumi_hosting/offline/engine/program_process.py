@@ -1,0 +1,116 @@
+"""The program as a process of its own, with a resource monitor that serves it."""
+
+import json
+import subprocess
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import AlreadyReported, PluginError
+from ..storage.project import Project
+from .deployment import Deployment
+from .monitor import Monitor, StackInfo, add_monitor
+from .run_program import ALREADY_REPORTED
+from .server import Server
+
+END_TIMEOUT = 5.0
+"""Seconds that the program may take to end after the operation is over."""
+
+_RUN_PROGRAM = Path(__file__).with_name("run_program.py")
+
+
+@dataclass
+class ProgramProcess:
+    """Called with a deployment it runs the program until everything is registered. The program ends with the deployment."""
+
+    project: Project
+    python: str
+    environ: Mapping[str, str]
+    engine_address: str
+    info: StackInfo
+
+    def __call__(self, deployment: Deployment) -> None:
+        """Raises `AlreadyReported` when the program failed, `PluginError` when it could not be started."""
+        monitor = Monitor(deployment, self.info)
+        server = Server([add_monitor(monitor)], threads=4 * self.info.parallel + 8)
+        process = self._start(server.address)
+        lines = [
+            threading.Thread(target=_forward, args=(stream, severity, deployment), daemon=True)
+            for stream, severity in ((process.stdout, "info"), (process.stderr, "info#err"))
+        ]
+        for thread in lines:
+            thread.start()
+        ended = threading.Event()
+
+        def wait() -> None:
+            process.wait()
+            ended.set()
+            monitor.finished.set()
+
+        threading.Thread(target=wait, daemon=True).start()
+        deployment.at_end.append(lambda: _end(monitor, server, process, ended, lines))
+        deployment.steps.on_failure(monitor.finished.set)
+        monitor.finished.wait()
+        if ended.is_set() and not deployment.steps.failed and process.returncode != 0:
+            if process.returncode == ALREADY_REPORTED:
+                raise AlreadyReported
+            for thread in lines:
+                thread.join(1)
+            raise PluginError(f"program exited with non-zero exit code: {process.returncode}")
+
+    def _start(self, monitor_address: str) -> subprocess.Popen[bytes]:
+        info = self.info
+        environ = {
+            **self.environ,
+            "PULUMI_CONFIG": json.dumps(info.plain_config()),
+            "PULUMI_CONFIG_SECRET_KEYS": json.dumps(info.secret_keys()),
+        }
+        arguments = {
+            "monitor": monitor_address,
+            "engine": self.engine_address,
+            "project": self.project.name,
+            "stack": info.stack,
+            "organization": info.organization,
+            "root": str(self.project.root),
+            "pwd": str(self.project.directory),
+            "parallel": str(info.parallel),
+        }
+        command = [self.python, "-u", str(_RUN_PROGRAM), *(part for key, value in arguments.items() for part in (f"--{key}", value))]
+        command += ["--preview"] if info.preview else []
+        try:
+            return subprocess.Popen(
+                [*command, str(self.project.program)],
+                cwd=self.project.directory,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                process_group=0,
+            )
+        except OSError as error:
+            raise PluginError(
+                f"could not run {self.python}: {error.strerror}; set PULUMI_PYTHON_CMD or the virtualenv of Pulumi.yaml"
+            ) from None
+
+
+def _forward(stream: Any, severity: str, deployment: Deployment) -> None:
+    for raw in stream:
+        line = raw.decode(errors="replace").rstrip("\r\n")
+        # A program that is interrupted prints a traceback of the interruption: the engine caused that, it is no news.
+        if line and not deployment.steps.failed:
+            deployment.events.diagnostic(severity, line)
+
+
+def _end(monitor: Monitor, server: Server, process: subprocess.Popen[bytes], ended: threading.Event, lines: list[threading.Thread]) -> None:
+    monitor.release()
+    if not ended.wait(END_TIMEOUT):
+        process.kill()
+        ended.wait()
+    for thread in lines:
+        thread.join(1)
+    server.stop()
+    for stream in (process.stdout, process.stderr):
+        if stream is not None:
+            stream.close()

@@ -1,0 +1,1 @@
+"""Decides which steps bring a resource to what the program declares."""

@@ -1,0 +1,171 @@
+"""Compares a registered resource with its state: unchanged, updated or replaced."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from ..errors import AlreadyReported, PluginError, ProviderError
+from ..model.goals import Goal
+from ..model.state import State
+from ..model.urns import provider_urn
+from ..model.values import contains_unknowns, without_secrets
+from ..providers.interface import ResourceProvider
+from ..providers.results import Diff
+from ..steps.base import Step
+from ..steps.changes import CreateStep, DeleteStep, ReplaceStep, UpdateStep
+from ..steps.diffing import diff_resource
+from ..steps.operations import CREATE_REPLACEMENT, DELETE_REPLACED, REPLACE, UPDATE
+from .decisions import Decision, Decisions, DiffRequest, Work, nothing_to_do
+from .dependents import delete_dependents, with_replace_on_changes
+
+
+@dataclass
+class Registration:
+    """One resource that the program registers."""
+
+    goal: Goal
+    old: State | None
+    new: State
+    provider: ResourceProvider | None
+    recreating: bool
+    """It was deleted earlier in this operation, because a resource it depends on is replaced."""
+    seed: bytes
+    """What the provider makes random names from: the same in every check of this registration."""
+
+
+def recreate(decisions: Decisions, old: State, new: State) -> Decision:
+    """Create a resource again that was deleted before the replacement of what it depends on."""
+    decisions.deleted.discard(new.urn)
+    decisions.outcomes.add("replace", new.urn)
+    create = CreateStep(CREATE_REPLACEMENT, old, new, keys=decisions.replace_keys.get(new.urn, ()), replacing=True)
+    return decisions.decide([ReplaceStep(REPLACE, old, new), create], new)
+
+
+def compare(decisions: Decisions, registration: Registration) -> Generator[Work, Any, Decision]:
+    goal, new = registration.goal, registration.new
+    old = registration.old
+    if old is None:
+        raise TypeError("a resource without a state cannot be compared")
+    triggered = _is_triggered(decisions, goal, old, new)
+    if triggered:
+        diff = Diff("some")
+    else:
+        known = _diff_without_provider(decisions, registration, old)
+        if known is None and registration.provider is not None:
+            preview = decisions.operation.preview
+            known = yield DiffRequest(partial(_ask, registration.provider, old, new, goal.ignore_changes, preview=preview))
+            if new.urn in decisions.deleted:  # the replacement of another resource has deleted it meanwhile
+                return recreate(decisions, old, new)
+        diff = known or Diff("none")
+    diff = with_replace_on_changes(diff, goal.replace_on_changes, bool(old.init_errors))
+    steps = _steps(decisions, registration, old, diff, triggered)
+    if steps:
+        return decisions.decide(steps, new)
+    if decisions.outcomes.has(new.urn, "import"):
+        return nothing_to_do(old)
+    return decisions.unchanged(old, new)
+
+
+def _is_triggered(decisions: Decisions, goal: Goal, old: State, new: State) -> bool:
+    """Whether the program's replacement trigger has changed."""
+    if goal.replacement_trigger is None:
+        return False
+    if not decisions.operation.preview and contains_unknowns(goal.replacement_trigger):
+        decisions.operation.error(f"replacement trigger contains unknowns for {new.urn}", new.urn)
+        raise AlreadyReported
+    return bool(without_secrets(goal.replacement_trigger) != without_secrets(old.replacement_trigger))
+
+
+def _ask(provider: ResourceProvider, old: State, new: State, ignore: list[str], *, preview: bool) -> Diff:
+    # The URN in the state may be an alias; the provider is asked about the new one.
+    subject = old if old.urn == new.urn else old.copy(urn=new.urn)
+    return diff_resource(provider, subject, new.inputs, ignore, preview=preview)
+
+
+def _diff_without_provider(decisions: Decisions, registration: Registration, old: State) -> Diff | None:
+    """The diff where the provider need not be asked; None where it must."""
+    new, outcomes = registration.new, decisions.outcomes
+    if old.taint:
+        return Diff("some", replaces=("id",))
+    if any(outcomes.has(urn, "replace") for urn in new.replace_with):
+        return Diff("some", replaces=("replaceWith",))
+    if new.deleted_with and outcomes.has(new.deleted_with, "replace"):
+        return Diff("some", replaces=("deletedWith",))
+    if _provider_changed(decisions, old, new):
+        return Diff("some", replaces=("provider",))
+    if registration.provider is None:
+        return Diff("none" if old.inputs == new.inputs else "some")
+    return None
+
+
+def _provider_changed(decisions: Decisions, old: State, new: State) -> bool:
+    """Whether the resource moves to a provider that says it must be replaced for that."""
+    if old.provider == new.provider:
+        return False
+    if not old.provider or not new.provider:
+        return True
+    old_urn, new_urn = provider_urn(old.provider), provider_urn(new.provider)
+    if decisions.names.current(old_urn) == new_urn:
+        return False
+    provider = decisions.operation.registry.get(new.provider)
+    before, after = decisions.operation.olds.get(old_urn), decisions.registered.get(new_urn)
+    if provider is None or before is None or after is None:
+        raise PluginError(f"failed to resolve provider reference: {new.provider}")
+    return provider.diff_config(new_urn, before.inputs, before.outputs, after.inputs).replace
+
+
+def _steps(decisions: Decisions, registration: Registration, old: State, diff: Diff, triggered: bool) -> list[Step]:
+    new = registration.new
+    changed = diff.changes == "some" or old.pending_replacement
+    if changed and (diff.replace or triggered or old.pending_replacement):
+        return _replacement(decisions, registration, old, diff)
+    # A resource that was made but never got ready gets an update without changes.
+    if changed or old.init_errors:
+        decisions.outcomes.add("update", new.urn)
+        return [UpdateStep(UPDATE, old, new, diffs=diff.diffs, detailed=diff.detailed)]
+    return []
+
+
+def _replacement(decisions: Decisions, registration: Registration, old: State, diff: Diff) -> list[Step]:
+    goal, new, operation = registration.goal, registration.new, decisions.operation
+    _refuse_replacement(decisions, goal, old, new)
+    decisions.outcomes.add("replace", new.urn)
+    if registration.provider is not None and not old.taint:
+        # The first check may have carried over inputs of the old resource, which its replacement must not have.
+        checked = registration.provider.check(new.urn, {}, goal.properties, registration.seed, preview=operation.preview)
+        decisions.report(new, checked.failures)
+        new.inputs = checked.inputs
+    facts: dict[str, Any] = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
+    replace = ReplaceStep(REPLACE, old, new, **facts)
+    delete_first = diff.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace
+    if not delete_first:
+        return [CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True, delete_old_later=True), replace]
+    steps = delete_dependents(decisions, old, new.urn)
+    operation.registry.ensure(old.provider, operation.resources)
+    if not old.pending_replacement:
+        decisions.deleted.add(old.urn)
+        steps.append(DeleteStep(DELETE_REPLACED, old, replacing=True, pending_replacement=True, deleted=decisions.deleted))
+    return [*steps, replace, CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True)]
+
+
+def _refuse_replacement(decisions: Decisions, goal: Goal, old: State, new: State) -> None:
+    """Raises where the resource must not be replaced; a preview goes on and shows the rest."""
+    operation = decisions.operation
+    if new.protect and old.protect:
+        operation.error(
+            f'unable to replace resource "{new.urn}"\nas it is currently marked for protection. To unprotect the resource, remove the '
+            "`protect` flag from the resource in your Pulumi program and run `pulumi up`",
+            new.urn,
+        )
+        decisions.errored = True
+        if not operation.preview:
+            raise AlreadyReported
+    if goal.import_id:
+        message = (
+            "previously-imported resources that still specify an ID may not be replaced; please remove the `import` declaration "
+            "from your program"
+        )
+        if not operation.preview:
+            raise ProviderError(message)
+        operation.warn(new.urn, message)

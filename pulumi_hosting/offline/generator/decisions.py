@@ -1,0 +1,202 @@
+"""What the generator works with: the operation it decides for, and what it has decided so far."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from ..errors import AlreadyReported
+from ..model.goals import Goal, Targets
+from ..model.graph import Graph
+from ..model.state import State
+from ..model.urns import is_provider, provider_id, provider_urn
+from ..model.values import Properties, Secret
+from ..providers.interface import ResourceProvider
+from ..providers.registry import Registry
+from ..providers.results import CheckFailure, Diff
+from ..steps.base import Step
+from ..steps.changes import SameStep
+from ..steps.operations import SAME
+from ..steps.reads import ImportStep, RefreshStep
+from .names import Names
+
+Mode = Literal["update", "refresh", "destroy"]
+
+
+class Operation(Protocol):
+    """The operation that steps are decided for."""
+
+    stack: str
+    project: str
+    preview: bool
+    targets: Targets
+    target_dependents: bool
+    registry: Registry
+    resources: list[State]
+    """The resources of the state, in its order."""
+    olds: dict[str, State]
+    """The same by URN, without those that wait for their deletion."""
+    graph: Graph
+
+    def error(self, message: str, urn: str = "") -> None: ...
+    def warn(self, urn: str, message: str) -> None: ...
+    def info(self, urn: str, message: str) -> None: ...
+    def package_config(self, type: str) -> Properties: ...
+
+
+@dataclass(frozen=True)
+class DiffRequest:
+    """A diff to ask a provider for without holding the engine's lock."""
+
+    ask: Callable[[], Diff]
+
+
+Work = DiffRequest | RefreshStep | ImportStep | list[Step]
+"""What may take long: a diff, or steps to run before the decision goes on."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The steps for a resource, and what the program is told once they are done."""
+
+    steps: list[Step]
+    result: Callable[[], State]
+    unknown: bool = False
+
+
+Outcome = Literal["same", "create", "update", "replace", "read", "refresh", "import", "skip"]
+
+
+class Outcomes:
+    """What was decided, by URN. A resource can have several outcomes: refreshed, then unchanged."""
+
+    def __init__(self) -> None:
+        self._by_urn: dict[str, set[Outcome]] = defaultdict(set)
+
+    def add(self, outcome: Outcome, *urns: str) -> None:
+        for urn in urns:
+            self._by_urn[urn].add(outcome)
+
+    def remove(self, outcome: Outcome, urn: str) -> None:
+        self._by_urn[urn].discard(outcome)
+
+    def has(self, urn: str, *outcomes: Outcome) -> bool:
+        return urn in self._by_urn and not self._by_urn[urn].isdisjoint(outcomes)
+
+    def urns(self, *outcomes: Outcome) -> set[str]:
+        return {urn for urn, found in self._by_urn.items() if not found.isdisjoint(outcomes)}
+
+
+@dataclass
+class Decisions:
+    """Everything decided in one operation. Read and written under the engine's lock."""
+
+    operation: Operation
+    mode: Mode
+    refresh: bool
+    """Refresh every registered resource first."""
+    names: Names
+    outcomes: Outcomes = field(default_factory=Outcomes)
+    registered: dict[str, State] = field(default_factory=dict)
+    """The new state of every registered resource, by URN."""
+    deleted: set[str] = field(default_factory=set)
+    """URNs with a delete step; shared with the delete steps themselves."""
+    pending_deletes: set[int] = field(default_factory=set)
+    """Identities of the states that a delete-before-replace deletes."""
+    to_delete: list[State] = field(default_factory=list)
+    """What a destroy has registered by running the program."""
+    replace_keys: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    refreshed: dict[int, State] = field(default_factory=dict)
+    """From the identity of a state to what a refresh found."""
+    targeted: set[str] = field(default_factory=set)
+    errored: bool = False
+
+    def find_old(self, urn: str, goal: Goal) -> tuple[State | None, str]:
+        """The resource in the state, and the old URN if it was found by an alias."""
+        old, alias = self.names.find_old(urn, goal, self.operation.olds)
+        if alias:
+            self.operation.registry.add_alias(urn, alias)
+        return old, alias
+
+    def is_done(self, urn: str) -> bool:
+        """Whether a resource of the state was dealt with."""
+        return self.outcomes.has(self.names.current(urn), "same", "update", "replace", "read", "refresh")
+
+    def depends_on_skipped(self, state: State) -> bool:
+        return any(self.outcomes.has(urn, "skip") for urn in state.needed_urns())
+
+    def is_targeted(self, state: State) -> bool:
+        targets = self.operation.targets
+        if not targets or state.urn in targets:
+            return True
+        return self.operation.target_dependents and not self.targeted.isdisjoint(state.needed_urns())
+
+    def provider_of(self, state: State) -> ResourceProvider | None:
+        """The provider that manages a resource; None for a component. Raises `AlreadyReported` when it is not known."""
+        if not state.custom:
+            return None
+        operation = self.operation
+        if is_provider(state.type):
+            return operation.registry
+        provider = operation.registry.get(state.provider)
+        if provider is None:
+            old = operation.olds.get(provider_urn(state.provider))
+            if old is None or old.id != provider_id(state.provider):
+                operation.error(f"unknown provider '{state.provider}' for resource '{state.urn}'", state.urn)
+                raise AlreadyReported
+            operation.registry.ensure(state.provider, operation.resources)
+            provider = operation.registry.get(state.provider)
+        return provider
+
+    def report(self, new: State, failures: Iterable[CheckFailure]) -> None:
+        """Tell the user what the provider's check found. Raises `AlreadyReported` when there is something."""
+        found = list(failures)
+        for failure in found:
+            if failure.property:
+                value = shown(new.inputs.get(failure.property))
+                problem = f": property {failure.property} value {value} has a problem: {failure.reason}"
+            else:
+                problem = f" has a problem: {failure.reason}"
+            self.operation.error(f"{new.type} resource '{new.name}'{problem}", new.urn)
+        if found:
+            raise AlreadyReported(f"resource {new.urn} is invalid")
+
+    # Decisions that many paths end with.
+
+    def decide(self, steps: list[Step], new: State) -> Decision:
+        """These steps, unless one depends on a create that was skipped because it was not targeted."""
+        if self.operation.targets:
+            for step in steps:
+                if step.new is not None and not (isinstance(step, SameStep) and step.skipped):
+                    self._refuse_skipped(step, step.new)
+        return Decision(steps, lambda: new)
+
+    def _refuse_skipped(self, step: Step, new: State) -> None:
+        for urn in sorted(self.outcomes.urns("skip").intersection(new.needed_urns())):
+            message = f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list."
+            self.operation.error(message, step.urn)
+            self.errored = True
+            if not self.operation.preview:
+                raise AlreadyReported
+            self.outcomes.remove("skip", urn)
+
+    def unchanged(self, old: State, new: State) -> Decision:
+        self.outcomes.add("same", new.urn)
+        return self.decide([SameStep(SAME, old, new)], new)
+
+    def skip_create(self, new: State) -> Decision:
+        """Leave out a create that is not targeted."""
+        self.outcomes.add("same", new.urn)
+        self.outcomes.add("skip", new.urn)
+        return Decision([SameStep(SAME, new.copy(), new, skipped=True)], lambda: new, unknown=True)
+
+
+def nothing_to_do(state: State) -> Decision:
+    return Decision([], lambda: state)
+
+
+def shown(value: Any) -> str:
+    """A refused value as Pulumi prints it. Secrets stay hidden, where Pulumi would print them."""
+    if isinstance(value, Secret):
+        return "[secret]"
+    return "{<nil>}" if value is None else f"{{{value}}}"

@@ -1,0 +1,120 @@
+"""Delete before replace: resources that would be replaced with another one are deleted before it."""
+
+from collections.abc import Iterable
+
+from ..errors import AlreadyReported
+from ..model.paths import parse_path, path_contains
+from ..model.state import State
+from ..model.urns import is_provider, provider_urn
+from ..model.values import UNKNOWN
+from ..providers.results import Diff
+from ..steps.base import Step
+from ..steps.changes import DeleteStep
+from ..steps.diffing import diff_resource
+from ..steps.operations import DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED
+from .decisions import Decisions
+
+INIT_ERROR_KEY = "#initerror"
+
+
+def delete_dependents(decisions: Decisions, root: State, urn: str) -> list[Step]:
+    """Deletes of everything that goes before `root` (now called `urn`) is replaced."""
+    steps: list[Step] = []
+    dependents = dependent_replacements(decisions, root) + [(state, ()) for state in _bound_to(decisions, urn)]
+    for state, keys in reversed(dependents):
+        if id(state) in decisions.pending_deletes:
+            continue
+        decisions.replace_keys[state.urn] = keys
+        if state.delete:
+            steps.append(DeleteStep(DISCARD if state.external else DELETE, state, deleted=decisions.deleted))
+        else:
+            if state.protect:
+                _refuse_protected(decisions, state, urn)
+            op = DISCARD_REPLACED if state.external else DELETE_REPLACED
+            steps.append(DeleteStep(op, state, replacing=True, pending_replacement=True, deleted=decisions.deleted))
+        decisions.deleted.add(state.urn)
+        decisions.pending_deletes.add(id(state))
+    return steps
+
+
+def _refuse_protected(decisions: Decisions, state: State, urn: str) -> None:
+    decisions.operation.error(
+        f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked for '
+        "protection. To unprotect the resource, remove the `protect` flag from the resource in your Pulumi program and "
+        f"run `pulumi up`, or use the command:\n`pulumi state unprotect '{state.urn}'`",
+        urn,
+    )
+    decisions.errored = True
+    raise AlreadyReported
+
+
+def _bound_to(decisions: Decisions, urn: str) -> list[State]:
+    """Resources whose options say that they are deleted or replaced with this one."""
+    olds = decisions.operation.olds
+    found: dict[str, State] = {}
+    for states in (decisions.registered, olds):
+        for name, state in states.items():
+            if name != urn and name not in found and (urn in state.replace_with or state.deleted_with == urn):
+                old = olds.get(name)
+                if old is not None and not decisions.is_done(name):
+                    found[name] = old
+    return list(found.values())
+
+
+def dependent_replacements(decisions: Decisions, root: State) -> list[tuple[State, tuple[str, ...]]]:
+    """Dependents that a replacement of `root` would replace too, and the properties that cause it."""
+    replaced = {root.urn}
+    done = decisions.outcomes.urns("read", "create", "same", "update", "replace") | decisions.deleted
+    result = []
+    for state in decisions.operation.graph.depending_on(root, done):
+        keys = _would_be_replaced(decisions, state, replaced)
+        if keys is not None:
+            replaced.add(state.urn)
+            result.append((state, keys))
+    return result
+
+
+def _would_be_replaced(decisions: Decisions, state: State, replaced: set[str]) -> tuple[str, ...] | None:
+    """Ask the provider: would the resource be replaced if the values it takes from replaced resources were unknown?"""
+    operation = decisions.operation
+    if not state.custom or state.external:
+        return None
+    if state.provider and provider_urn(state.provider) in replaced:
+        operation.registry.ensure(state.provider, operation.resources)
+        return ()
+    if state.deleted_with in replaced:
+        return ()
+    touched = {key for key, urns in state.property_dependencies.items() if not replaced.isdisjoint(urns)}
+    inputs = {key: UNKNOWN if key in touched else value for key, value in state.inputs.items()}
+    if touched.isdisjoint(state.inputs):
+        return None
+    if is_provider(state.type):
+        operation.registry.same(state, state.inputs)
+    else:
+        operation.registry.ensure(state.provider, operation.resources)
+    provider = decisions.provider_of(state)
+    if provider is None:
+        return None
+    diff = diff_resource(provider, state, inputs, state.ignore_changes, preview=True)
+    diff = with_replace_on_changes(diff, state.replace_on_changes, False)
+    return diff.replaces if diff.replace else None
+
+
+def with_replace_on_changes(diff: Diff, paths: Iterable[str], init_errors: bool) -> Diff:
+    """The diff with a replacement where the program's `replace_on_changes` asks for one."""
+    wanted = [parse_path(path) for path in paths]
+    if not wanted or (diff.changes != "some" and not init_errors):
+        return diff
+    detailed = diff.detailed
+    if detailed is not None:
+        detailed = {
+            path: f"{kind.removesuffix('-replace')}-replace" if any(path_contains(outer, parse_path(path)) for outer in wanted) else kind
+            for path, kind in detailed.items()
+        }
+    keys = [key for key in diff.diffs if any(path_contains(outer, [key]) for outer in wanted)]
+    changes = diff.changes
+    if init_errors and any(path_contains(outer, [INIT_ERROR_KEY]) for outer in wanted):
+        keys.append(INIT_ERROR_KEY)
+        changes = "some"
+    replaces = tuple(dict.fromkeys((*diff.replaces, *keys)))
+    return Diff(changes, replaces, diff.diffs, detailed, diff.delete_before_replace, diff.stables)

@@ -1,0 +1,70 @@
+"""Decides reads (`get` of a program) and imports that a command asks for."""
+
+from collections.abc import Generator
+from typing import Any
+
+from ..errors import PluginError
+from ..model.goals import Goal, ReadGoal
+from ..model.state import State
+from ..model.urns import PROVIDER_PREFIX, STACK_TYPE, package_of, provider_reference
+from ..steps.changes import ReplaceStep, SameStep
+from ..steps.operations import IMPORT, READ, READ_REPLACEMENT, REPLACE, SAME
+from ..steps.reads import ImportStep, ReadStep
+from .decisions import Decision, Decisions, Work
+from .registrations import register
+
+
+def read(decisions: Decisions, goal: ReadGoal) -> Decision:
+    urn = decisions.names.claim(goal.parent, goal.type, goal.name)
+    old, alias = decisions.find_old(urn, Goal(goal.type, goal.name, parent=goal.parent))
+    new = State(
+        urn=urn,
+        type=goal.type,
+        custom=True,
+        id=goal.id,
+        inputs=goal.properties,
+        parent=goal.parent,
+        external=True,
+        dependencies=goal.dependencies,
+        provider=goal.provider,
+        additional_secret_outputs=goal.additional_secret_outputs,
+        aliases=[alias] if alias else [],
+        source_position=goal.source_position,
+    )
+    if not goal.id:
+        raise PluginError(f"expected an ID for {urn}")
+    if old is not None and not old.external and old.id != goal.id:
+        decisions.outcomes.add("replace", urn)
+        return decisions.decide([ReadStep(READ_REPLACEMENT, old, new, replacing=True), ReplaceStep(REPLACE, old, new)], new)
+    if decisions.mode == "destroy":
+        decisions.to_delete.append(new)
+    decisions.outcomes.add("read", urn)
+    return decisions.decide([ReadStep(READ, old, new)], new)
+
+
+def import_resource(decisions: Decisions, goal: Goal) -> Generator[Work, Any, Decision]:
+    """Import a resource that no program declares: below the stack, with the default provider of its package."""
+    operation = decisions.operation
+    yield [SameStep(SAME, state, state.copy(id=""), untargeted=True) for state in operation.resources if not state.delete]
+    decisions.names.taken |= set(operation.olds)
+    stack = next((state.urn for state in operation.resources if state.type == STACK_TYPE), "")
+    if not stack:
+        stack = (yield from _create(decisions, Goal(STACK_TYPE, f"{operation.project}-{operation.stack}"))).urn
+    provider_type = f"{PROVIDER_PREFIX}{package_of(goal.type)}"
+    existing = (state for state in operation.resources if state.type == provider_type and state.name.startswith("default"))
+    provider = next(existing, None)
+    if provider is not None:
+        operation.registry.ensure(provider_reference(provider.urn, provider.id), operation.resources)
+    else:
+        declared = Goal(provider_type, "default", custom=True, properties=operation.package_config(goal.type))
+        provider = yield from _create(decisions, declared)
+    urn = decisions.names.claim(stack, goal.type, goal.name)
+    new = State(urn, goal.type, custom=True, parent=stack, protect=bool(goal.protect), import_id=goal.import_id)
+    new.provider = provider_reference(provider.urn, provider.id)
+    return Decision([ImportStep(IMPORT, None, new, commanded=True)], lambda: new)
+
+
+def _create(decisions: Decisions, goal: Goal) -> Generator[Work, Any, State]:
+    decision = yield from register(decisions, goal)
+    yield decision.steps
+    return decision.result()

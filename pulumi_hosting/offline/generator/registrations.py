@@ -1,0 +1,165 @@
+"""Decides the steps of a resource that the program registers."""
+
+import os
+from collections.abc import Generator
+from typing import Any
+
+from ..model.goals import Goal
+from ..model.graph import Graph
+from ..model.state import State
+from ..model.urns import STACK_TYPE, is_provider
+from ..steps.changes import CreateStep, ReplaceStep, SameStep
+from ..steps.diffing import ignoring
+from ..steps.operations import CREATE, CREATE_REPLACEMENT, IMPORT, IMPORT_REPLACEMENT, REFRESH, REPLACE, SAME
+from ..steps.reads import ImportStep, RefreshStep
+from .comparison import Registration, compare, recreate
+from .decisions import Decision, Decisions, Work, nothing_to_do
+from .targets import leave_untargeted
+
+
+def register(decisions: Decisions, goal: Goal) -> Generator[Work, Any, Decision]:
+    urn = decisions.names.claim(goal.parent, goal.type, goal.name)
+    old, alias = decisions.find_old(urn, goal)
+    new = _new_state(goal, urn, old, alias)
+    decisions.registered[urn] = new
+    if old is not None and decisions.refresh and decisions.is_targeted(old):
+        old = yield from _refresh(decisions, old, new)
+    decision = _decision_of_mode(decisions, old, new)
+    if decision is not None:
+        return decision
+    registration = Registration(goal, old, new, decisions.provider_of(new), recreating=urn in decisions.deleted, seed=os.urandom(32))
+    if _is_import(registration):
+        yield from _import(decisions, registration)
+    return (yield from _create_or_compare(decisions, registration))
+
+
+def _new_state(goal: Goal, urn: str, old: State | None, alias: str) -> State:
+    return State(
+        urn=urn,
+        type=goal.type,
+        custom=goal.custom,
+        inputs=goal.properties,
+        parent=goal.parent,
+        protect=bool(goal.protect),
+        dependencies=goal.dependencies,
+        provider=goal.provider,
+        property_dependencies=goal.property_dependencies,
+        additional_secret_outputs=goal.additional_secret_outputs,
+        aliases=[alias] if alias else [],
+        custom_timeouts=goal.custom_timeouts,
+        import_id=goal.import_id,
+        retain_on_delete=bool(goal.retain_on_delete),
+        deleted_with=goal.deleted_with,
+        replace_with=goal.replace_with,
+        ignore_changes=goal.ignore_changes,
+        hide_diff=goal.hide_diff,
+        replace_on_changes=goal.replace_on_changes,
+        replacement_trigger=goal.replacement_trigger,
+        refresh_before_update=old.refresh_before_update if old else False,
+        source_position=goal.source_position,
+        created=old.created if old else "",
+        modified=old.modified if old else "",
+    )
+
+
+def _is_managed(state: State) -> bool:
+    return state.custom and not is_provider(state.type)
+
+
+def _refresh(decisions: Decisions, old: State, new: State) -> Generator[Work, Any, State | None]:
+    """Read the resource first; what was found takes the place of the old state. None: it is gone."""
+    step = RefreshStep(REFRESH, old, new, persisted=True, hidden=not _is_managed(new))
+    decisions.outcomes.add("refresh", new.urn)
+    yield step
+    if step.result is not None:
+        decisions.operation.graph.alias(step.result, old)
+        decisions.refreshed[id(old)] = step.result
+    return step.result
+
+
+def _decision_of_mode(decisions: Decisions, old: State | None, new: State) -> Decision | None:
+    """The decision of a refresh or a destroy that runs the program: it creates and updates nothing. None: go on."""
+    skipped = decisions.depends_on_skipped(new)
+    if decisions.mode == "refresh" and (skipped or _is_managed(new)):
+        return decisions.skip_create(new) if old is None else nothing_to_do(old)
+    if decisions.mode == "destroy":
+        if skipped or (old is None and _is_managed(new)):
+            if old is not None:
+                new.outputs = old.outputs
+            return decisions.skip_create(new)
+        decisions.to_delete.append(new)
+        if old is not None and _is_managed(new):
+            decisions.outcomes.add("same", new.urn)
+            new.inputs = old.inputs
+            return Decision([SameStep(SAME, old, new)], lambda: new)
+    return None
+
+
+def _is_import(registration: Registration) -> bool:
+    """Whether the program asks for an import that was not done yet."""
+    goal, old = registration.goal, registration.old
+    if not goal.custom or not goal.import_id:
+        return False
+    return old is None or old.external or (old.import_id or old.id) != goal.import_id
+
+
+def _import(decisions: Decisions, registration: Registration) -> Generator[Work, Any, None]:
+    """Read the object by its id. What was found is then compared with what the program declares, as any old state is."""
+    old, new = registration.old, registration.new
+    imported = new.copy()
+    replacing = old is not None and not registration.recreating
+    step = ImportStep(IMPORT_REPLACEMENT if replacing else IMPORT, None, imported, replacing=replacing, original=old)
+    decisions.outcomes.add("import", new.urn)
+    if old is not None and replacing:
+        yield [step, ReplaceStep(REPLACE, old, imported)]
+    else:
+        yield step
+    registration.old = found = step.found or imported
+    new.import_id = registration.goal.import_id
+    decisions.operation.graph = Graph([*decisions.operation.graph.resources, found])
+
+
+def _create_or_compare(decisions: Decisions, registration: Registration) -> Generator[Work, Any, Decision]:
+    old, new = registration.old, registration.new
+    was_external = old is not None and old.external
+    targeted = is_provider(new.type) or new.type == STACK_TYPE or decisions.is_targeted(new)
+    _check(decisions, registration, targeted=targeted, was_external=was_external)
+    if registration.recreating and old is not None:
+        return recreate(decisions, old, new)
+    if was_external and old is not None:
+        decisions.outcomes.add("create", new.urn)
+        create = CreateStep(CREATE_REPLACEMENT, old, new, replacing=True, delete_old_later=True)
+        return decisions.decide([create, ReplaceStep(REPLACE, old, new)], new)
+    if targeted:
+        decisions.targeted.add(new.urn)
+    if old is None:
+        if not targeted:
+            return decisions.skip_create(new)
+        decisions.outcomes.add("create", new.urn)
+        return decisions.decide([CreateStep(CREATE, None, new)], new)
+    if not targeted:
+        return leave_untargeted(decisions, old, new)
+    return (yield from compare(decisions, registration))
+
+
+def _check(decisions: Decisions, registration: Registration, *, targeted: bool, was_external: bool) -> None:
+    """Have the provider check the inputs. Raises `AlreadyReported` when it refuses them."""
+    goal, old, new, provider = registration.goal, registration.old, registration.new, registration.provider
+    if provider is None:
+        return
+    inputs = new.inputs
+    if old is not None:
+        inputs, failed = ignoring(inputs, old.inputs, goal.ignore_changes)
+        if failed:
+            paths = ", ".join(failed)
+            decisions.operation.info(new.urn, f'cannot ignore changes in added or removed elements of the path: "{paths}"')
+    if not targeted:
+        new.inputs = old.inputs if old else {}
+        return
+    # A resource to be replaced on demand is checked as if it were new, and its provider is not asked for a diff.
+    as_new = registration.recreating or was_external or old is None or old.taint
+    olds = {} if as_new or old is None else old.inputs
+    preview = decisions.operation.preview
+    checked = provider.check(new.urn, olds, goal.properties if as_new else inputs, registration.seed, preview=preview)
+    new.inputs = checked.inputs
+    decisions.report(new, checked.failures)

@@ -1,0 +1,109 @@
+"""The resources of a stack: one state per resource, and the snapshot of all."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+from .urns import provider_urn, urn_name
+from .values import Properties
+
+
+def now() -> str:
+    return datetime.now(UTC).isoformat().replace("+00:00", "Z")
+
+
+@dataclass(eq=False)
+class State:
+    """One resource as it is, or as it shall be. Property maps are replaced, never changed in place."""
+
+    urn: str
+    type: str
+    custom: bool = False
+    delete: bool = False
+    id: str = ""
+    inputs: Properties = field(default_factory=dict)
+    outputs: Properties = field(default_factory=dict)
+    parent: str = ""
+    protect: bool = False
+    taint: bool = False
+    external: bool = False
+    dependencies: list[str] = field(default_factory=list)
+    init_errors: list[str] = field(default_factory=list)
+    provider: str = ""
+    property_dependencies: dict[str, list[str]] = field(default_factory=dict)
+    pending_replacement: bool = False
+    additional_secret_outputs: list[str] = field(default_factory=list)
+    aliases: list[str] = field(default_factory=list)
+    custom_timeouts: dict[str, float] = field(default_factory=dict)
+    import_id: str = ""
+    retain_on_delete: bool = False
+    deleted_with: str = ""
+    replace_with: list[str] = field(default_factory=list)
+    created: str = ""
+    modified: str = ""
+    source_position: str = ""
+    ignore_changes: list[str] = field(default_factory=list)
+    hide_diff: list[str] = field(default_factory=list)
+    replace_on_changes: list[str] = field(default_factory=list)
+    replacement_trigger: Any = None
+    refresh_before_update: bool = False
+    extra: dict[str, Any] = field(default_factory=dict)
+    """What another engine wrote and this one does not know; kept as it is."""
+    saved_text: str | None = field(default=None, init=False, repr=False)
+    """The resource as JSON text of the state file; None after a change."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+        if name != "saved_text":
+            object.__setattr__(self, "saved_text", None)
+
+    @property
+    def name(self) -> str:
+        return urn_name(self.urn)
+
+    def copy(self, **changes: Any) -> "State":
+        return replace(self, **changes)
+
+    def needs(self) -> Iterator[tuple[Literal["parent", "dependency", "property", "deletedWith", "replaceWith"], str]]:
+        """Every URN this resource cannot be without, and why; its provider apart."""
+        if self.parent:
+            yield "parent", self.parent
+        yield from (("dependency", urn) for urn in self.dependencies)
+        for urns in self.property_dependencies.values():
+            yield from (("property", urn) for urn in urns)
+        if self.deleted_with:
+            yield "deletedWith", self.deleted_with
+        yield from (("replaceWith", urn) for urn in self.replace_with)
+
+    def needed_urns(self) -> set[str]:
+        """Every URN this resource cannot be without, its provider's among them."""
+        return {urn for _, urn in self.needs()} | ({provider_urn(self.provider)} if self.provider else set())
+
+
+@dataclass
+class PendingOperation:
+    """Something that was begun and of which nobody knows the end."""
+
+    type: str
+    resource: State
+
+
+@dataclass
+class Snapshot:
+    resources: list[State] = field(default_factory=list)
+    pending: list[PendingOperation] = field(default_factory=list)
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def unfinished(self) -> list[PendingOperation]:
+        """Creates that a killed run began, and of which no later run has learned what came of them.
+
+        Pulumi keeps such an entry for ever. One that a later run has answered (its resource is in the state, made after the entry) gets
+        the id of that resource here, so that it counts as answered also when the resource has been deleted.
+        """
+        present = {state.urn: state for state in self.resources if not state.delete}
+        for item in self.pending:
+            found = present.get(item.resource.urn)
+            if item.type == "creating" and not item.resource.id and found is not None and found.created != item.resource.created:
+                item.resource.id = found.id or found.urn
+        return [item for item in self.pending if item.type == "creating" and not item.resource.id]

@@ -1,0 +1,160 @@
+"""Property values as Pulumi's engine knows them.
+
+A property map is a `dict[str, Any]` of None, bool, float or int, str, list, dict and the classes below.
+Maps are never changed in place.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Properties = dict[str, Any]
+
+SIGNATURE = "4dabf18193072939515e22adb298388d"
+SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  a mark of the protocol, not a secret
+RESOURCE_SIGNATURE = "5cf8f73096256a8f31e491e813e4eb8e"
+OUTPUT_SIGNATURE = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
+
+UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
+UNKNOWN_STRINGS = frozenset(
+    {
+        UNKNOWN_STRING,
+        "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",
+        "3eeb2bf0-c639-47a8-9e75-3b44932eb421",
+        "6a19a0b0-7e62-4c92-b797-7f8e31da9cc2",
+        "030794c1-ac77-496b-92df-f27374a8bd58",
+        "e48ece36-62e2-4504-bad9-02848725956a",
+        "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
+    }
+)
+
+
+class Unknown:
+    """A value that is not known before something has been created; there is one, `UNKNOWN`, and it equals only itself."""
+
+    def __repr__(self) -> str:
+        return "<unknown>"
+
+
+UNKNOWN = Unknown()
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A value nobody may read: encrypted in state, hidden in every display."""
+
+    value: Any
+
+    def __repr__(self) -> str:
+        return "Secret(…)"
+
+
+@dataclass(frozen=True)
+class Output:
+    """A value with its dependencies, as newer SDKs send it."""
+
+    value: Any
+    known: bool = True
+    secret: bool = False
+    dependencies: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return "Output(…)"
+
+
+@dataclass(frozen=True)
+class ResourceReference:
+    """A reference to a whole resource; `id` is None for components."""
+
+    urn: str
+    id: Any = None
+    version: str = ""
+
+
+class UnexpectedUnknown(Exception):
+    """A provider answered an unknown value where the real thing exists."""
+
+
+def bare(value: Any) -> Any:
+    while isinstance(value, Secret):
+        value = value.value
+    return value
+
+
+def plain_output(value: Output) -> Any:
+    inner = value.value if value.known else UNKNOWN
+    return Secret(inner) if value.secret else inner
+
+
+def without_outputs(value: Any) -> Any:
+    """The same value with every `Output` replaced by what it holds."""
+    if isinstance(value, dict):
+        return {key: without_outputs(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_outputs(item) for item in value]
+    if isinstance(value, Secret):
+        return Secret(without_outputs(value.value))
+    if isinstance(value, Output):
+        return without_outputs(plain_output(value))
+    return value
+
+
+def without_secrets(value: Any) -> Any:
+    """The same value with every secret laid open: for comparing, and for providers that do not know secrets."""
+    if isinstance(value, dict):
+        return {key: without_secrets(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [without_secrets(item) for item in value]
+    return without_secrets(value.value) if isinstance(value, Secret) else value
+
+
+def _contains(value: Any, kind: type) -> bool:
+    if isinstance(value, kind):
+        return True
+    if isinstance(value, dict):
+        return any(_contains(item, kind) for item in value.values())
+    if isinstance(value, list):
+        return any(_contains(item, kind) for item in value)
+    return isinstance(value, Secret) and _contains(value.value, kind)
+
+
+def contains_secrets(value: Any) -> bool:
+    return _contains(value, Secret)
+
+
+def contains_unknowns(value: Any) -> bool:
+    return _contains(value, Unknown)
+
+
+def mark_secrets(outputs: Properties, like: Mapping[str, Any]) -> Properties:
+    """`outputs` with a value marked secret wherever `like` holds a secret under the same key."""
+    marked = dict(outputs)
+    for key, before in like.items():
+        if key not in marked:
+            continue
+        value = marked[key]
+        if isinstance(value, dict) and isinstance(before, dict):
+            marked[key] = mark_secrets(value, before)
+        elif not isinstance(value, Secret) and contains_secrets(before):
+            marked[key] = Secret(value)
+    return marked
+
+
+def hide_secrets(value: Any, hidden: str = "[secret]") -> Any:
+    """A printable, JSON-able form: secrets replaced by `hidden`, unknowns by their wire string."""
+    if isinstance(value, dict):
+        return {key: hide_secrets(item, hidden) for key, item in value.items()}
+    if isinstance(value, list):
+        return [hide_secrets(item, hidden) for item in value]
+    if isinstance(value, Secret):
+        return hidden
+    if value is UNKNOWN:
+        return UNKNOWN_STRING
+    if isinstance(value, ResourceReference):
+        return value.urn
+    return value
+
+
+def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Keys whose value differs, secret or not, in order."""
+    return sorted(key for key in old.keys() | new.keys() if without_secrets(old.get(key)) != without_secrets(new.get(key)))

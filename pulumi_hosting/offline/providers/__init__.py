@@ -1,0 +1,1 @@
+"""Provider plugins: processes, calls, and what they answer."""

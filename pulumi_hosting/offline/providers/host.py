@@ -1,0 +1,97 @@
+"""Finds and starts the provider plugins of an operation."""
+
+import queue
+import shutil
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import PluginError
+from .client import Provider
+from .process import STOP_TIMEOUT, PluginProcess
+
+DYNAMIC_PACKAGE = "pulumi-python"
+"""The package of dynamic resources: its provider is started with the program's Python."""
+
+
+@dataclass
+class PluginHost:
+    """Finds and starts provider plugins for one operation, and stops them all at its end."""
+
+    python: str
+    root: Path
+    directory: Path
+    project: str
+    environ: Mapping[str, str]
+    on_line: Callable[[str, str, bool], None]
+    arguments: tuple[str, ...] = ()
+    engine_address: str = ""
+
+    def __post_init__(self) -> None:
+        self._providers: list[Provider] = []
+        self._lock = threading.Lock()
+        self._early: dict[str, queue.Queue[PluginProcess | PluginError]] = {}
+
+    def command(self, package: str) -> list[str]:
+        if package == DYNAMIC_PACKAGE:
+            return [self.python, "-u", "-m", "pulumi.dynamic"]
+        executable = f"pulumi-resource-{package}"
+        found = shutil.which(executable, path=self.environ.get("PATH"))
+        if found is None:
+            raise PluginError(f"no resource plugin '{executable}' found on PATH; the offline engine downloads none, so install it first")
+        return [found]
+
+    def _start(self, package: str) -> PluginProcess:
+        environ = {**self.environ, "PULUMI_PROJECT": self.project}
+        command = [*self.command(package), *self.arguments, self.engine_address]
+        return PluginProcess(package, command, self.directory, environ, lambda line, error: self.on_line(package, line, error))
+
+    def start_early(self, package: str) -> None:
+        """Start a plugin that will be needed, while something else takes its time."""
+        result: queue.Queue[PluginProcess | PluginError] = queue.Queue()
+        with self._lock:
+            if package in self._early:
+                return
+            self._early[package] = result
+
+        def start() -> None:
+            try:
+                result.put(self._start(package))
+            except PluginError as error:
+                result.put(error)
+
+        threading.Thread(target=start, daemon=True).start()
+
+    def load(self, package: str) -> Provider:
+        with self._lock:
+            early = self._early.pop(package, None)
+        process = early.get() if early is not None else self._start(package)
+        if isinstance(process, PluginError):
+            raise process
+        provider = Provider(process, self.engine_address, self.root, self.directory)
+        with self._lock:
+            self._providers.append(provider)
+        return provider
+
+    def cancel(self) -> None:
+        for provider in list(self._providers):
+            provider.cancel()
+
+    def close(self) -> None:
+        """Stop every plugin: all are asked at once, then waited for."""
+        processes = [provider._process for provider in self._providers]
+        for early in self._early.values():
+            process = early.get()
+            if isinstance(process, PluginProcess):
+                processes.append(process)
+        for provider in self._providers:
+            provider._channel.close()
+        for process in processes:
+            process.interrupt()
+        deadline = time.monotonic() + STOP_TIMEOUT
+        for process in processes:
+            process.stop(max(0.1, deadline - time.monotonic()))
+        self._providers.clear()
+        self._early.clear()

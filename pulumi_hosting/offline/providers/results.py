@@ -1,0 +1,60 @@
+"""What providers answer: the result of a check, of a diff, of a create, read or update."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..model.values import Properties, changed_keys
+
+Changes = Literal["none", "some", "unknown"]
+
+
+@dataclass(frozen=True)
+class Diff:
+    """What a provider says of a change. `detailed` maps property paths to add, update, delete, each perhaps with `-replace`."""
+
+    changes: Changes
+    replaces: tuple[str, ...] = ()
+    diffs: tuple[str, ...] = ()
+    detailed: Mapping[str, str] | None = None
+    delete_before_replace: bool = False
+    stables: tuple[str, ...] = ()
+
+    @property
+    def replace(self) -> bool:
+        return bool(self.replaces) or any(kind.endswith("-replace") for kind in (self.detailed or {}).values())
+
+    def inverted(self) -> "Diff":
+        """The same change looked at from the other side."""
+        turned = {"add": "delete", "delete": "add", "add-replace": "delete-replace", "delete-replace": "add-replace"}
+        detailed = None if self.detailed is None else {path: turned.get(kind, kind) for path, kind in self.detailed.items()}
+        return replace(self, detailed=detailed)
+
+
+@dataclass(frozen=True)
+class CheckFailure:
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    inputs: Properties
+    failures: tuple[CheckFailure, ...] = ()
+
+
+@dataclass(frozen=True)
+class ProviderResult:
+    """What a provider made, found or changed. `outputs` is None only when a read found nothing."""
+
+    id: str
+    outputs: Properties | None
+    inputs: Properties | None = None
+    refresh_before_update: bool = False
+
+
+def diff_of_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Diff:
+    """The engine's own comparison, for providers that have no opinion."""
+    keys = changed_keys(old, new)
+    detailed = {key: "add" if key not in old else "delete" if key not in new else "update" for key in keys}
+    return Diff("some" if keys else "none", diffs=tuple(keys), detailed=detailed or None)

@@ -1,0 +1,1 @@
+"""Steps: what is done to one resource."""

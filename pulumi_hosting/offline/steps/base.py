@@ -1,0 +1,79 @@
+"""A step: one operation on one resource. The generator decides steps, the engine announces, applies and saves them."""
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ..model.state import State
+from ..model.urns import is_provider
+from ..model.values import Properties, Secret
+from ..providers.interface import ReadableProvider
+
+
+class StepContext(Protocol):
+    """What a step may use while it is applied."""
+
+    preview: bool
+
+    def provider_of(self, state: State) -> ReadableProvider: ...
+    def same_provider(self, state: State, inputs: Properties) -> None: ...
+    def warn(self, urn: str, message: str) -> None: ...
+    def info(self, urn: str, message: str) -> None: ...
+
+
+@dataclass(eq=False)
+class Step:
+    """One announced operation. `partial` is set when the provider failed after having made something that is now in `new`."""
+
+    op: str
+    old: State | None = None
+    new: State | None = None
+    keys: tuple[str, ...] = ()
+    diffs: tuple[str, ...] = ()
+    detailed: Any = None
+    partial: bool = field(default=False, init=False)
+
+    @property
+    def before(self) -> State:
+        """The old state, of a step that has one."""
+        if self.old is None:
+            raise TypeError(f"a {self.op} step has no old state")
+        return self.old
+
+    @property
+    def after(self) -> State:
+        """The new state, of a step that has one."""
+        if self.new is None:
+            raise TypeError(f"a {self.op} step has no new state")
+        return self.new
+
+    @property
+    def res(self) -> State:
+        return self.new or self.before
+
+    @property
+    def urn(self) -> str:
+        return self.res.urn
+
+    @property
+    def logical(self) -> bool:
+        """Counted in the summary; the physical halves of a replacement are not."""
+        return True
+
+    @property
+    def internal(self) -> bool:
+        """Not shown: default providers, and bookkeeping."""
+        return is_provider(self.res.type) and self.res.name.startswith("default")
+
+    def apply(self, context: StepContext) -> None:
+        """Do it. Raises `ProviderError`; afterwards `new` is the state to save."""
+
+
+def mark_secret_outputs(state: State) -> None:
+    """Outputs named in `additional_secret_outputs`, and those whose input of the same name is secret, become secret."""
+    marked = {
+        key: Secret(value)
+        for key, value in state.outputs.items()
+        if not isinstance(value, Secret) and (key in state.additional_secret_outputs or isinstance(state.inputs.get(key), Secret))
+    }
+    if marked:
+        state.outputs = state.outputs | marked

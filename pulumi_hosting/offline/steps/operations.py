@@ -1,0 +1,20 @@
+"""Names of operations, as Pulumi prints and records them."""
+
+SAME = "same"
+CREATE = "create"
+UPDATE = "update"
+DELETE = "delete"
+REPLACE = "replace"
+CREATE_REPLACEMENT = "create-replacement"
+DELETE_REPLACED = "delete-replaced"
+READ = "read"
+READ_REPLACEMENT = "read-replacement"
+REFRESH = "refresh"
+DISCARD = "discard"
+DISCARD_REPLACED = "discard-replaced"
+REMOVE_PENDING_REPLACE = "remove-pending-replace"
+IMPORT = "import"
+IMPORT_REPLACEMENT = "import-replacement"
+
+NO_CHANGE = frozenset({SAME, READ, DISCARD, READ_REPLACEMENT})
+"""Operations that `--expect-no-changes` allows."""

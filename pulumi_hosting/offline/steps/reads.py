@@ -1,0 +1,156 @@
+"""Steps that read a real object: `get` of a program, refresh, import."""
+
+import os
+from dataclasses import dataclass, field
+
+from ..errors import InitError, ProviderError
+from ..model.state import State, now
+from ..model.urns import is_provider, package_of
+from ..model.values import UNKNOWN_STRING, changed_keys
+from ..providers.results import Diff, ProviderResult
+from .base import Step, StepContext
+from .diffing import diff_resource
+from .operations import DELETE, SAME, UPDATE
+
+
+@dataclass(eq=False)
+class ReadStep(Step):
+    """A resource the program only looks at (`get`)."""
+
+    replacing: bool = False
+
+    @property
+    def logical(self) -> bool:
+        return not self.replacing
+
+    def apply(self, context: StepContext) -> None:
+        old, new = self.old, self.after
+        failure: InitError | None = None
+        if new.id != UNKNOWN_STRING:
+            try:
+                answer = context.provider_of(new).read(new.urn, new.id, new.inputs, new.inputs, new.custom_timeouts.get("read", 0))
+            except InitError as error:
+                failure = error
+                answer = ProviderResult(error.id, error.properties)
+                new.init_errors = error.reasons
+            if answer.outputs is None:
+                raise ProviderError(f"resource '{new.id}' does not exist")
+            new.outputs = answer.outputs
+            new.id = answer.id or new.id
+        if self.replacing and old is not None:
+            old.delete = True
+        if old is not None:
+            new.created, new.modified = old.created, old.modified
+            if changed_keys(old.inputs, new.inputs) or changed_keys(old.outputs, new.outputs):
+                new.modified = now()
+        if failure is not None:
+            self.partial = True
+            raise failure
+
+    @property
+    def changed(self) -> bool:
+        """Counted only when what it read has changed."""
+        return self.old is not None and self.new is not None and bool(changed_keys(self.old.outputs, self.new.outputs))
+
+
+@dataclass(eq=False)
+class RefreshStep(Step):
+    """Look how a resource really is. `persisted` ones belong to a running program and are saved at once."""
+
+    persisted: bool = False
+    hidden: bool = False
+    gone: bool = field(default=False, init=False)
+    diff: Diff = field(default_factory=lambda: Diff("none"), init=False)
+
+    @property
+    def logical(self) -> bool:
+        return False
+
+    @property
+    def internal(self) -> bool:
+        return self.hidden or super().internal
+
+    @property
+    def result(self) -> State | None:
+        return None if self.gone else self.new
+
+    @property
+    def result_op(self) -> str:
+        """What was found out, in the words of an update: same, update, or delete for a vanished one."""
+        old, new = self.before, self.after
+        if self.gone:
+            return DELETE
+        if old.external:
+            return UPDATE if new is not old and changed_keys(old.outputs, new.outputs) else SAME
+        return UPDATE if new is not old and self.diff.changes == "some" else SAME
+
+    def apply(self, context: StepContext) -> None:
+        old, new = self.before, self.after
+        if not old.custom or is_provider(old.type) or old.pending_replacement:
+            if self.persisted:
+                self.new = old.copy()
+            return
+        provider = context.provider_of(new)
+        init_errors: list[str] = []
+        try:
+            answer = provider.read(new.urn, old.id, old.inputs, old.outputs, old.custom_timeouts.get("read", 0))
+        except InitError as error:
+            init_errors = error.reasons
+            answer = ProviderResult(error.id, error.properties, error.inputs, error.refresh_before_update)
+            context.warn(old.urn, "Refreshed resource is in an unhealthy state:\n* " + "\n* ".join(init_errors))
+        if not answer.id or answer.outputs is None:
+            self.gone = True
+            return
+        inputs = old.inputs if answer.inputs is None else answer.inputs
+        moved = changed_keys(old.inputs, inputs) or changed_keys(old.outputs, answer.outputs)
+        self.new = new.copy(
+            id=answer.id,
+            init_errors=init_errors,
+            refresh_before_update=answer.refresh_before_update,
+            inputs=inputs,
+            outputs=answer.outputs,
+            created=old.created,
+            modified=now() if moved else old.modified,
+        )
+        if not old.external:
+            self.diff = diff_resource(provider, self.new, old.inputs, old.ignore_changes, preview=context.preview).inverted()
+            self.diffs, self.detailed = self.diff.diffs, self.diff.detailed
+
+
+@dataclass(eq=False)
+class ImportStep(Step):
+    """Take an existing thing under management, by its id."""
+
+    replacing: bool = False
+    original: State | None = None
+    commanded: bool = False
+    """Asked for by the `import` command: no program says what it should be like, so the inputs found are checked as if it did."""
+    found: State | None = field(default=None, init=False)
+    """As it was found: what the program's inputs are compared with next."""
+
+    @property
+    def logical(self) -> bool:
+        return not self.replacing
+
+    def apply(self, context: StepContext) -> None:
+        new = self.after
+        try:
+            answer = context.provider_of(new).read(new.urn, new.import_id, None, None, new.custom_timeouts.get("read", 0))
+        except InitError as error:
+            new.init_errors = error.reasons
+            answer = ProviderResult(error.id, error.properties, error.inputs, error.refresh_before_update)
+        if answer.outputs is None:
+            raise ProviderError(f"resource '{new.import_id}' does not exist")
+        if answer.inputs is None:
+            raise ProviderError(f"provider does not support importing resources; please try updating the '{package_of(new.type)}' plugin")
+        new.id, new.inputs, new.outputs = answer.id, answer.inputs, answer.outputs
+        new.refresh_before_update = answer.refresh_before_update
+        new.created = new.modified = now()
+        self.found = new.copy(additional_secret_outputs=[], aliases=[])
+        if self.commanded:
+            new.import_id = ""
+            checked = context.provider_of(new).check(new.urn, answer.inputs, answer.inputs, os.urandom(32), preview=context.preview)
+            for failure in checked.failures:
+                context.warn(new.urn, f"an imported input would be refused: {failure.property}: {failure.reason}")
+        if self.replacing and self.original is not None:
+            self.original.delete = True

@@ -1,0 +1,1 @@
+"""Files: the project, its stacks' settings, state and locks, and their secrets."""

@@ -1,0 +1,145 @@
+"""Pulumi's own deployment JSON (version 3) for the state of a stack."""
+
+import hashlib
+import json
+from dataclasses import fields
+from typing import Any
+
+from ..errors import ConfigurationError
+from ..model.state import PendingOperation, Snapshot, State, now
+from ..model.values import (
+    RESOURCE_SIGNATURE,
+    SECRET_SIGNATURE,
+    SIGNATURE,
+    UNKNOWN,
+    UNKNOWN_STRING,
+    Output,
+    ResourceReference,
+    Secret,
+    plain_output,
+)
+from .passphrase import Crypter
+
+ENGINE_VERSION = "offline"
+
+
+def _camel(name: str) -> str:
+    head, *tail = name.split("_")
+    return head + "".join(part.capitalize() for part in tail)
+
+
+# In the order Pulumi writes them. Left out when empty, apart from the four that every resource shows.
+_KEYS = {
+    item.name: {"import_id": "importID"}.get(item.name, _camel(item.name))
+    for item in fields(State)
+    if item.name not in ("extra", "saved_text")
+}
+_ALWAYS = ("urn", "type", "custom")
+_VALUES = ("inputs", "outputs", "replacement_trigger")
+
+
+def resource_to_json(state: State, crypter: Crypter | None) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for name, key in _KEYS.items():
+        value = getattr(state, name)
+        if name in _ALWAYS or value not in (None, "", False, [], {}):
+            result[key] = value_to_json(value, crypter) if name in _VALUES else value
+    return result | state.extra
+
+
+def resource_from_json(data: dict[str, Any], crypter: Crypter | None) -> State:
+    known = {
+        name: (value_from_json(data[key], crypter) if name in _VALUES else data[key])
+        for name, key in _KEYS.items()
+        if data.get(key) is not None
+    }
+    extra = {key: value for key, value in data.items() if key not in _KEYS.values()}
+    if "property_dependencies" in known:  # Pulumi writes null for none
+        known["property_dependencies"] = {key: urns or [] for key, urns in known["property_dependencies"].items()}
+    return State(**known, extra=extra)
+
+
+def value_to_json(value: Any, crypter: Crypter | None) -> Any:
+    """A value as state holds it; without a crypter secrets are in plain text, as in `stack export --show-secrets`."""
+    if isinstance(value, dict):
+        return {key: value_to_json(item, crypter) for key, item in value.items()}
+    if isinstance(value, list):
+        return [value_to_json(item, crypter) for item in value]
+    if isinstance(value, Secret):
+        text = json.dumps(value_to_json(value.value, crypter), ensure_ascii=False)
+        kept = {"plaintext": text} if crypter is None else {"ciphertext": crypter.encrypt(text)}
+        return {SIGNATURE: SECRET_SIGNATURE} | kept
+    if isinstance(value, Output):
+        return value_to_json(plain_output(value), crypter)
+    if isinstance(value, ResourceReference):
+        reference = {SIGNATURE: RESOURCE_SIGNATURE, "urn": value.urn}
+        identity = {} if value.id is None else {"id": UNKNOWN_STRING if value.id is UNKNOWN else value.id}
+        return reference | identity | ({"packageVersion": value.version} if value.version else {})
+    return UNKNOWN_STRING if value is UNKNOWN else value
+
+
+def value_from_json(value: Any, crypter: Crypter | None) -> Any:
+    if isinstance(value, list):
+        return [value_from_json(item, crypter) for item in value]
+    if not isinstance(value, dict):
+        return UNKNOWN if value == UNKNOWN_STRING else value
+    signature = value.get(SIGNATURE)
+    if signature == SECRET_SIGNATURE:
+        text, sealed = value.get("plaintext"), value.get("ciphertext")
+        if not isinstance(text, str):
+            if not isinstance(sealed, str):
+                raise ConfigurationError("the state holds a secret without its text")
+            if crypter is None:
+                raise ConfigurationError("the stack holds secrets, but its passphrase is not set; set PULUMI_CONFIG_PASSPHRASE")
+            text = crypter.decrypt(sealed)
+        try:
+            return Secret(value_from_json(json.loads(text), crypter))
+        except ValueError:
+            raise ConfigurationError("the state holds a secret that is no JSON") from None
+    if signature == RESOURCE_SIGNATURE and isinstance(value.get("urn"), str):
+        return ResourceReference(value["urn"], value.get("id"), value.get("packageVersion", ""))
+    return {key: value_from_json(item, crypter) for key, item in value.items()}
+
+
+def resource_text(state: State, crypter: Crypter | None) -> str:
+    """One resource as JSON text. With a crypter it is made once per change: an unchanged secret is not encrypted again."""
+    if crypter is None:
+        return json.dumps(resource_to_json(state, None), ensure_ascii=False)
+    if state.saved_text is None:
+        state.saved_text = json.dumps(resource_to_json(state, crypter), ensure_ascii=False)
+    return state.saved_text
+
+
+def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
+    """The deployment as JSON text, one resource on a line. Without a crypter secrets are in plain text."""
+
+    head: dict[str, Any] = {"manifest": _manifest()}
+    if crypter is not None:
+        head["secrets_providers"] = {"type": "passphrase", "state": {"salt": crypter.state}}
+    parts = [f'"{key}": {json.dumps(value)}' for key, value in (head | snapshot.extra).items()]
+    if snapshot.resources:
+        parts.append('"resources": [\n' + ",\n".join(resource_text(state, crypter) for state in snapshot.resources) + "\n]")
+    if snapshot.pending:
+        operations = (
+            f'{{"resource": {resource_text(item.resource, crypter)}, "type": {json.dumps(item.type)}}}' for item in snapshot.pending
+        )
+        parts.append('"pending_operations": [\n' + ",\n".join(operations) + "\n]")
+    return "{\n" + ",\n".join(parts) + ',\n"metadata": {}\n}'
+
+
+def _manifest() -> dict[str, str]:
+    return {"time": now(), "magic": hashlib.sha256(ENGINE_VERSION.encode()).hexdigest(), "version": ENGINE_VERSION}
+
+
+def deployment_from_json(data: dict[str, Any], crypter: Crypter | None) -> Snapshot:
+    kept = ("snippets", "extensions")
+    snapshot = Snapshot(extra={key: data[key] for key in kept if key in data})
+    for item in data.get("resources") or []:
+        state = resource_from_json(item, crypter)
+        state.saved_text = json.dumps(item, ensure_ascii=False)
+        snapshot.resources.append(state)
+    for item in data.get("pending_operations") or []:
+        state = resource_from_json(item["resource"], crypter)
+        state.saved_text = json.dumps(item["resource"], ensure_ascii=False)
+        snapshot.pending.append(PendingOperation(item["type"], state))
+    return snapshot

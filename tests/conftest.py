@@ -15,6 +15,7 @@ from tests.support.warm import WarmPython
 
 pytest_plugins = ["tests.support.cost"]
 
+os.environ["HOSTING_OFFLINE_WEAK_TEST_SECRETS"] = "1"  # a new stack's key costs a quarter of a second in every process otherwise
 _NUMBERS = itertools.count()
 DIALECTS = ("spec", "live")
 

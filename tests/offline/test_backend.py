@@ -168,6 +168,6 @@ def test_configuration(tmp_path: Path) -> None:
 def test_a_stack_gets_its_salt_once(tmp_path: Path) -> None:
     config = StackConfig.load(load_project(project(tmp_path, "name: toys\nruntime: python")), "dev")
     assert config.crypter("x") is None
-    salt = config.ensure_crypter("x").state
+    salt = config.ensure_crypter({"PULUMI_CONFIG_PASSPHRASE": "x"}).state
     again = StackConfig.load(config.project, "dev")
-    assert again.ensure_crypter("x").state == salt
+    assert again.ensure_crypter({"PULUMI_CONFIG_PASSPHRASE": "x"}).state == salt

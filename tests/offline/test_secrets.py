@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.offline import ConfigurationError
-from pulumi_hosting.offline.storage.passphrase import Crypter, passphrase_from
+from pulumi_hosting.offline.storage.passphrase import WEAK_TEST_SECRETS, Crypter, passphrase_from
+from pulumi_hosting.offline.storage.project import StackConfig, load_project
 
 # Made by Pulumi's CLI 3.259 on 2026-11-21, passphrase "x", with `config set k v1 --secret`.
 PULUMI_SALT = "v1:TU0nsxGP/i8=:v1:Xa4tFvV8f5I/qyaE:LL1VZYiwgwdn9tEeiYWKIzKoE9buVg=="
@@ -18,16 +19,30 @@ def test_what_pulumi_encrypted_is_read() -> None:
 
 def test_there_and_back() -> None:
     crypter = Crypter("x", PULUMI_SALT)
-    sealed = crypter.encrypt("hush ✓")
-    assert "hush" not in sealed
-    assert sealed != crypter.encrypt("hush ✓")
-    assert Crypter("x", PULUMI_SALT).decrypt(sealed) == "hush ✓"
+    encrypted = crypter.encrypt("hush ✓")
+    assert "hush" not in encrypted
+    assert encrypted != crypter.encrypt("hush ✓")
+    assert Crypter("x", PULUMI_SALT).decrypt(encrypted) == "hush ✓"
 
 
 def test_a_new_salt_proves_its_passphrase() -> None:
     crypter = Crypter.new("")
     assert crypter.state.startswith("v1:")
     assert Crypter("", crypter.state).decrypt(crypter.encrypt("a")) == "a"
+
+
+def test_a_weak_salt_says_so_and_is_made_only_where_a_test_asks_for_it(tmp_path: Path) -> None:
+    (tmp_path / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
+    project = load_project(tmp_path)
+    salts = [
+        StackConfig.load(project, stack).ensure_crypter({"PULUMI_CONFIG_PASSPHRASE": "x"} | environ).state.partition(":")[0]
+        for stack, environ in (("dev", {}), ("test", {WEAK_TEST_SECRETS: "1"}))
+    ]
+    assert salts == ["v1", "weak"]
+    weak = Crypter.new("x", weak=True)
+    assert Crypter("x", weak.state).decrypt(weak.encrypt("a")) == "a"
+    with pytest.raises(ConfigurationError, match="incorrect passphrase"):
+        Crypter("x", weak.state.replace("weak:", "v1:")).decrypt(weak.encrypt("a"))
 
 
 def test_a_wrong_passphrase_encrypts_nothing() -> None:

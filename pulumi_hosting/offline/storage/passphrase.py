@@ -1,6 +1,6 @@
 """Pulumi's passphrase secrets: AES-256-GCM under a key derived by PBKDF2-SHA256 with one million rounds.
 
-The written forms are Pulumi's own, so a stack can be opened by either engine with the same passphrase.
+The written forms are Pulumi's own, so either engine can decrypt a stack with the same passphrase.
 """
 
 import base64
@@ -15,20 +15,26 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from ..errors import ConfigurationError
 
-_ROUNDS = 1_000_000
+WEAK_TEST_SECRETS = "HOSTING_OFFLINE_WEAK_TEST_SECRETS"
+"""Private, for this project's tests: where this variable is set, new stacks get a key derived with few rounds.
+
+One million rounds take a quarter of a second in every process. The salt of such a stack begins with `weak:` instead of
+`v1:`: Pulumi refuses to open it, and nobody can take it for a safe one.
+"""
+_ROUNDS = {"v1": 1_000_000, "weak": 1_000}
 _PROOF = "pulumi"
 
 
 @lru_cache(maxsize=64)
-def _derive_key(passphrase: str, salt: bytes) -> bytes:
-    return hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, _ROUNDS, 32)
+def _derive_key(passphrase: str, salt: bytes, rounds: int) -> bytes:
+    return hashlib.pbkdf2_hmac("sha256", passphrase.encode(), salt, rounds, 32)
 
 
 class Crypter:
-    """Encrypts and decrypts under the passphrase of a stack. The key is derived at first use, which takes a good part of a second.
+    """Encrypts and decrypts with the passphrase of a stack. The key is derived at first use.
 
     `state` is what Pulumi calls the encryption salt: `v1:<salt>:<a known word, encrypted>`.
-    Raises `ConfigurationError` when the passphrase does not fit, before anything is encrypted with it.
+    Raises `ConfigurationError` when the passphrase is wrong, before anything is encrypted with it.
     """
 
     def __init__(self, passphrase: str | None, state: str) -> None:
@@ -40,31 +46,31 @@ class Crypter:
         return "Crypter(…)"
 
     @classmethod
-    def new(cls, passphrase: str | None) -> "Crypter":
+    def new(cls, passphrase: str | None, *, weak: bool = False) -> "Crypter":
+        """With a new salt. `weak` is for tests: see `WEAK_TEST_SECRETS`."""
+        version = "weak" if weak else "v1"
         salt = os.urandom(8)
         crypter = cls(passphrase, "")
-        crypter._cipher = AESGCM(_derive_key(_required(passphrase), salt))
-        crypter.state = f"v1:{base64.b64encode(salt).decode()}:{crypter.encrypt(_PROOF)}"
+        crypter._cipher = AESGCM(_derive_key(_required(passphrase), salt, _ROUNDS[version]))
+        crypter.state = f"{version}:{base64.b64encode(salt).decode()}:{crypter.encrypt(_PROOF)}"
         return crypter
 
     def encrypt(self, text: str) -> str:
         nonce = os.urandom(12)
-        sealed = self._open().encrypt(nonce, text.encode(), None)
-        return f"v1:{base64.b64encode(nonce).decode()}:{base64.b64encode(sealed).decode()}"
+        encrypted = self._ready_cipher().encrypt(nonce, text.encode(), None)
+        return f"v1:{base64.b64encode(nonce).decode()}:{base64.b64encode(encrypted).decode()}"
 
     def decrypt(self, text: str) -> str:
-        return _decrypt(self._open(), text)
+        return _decrypt(self._ready_cipher(), text)
 
-    def _open(self) -> AESGCM:
+    def _ready_cipher(self) -> AESGCM:
         if self._cipher is None:
             version, salt, proof = [*self.state.split(":", 2), "", ""][:3]
-            if version != "v1":
-                raise ConfigurationError("the stack's encryption salt is not in the form v1:…; is its file damaged?")
             try:
-                raw = base64.b64decode(salt)
-            except ValueError:
+                rounds, raw = _ROUNDS[version], base64.b64decode(salt)
+            except (KeyError, ValueError):
                 raise ConfigurationError("the stack's encryption salt is not in the form v1:…; is its file damaged?") from None
-            cipher = AESGCM(_derive_key(_required(self._passphrase), raw))
+            cipher = AESGCM(_derive_key(_required(self._passphrase), raw, rounds))
             if _decrypt(cipher, proof) != _PROOF:
                 raise ConfigurationError("incorrect passphrase")
             self._cipher = cipher
@@ -73,10 +79,10 @@ class Crypter:
 
 def _decrypt(cipher: AESGCM, text: str) -> str:
     try:
-        version, nonce, sealed = text.split(":")
+        version, nonce, encrypted = text.split(":")
         if version != "v1":
             raise ValueError(version)
-        return cipher.decrypt(base64.b64decode(nonce), base64.b64decode(sealed), None).decode()
+        return cipher.decrypt(base64.b64decode(nonce), base64.b64decode(encrypted), None).decode()
     except (ValueError, InvalidTag) as error:
         raise ConfigurationError("incorrect passphrase: a secret of this stack could not be decrypted") from error
 
@@ -90,7 +96,7 @@ def _required(passphrase: str | None) -> str:
 
 
 def passphrase_from(environ: Mapping[str, str]) -> str | None:
-    """The passphrase as Pulumi finds it; None when neither variable is set. An empty passphrase is one."""
+    """The passphrase as Pulumi finds it; None when neither variable is set. An empty passphrase is valid."""
     if "PULUMI_CONFIG_PASSPHRASE" in environ:
         return environ["PULUMI_CONFIG_PASSPHRASE"]
     if path := environ.get("PULUMI_CONFIG_PASSPHRASE_FILE"):

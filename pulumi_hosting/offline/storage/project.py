@@ -14,7 +14,7 @@ import yaml
 from ..errors import ConfigurationError
 from ..model.values import Properties, Secret
 from .backend import write_private
-from .passphrase import Crypter
+from .passphrase import WEAK_TEST_SECRETS, Crypter, passphrase_from
 
 
 @dataclass(frozen=True)
@@ -143,11 +143,12 @@ class StackConfig:
         salt = self.data.get("encryptionsalt")
         return Crypter(passphrase, salt) if salt else None
 
-    def ensure_crypter(self, passphrase: str | None) -> Crypter:
+    def ensure_crypter(self, environ: Mapping[str, str]) -> Crypter:
         """The stack's crypter; a stack without salt gets one, saved at once."""
+        passphrase = passphrase_from(environ)
         crypter = self.crypter(passphrase)
         if crypter is None:
-            crypter = Crypter.new(passphrase)
+            crypter = Crypter.new(passphrase, weak=bool(environ.get(WEAK_TEST_SECRETS)))
             self.data = {"encryptionsalt": crypter.state} | self.data
             self.save()
         return crypter

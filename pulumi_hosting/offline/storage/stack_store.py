@@ -44,7 +44,7 @@ class StackStore:
     def init(self) -> None:
         """Create the stack, with its own encryption salt, and select it. Raises `ConfigurationError` when it exists."""
         self.backend.check_new(self.name)
-        self.config().ensure_crypter(passphrase_from(self.environ))
+        self.config().ensure_crypter(self.environ)
         self.backend.create(self.name)
         self.backend.select(self.name)
 
@@ -53,7 +53,7 @@ class StackStore:
 
     def set_config(self, key: str, value: str, *, secret: bool = False) -> None:
         config = self.config()
-        config.set(key, value, config.ensure_crypter(passphrase_from(self.environ)) if secret else None)
+        config.set(key, value, config.ensure_crypter(self.environ) if secret else None)
         config.save()
 
     def get_config(self, key: str) -> str:
@@ -83,13 +83,13 @@ class StackStore:
     def crypter(self) -> Crypter:
         """What the stack's secrets are encrypted with: the salt of its settings, else of its state, else a new one."""
         if self._crypter is None:
-            config, passphrase = self.config(), passphrase_from(self.environ)
-            if config.crypter(passphrase) is None:
+            config = self.config()
+            if not config.data.get("encryptionsalt"):
                 saved = _salt_of(self.backend.read(self.name) or {})
                 if saved:
                     config.data = {"encryptionsalt": saved} | config.data
                     config.save()
-            self._crypter = config.ensure_crypter(passphrase)
+            self._crypter = config.ensure_crypter(self.environ)
         return self._crypter
 
     # State.

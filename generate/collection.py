@@ -17,10 +17,10 @@ from pydantic.fields import FieldInfo
 from generate.options import Option, lines, option
 from generate.render import formatted, render
 from generate.returns import CHARGE, NOTE, contents
-from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.actions import ACTIONS
-from pulumi_hosting.resources.base import Noun
-from pulumi_hosting.resources.lookups import LOOKUPS
+from pulumi_hosting.actions import ACTIONS
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.schema.lookups import LOOKUPS
 
 COLLECTION = "ansible_collections/hosting/cloud"
 OWNED = (f"{COLLECTION}/plugins/modules/*.py", f"{COLLECTION}/plugins/action/*.py")
@@ -92,15 +92,15 @@ def modules() -> list[Module]:
 
 def _resource(name: str, area: str, told: Told) -> Module:
     kind = told["resource"]
-    noun = NOUNS[kind]
-    wanted = [field for field in told.get("only", noun.Inputs.model_fields) if field not in told.get("without", ())]
+    resource = RESOURCES[kind]
+    wanted = [field for field in told.get("only", resource.Inputs.model_fields) if field not in told.get("without", ())]
     texts = dict(told.get("options", {}))
     state = texts.pop("state", None)
-    options = _options(texts, {field: noun.Inputs.model_fields[field] for field in wanted}, told.get("required", ()))
-    costs = type(noun).cost is not Noun.cost
+    options = _options(texts, {field: resource.Inputs.model_fields[field] for field in wanted}, told.get("required", ()))
+    costs = type(resource).cost is not Resource.cost
     if told.get("has_idempotency_scope"):
         options["idempotency_scope"] = SCOPE
-    result = {"description": told["returns"], "returned": "success", "type": "dict", "contains": contents(noun.State, kind)}
+    result = {"description": told["returns"], "returned": "success", "type": "dict", "contains": contents(resource.State, kind)}
     clears = told.get("clears")
     is_whole = "only" not in told
     return Module(
@@ -142,7 +142,7 @@ def _info(name: str, area: str, told: Told) -> Module:
     query: type[BaseModel] | None = lookup.operation.query
     filters = {} if query is None else query.model_fields
     asked = {argument.name: filters[argument.name] for argument in lookup.arguments if argument.name in filters}
-    model = NOUNS[kind].State if kind else next(lookup.value.models(), None)
+    model = RESOURCES[kind].State if kind else next(lookup.value.models(), None)
     inside = contents(model, result) if model is not None else {}
     inside |= {entry: _entry(entry, given) for entry, given in told.get("contains", {}).items()}
     is_list = lookup.value.kind == "array"

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic.fields import FieldInfo
 
 from generate.returns import sentence
-from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.secrets import Secret
 
 SOUNDS_SECRET = re.compile(r"(pass(?!ive)|secret|token|cryptkey|key)", re.IGNORECASE)  # as ansible-test sees it
 

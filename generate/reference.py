@@ -9,12 +9,12 @@ from pydantic import BaseModel
 
 from generate.render import codes, render
 from pulumi_hosting.api import models
-from pulumi_hosting.api.errors import CODES, error_class
 from pulumi_hosting.api.operations import OPERATIONS, PRESETS, SCOPES, Operation
-from pulumi_hosting.provider.schema import token
-from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.client.exceptions import CODES, error_class
+from pulumi_hosting.provider.plugin.package_schema import token
+from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs
-from pulumi_hosting.resources.lookups import LOOKUPS, Lookup
+from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
 
 OWNED = ("docs/reference/*.md",)
 BY_HAND: frozenset[str] = frozenset()
@@ -41,7 +41,7 @@ def files() -> Mapping[str, str]:
         "models": models,
         "operations": OPERATIONS,
         "presets": PRESETS,
-        "resources": NOUNS,
+        "resources": RESOURCES,
         "scopes": SCOPES,
         "tags": [(tag, [*rows]) for tag, rows in groupby(OPERATIONS, key=lambda row: row.tag if "." in row.call else "service")],
     }

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel
 
-from pulumi_hosting.resources.shapes import Type, fields
+from pulumi_hosting.schema.fields import Type, fields
 
 TEXTS: Mapping[str, str] = yaml.safe_load((Path(__file__).parent / "texts.yml").read_text(encoding="utf-8"))
 SAMPLES: Mapping[str, Any] = yaml.safe_load((Path(__file__).parent / "samples.yml").read_text(encoding="utf-8"))

@@ -12,51 +12,51 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pulumi_hosting.api.client import Client as Client
-    from pulumi_hosting.api.errors import ApiError as ApiError
-    from pulumi_hosting.api.errors import BadRequest as BadRequest
-    from pulumi_hosting.api.errors import CallError as CallError
-    from pulumi_hosting.api.errors import ConfigurationError as ConfigurationError
-    from pulumi_hosting.api.errors import Conflict as Conflict
-    from pulumi_hosting.api.errors import DomainBlocked as DomainBlocked
-    from pulumi_hosting.api.errors import DomainUnavailable as DomainUnavailable
-    from pulumi_hosting.api.errors import Forbidden as Forbidden
-    from pulumi_hosting.api.errors import HostingError as HostingError
-    from pulumi_hosting.api.errors import IdempotencyConflict as IdempotencyConflict
-    from pulumi_hosting.api.errors import IdempotencyInProgress as IdempotencyInProgress
-    from pulumi_hosting.api.errors import InsufficientFunds as InsufficientFunds
-    from pulumi_hosting.api.errors import InsufficientScope as InsufficientScope
-    from pulumi_hosting.api.errors import InvalidInput as InvalidInput
-    from pulumi_hosting.api.errors import InvalidPeriod as InvalidPeriod
-    from pulumi_hosting.api.errors import InvalidResponse as InvalidResponse
-    from pulumi_hosting.api.errors import IpLimitReached as IpLimitReached
-    from pulumi_hosting.api.errors import MethodNotAllowed as MethodNotAllowed
-    from pulumi_hosting.api.errors import NoCapacity as NoCapacity
-    from pulumi_hosting.api.errors import NotFound as NotFound
-    from pulumi_hosting.api.errors import OperationInProgress as OperationInProgress
-    from pulumi_hosting.api.errors import OsNotAllowed as OsNotAllowed
-    from pulumi_hosting.api.errors import PayloadTooLarge as PayloadTooLarge
-    from pulumi_hosting.api.errors import RateLimited as RateLimited
-    from pulumi_hosting.api.errors import RedirectRefused as RedirectRefused
-    from pulumi_hosting.api.errors import SandboxRefused as SandboxRefused
-    from pulumi_hosting.api.errors import ServerBlocked as ServerBlocked
-    from pulumi_hosting.api.errors import ServerError as ServerError
-    from pulumi_hosting.api.errors import ServiceState as ServiceState
-    from pulumi_hosting.api.errors import TimedOut as TimedOut
-    from pulumi_hosting.api.errors import TransportError as TransportError
-    from pulumi_hosting.api.errors import Unauthorized as Unauthorized
-    from pulumi_hosting.api.errors import Unavailable as Unavailable
-    from pulumi_hosting.api.errors import UnsupportedMediaType as UnsupportedMediaType
-    from pulumi_hosting.api.errors import UpstreamRejected as UpstreamRejected
-    from pulumi_hosting.api.errors import ValidationFailed as ValidationFailed
-    from pulumi_hosting.api.errors import WebhookRejected as WebhookRejected
-    from pulumi_hosting.api.errors import WriteRefused as WriteRefused
-    from pulumi_hosting.api.redact import Secret as Secret
-    from pulumi_hosting.api.results import UNSET as UNSET
-    from pulumi_hosting.api.results import Damaged as Damaged
-    from pulumi_hosting.api.results import matching as matching
-    from pulumi_hosting.api.results import readable as readable
-    from pulumi_hosting.api.results import whole as whole
+    from pulumi_hosting.api.secrets import Secret as Secret
+    from pulumi_hosting.client.client import Client as Client
+    from pulumi_hosting.client.exceptions import ApiError as ApiError
+    from pulumi_hosting.client.exceptions import BadRequest as BadRequest
+    from pulumi_hosting.client.exceptions import CallError as CallError
+    from pulumi_hosting.client.exceptions import ConfigurationError as ConfigurationError
+    from pulumi_hosting.client.exceptions import Conflict as Conflict
+    from pulumi_hosting.client.exceptions import DomainBlocked as DomainBlocked
+    from pulumi_hosting.client.exceptions import DomainUnavailable as DomainUnavailable
+    from pulumi_hosting.client.exceptions import Forbidden as Forbidden
+    from pulumi_hosting.client.exceptions import HostingError as HostingError
+    from pulumi_hosting.client.exceptions import IdempotencyConflict as IdempotencyConflict
+    from pulumi_hosting.client.exceptions import IdempotencyInProgress as IdempotencyInProgress
+    from pulumi_hosting.client.exceptions import InsufficientFunds as InsufficientFunds
+    from pulumi_hosting.client.exceptions import InsufficientScope as InsufficientScope
+    from pulumi_hosting.client.exceptions import InvalidInput as InvalidInput
+    from pulumi_hosting.client.exceptions import InvalidPeriod as InvalidPeriod
+    from pulumi_hosting.client.exceptions import InvalidResponse as InvalidResponse
+    from pulumi_hosting.client.exceptions import IpLimitReached as IpLimitReached
+    from pulumi_hosting.client.exceptions import MethodNotAllowed as MethodNotAllowed
+    from pulumi_hosting.client.exceptions import NoCapacity as NoCapacity
+    from pulumi_hosting.client.exceptions import NotFound as NotFound
+    from pulumi_hosting.client.exceptions import OperationInProgress as OperationInProgress
+    from pulumi_hosting.client.exceptions import OsNotAllowed as OsNotAllowed
+    from pulumi_hosting.client.exceptions import PayloadTooLarge as PayloadTooLarge
+    from pulumi_hosting.client.exceptions import RateLimited as RateLimited
+    from pulumi_hosting.client.exceptions import RedirectRefused as RedirectRefused
+    from pulumi_hosting.client.exceptions import SandboxRefused as SandboxRefused
+    from pulumi_hosting.client.exceptions import ServerBlocked as ServerBlocked
+    from pulumi_hosting.client.exceptions import ServerError as ServerError
+    from pulumi_hosting.client.exceptions import ServiceState as ServiceState
+    from pulumi_hosting.client.exceptions import TimedOut as TimedOut
+    from pulumi_hosting.client.exceptions import TransportError as TransportError
+    from pulumi_hosting.client.exceptions import Unauthorized as Unauthorized
+    from pulumi_hosting.client.exceptions import Unavailable as Unavailable
+    from pulumi_hosting.client.exceptions import UnsupportedMediaType as UnsupportedMediaType
+    from pulumi_hosting.client.exceptions import UpstreamRejected as UpstreamRejected
+    from pulumi_hosting.client.exceptions import ValidationFailed as ValidationFailed
+    from pulumi_hosting.client.exceptions import WebhookRejected as WebhookRejected
+    from pulumi_hosting.client.exceptions import WriteRefused as WriteRefused
+    from pulumi_hosting.client.results import UNSET as UNSET
+    from pulumi_hosting.client.results import Damaged as Damaged
+    from pulumi_hosting.client.results import matching as matching
+    from pulumi_hosting.client.results import readable as readable
+    from pulumi_hosting.client.results import whole as whole
 
 # --- written by `make docs` from here
 if TYPE_CHECKING:
@@ -230,51 +230,51 @@ _GENERATED = {
 
 # Name → module that has it. Each name stands above too, for type checkers.
 _HOMES = {
-    "Client": "pulumi_hosting.api.client",
-    "ApiError": "pulumi_hosting.api.errors",
-    "BadRequest": "pulumi_hosting.api.errors",
-    "CallError": "pulumi_hosting.api.errors",
-    "ConfigurationError": "pulumi_hosting.api.errors",
-    "Conflict": "pulumi_hosting.api.errors",
-    "DomainBlocked": "pulumi_hosting.api.errors",
-    "DomainUnavailable": "pulumi_hosting.api.errors",
-    "Forbidden": "pulumi_hosting.api.errors",
-    "HostingError": "pulumi_hosting.api.errors",
-    "IdempotencyConflict": "pulumi_hosting.api.errors",
-    "IdempotencyInProgress": "pulumi_hosting.api.errors",
-    "InsufficientFunds": "pulumi_hosting.api.errors",
-    "InsufficientScope": "pulumi_hosting.api.errors",
-    "InvalidInput": "pulumi_hosting.api.errors",
-    "InvalidPeriod": "pulumi_hosting.api.errors",
-    "InvalidResponse": "pulumi_hosting.api.errors",
-    "IpLimitReached": "pulumi_hosting.api.errors",
-    "MethodNotAllowed": "pulumi_hosting.api.errors",
-    "NoCapacity": "pulumi_hosting.api.errors",
-    "NotFound": "pulumi_hosting.api.errors",
-    "OperationInProgress": "pulumi_hosting.api.errors",
-    "OsNotAllowed": "pulumi_hosting.api.errors",
-    "PayloadTooLarge": "pulumi_hosting.api.errors",
-    "RateLimited": "pulumi_hosting.api.errors",
-    "RedirectRefused": "pulumi_hosting.api.errors",
-    "SandboxRefused": "pulumi_hosting.api.errors",
-    "ServerBlocked": "pulumi_hosting.api.errors",
-    "ServerError": "pulumi_hosting.api.errors",
-    "ServiceState": "pulumi_hosting.api.errors",
-    "TimedOut": "pulumi_hosting.api.errors",
-    "TransportError": "pulumi_hosting.api.errors",
-    "Unauthorized": "pulumi_hosting.api.errors",
-    "Unavailable": "pulumi_hosting.api.errors",
-    "UnsupportedMediaType": "pulumi_hosting.api.errors",
-    "UpstreamRejected": "pulumi_hosting.api.errors",
-    "ValidationFailed": "pulumi_hosting.api.errors",
-    "WebhookRejected": "pulumi_hosting.api.errors",
-    "WriteRefused": "pulumi_hosting.api.errors",
-    "Secret": "pulumi_hosting.api.redact",
-    "UNSET": "pulumi_hosting.api.results",
-    "Damaged": "pulumi_hosting.api.results",
-    "matching": "pulumi_hosting.api.results",
-    "readable": "pulumi_hosting.api.results",
-    "whole": "pulumi_hosting.api.results",
+    "Client": "pulumi_hosting.client.client",
+    "ApiError": "pulumi_hosting.client.exceptions",
+    "BadRequest": "pulumi_hosting.client.exceptions",
+    "CallError": "pulumi_hosting.client.exceptions",
+    "ConfigurationError": "pulumi_hosting.client.exceptions",
+    "Conflict": "pulumi_hosting.client.exceptions",
+    "DomainBlocked": "pulumi_hosting.client.exceptions",
+    "DomainUnavailable": "pulumi_hosting.client.exceptions",
+    "Forbidden": "pulumi_hosting.client.exceptions",
+    "HostingError": "pulumi_hosting.client.exceptions",
+    "IdempotencyConflict": "pulumi_hosting.client.exceptions",
+    "IdempotencyInProgress": "pulumi_hosting.client.exceptions",
+    "InsufficientFunds": "pulumi_hosting.client.exceptions",
+    "InsufficientScope": "pulumi_hosting.client.exceptions",
+    "InvalidInput": "pulumi_hosting.client.exceptions",
+    "InvalidPeriod": "pulumi_hosting.client.exceptions",
+    "InvalidResponse": "pulumi_hosting.client.exceptions",
+    "IpLimitReached": "pulumi_hosting.client.exceptions",
+    "MethodNotAllowed": "pulumi_hosting.client.exceptions",
+    "NoCapacity": "pulumi_hosting.client.exceptions",
+    "NotFound": "pulumi_hosting.client.exceptions",
+    "OperationInProgress": "pulumi_hosting.client.exceptions",
+    "OsNotAllowed": "pulumi_hosting.client.exceptions",
+    "PayloadTooLarge": "pulumi_hosting.client.exceptions",
+    "RateLimited": "pulumi_hosting.client.exceptions",
+    "RedirectRefused": "pulumi_hosting.client.exceptions",
+    "SandboxRefused": "pulumi_hosting.client.exceptions",
+    "ServerBlocked": "pulumi_hosting.client.exceptions",
+    "ServerError": "pulumi_hosting.client.exceptions",
+    "ServiceState": "pulumi_hosting.client.exceptions",
+    "TimedOut": "pulumi_hosting.client.exceptions",
+    "TransportError": "pulumi_hosting.client.exceptions",
+    "Unauthorized": "pulumi_hosting.client.exceptions",
+    "Unavailable": "pulumi_hosting.client.exceptions",
+    "UnsupportedMediaType": "pulumi_hosting.client.exceptions",
+    "UpstreamRejected": "pulumi_hosting.client.exceptions",
+    "ValidationFailed": "pulumi_hosting.client.exceptions",
+    "WebhookRejected": "pulumi_hosting.client.exceptions",
+    "WriteRefused": "pulumi_hosting.client.exceptions",
+    "Secret": "pulumi_hosting.api.secrets",
+    "UNSET": "pulumi_hosting.client.results",
+    "Damaged": "pulumi_hosting.client.results",
+    "matching": "pulumi_hosting.client.results",
+    "readable": "pulumi_hosting.client.results",
+    "whole": "pulumi_hosting.client.results",
     **_GENERATED,
 }
 

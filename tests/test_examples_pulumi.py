@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import yaml
 
-from pulumi_hosting.provider.plugin_install import install, version
-from pulumi_hosting.provider.schema import package_spec
+from pulumi_hosting.provider.plugin.install import install, version
+from pulumi_hosting.provider.plugin.package_schema import package_spec
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run, Stack, choose
 from tests.checked import CheckedStack, checked
@@ -47,7 +47,7 @@ def done(run: Run) -> Run:
 
 
 def assert_lives(stack: Stack, emulator: Any) -> None:
-    """Up makes each noun as the program says, again changes nothing, destroy leaves nothing that costs."""
+    """Up makes each resource as the program says, again changes nothing, destroy leaves nothing that costs."""
     made = done(stack.up())
     assert made.changed == {"create": 8}  # seven objects and the stack
     objects = Control(emulator.control_url)("GET", "/objects")

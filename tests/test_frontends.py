@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import Engine
 from tests.ansible.conftest import Ansible, ansible_environ
 from tests.support.programs import PUBLIC_KEY, Program, Ref, make_program

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources import RESOURCES
 from tools import versions
 
 ROOT = Path(__file__).parent.parent
@@ -69,7 +69,9 @@ importlib.import_module(sys.argv[1])
 """
 
 
-@pytest.mark.parametrize("module", ["pulumi_hosting", "pulumi_hosting.api.client", "pulumi_hosting.webhooks", "pulumi_hosting.resources"])
+@pytest.mark.parametrize(
+    "module", ["pulumi_hosting", "pulumi_hosting.client.client", "pulumi_hosting.webhooks", "pulumi_hosting.resources"]
+)
 def test_the_base_install_is_enough(module: str) -> None:
     python(BLOCKED_IMPORT, module, ",".join(EXTRAS))
 
@@ -183,6 +185,6 @@ def test_make_alone_lists_the_commands() -> None:
 # --- layers ------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_contract_of_the_nouns_names_every_noun() -> None:
+def test_the_contract_of_the_resources_names_every_resource() -> None:
     contracts = {contract["type"]: contract for contract in PROJECT["tool"]["importlinter"]["contracts"]}
-    assert {type(noun).__module__ for noun in NOUNS.values()} == set(contracts["independence"]["modules"])
+    assert {type(resource).__module__ for resource in RESOURCES.values()} == set(contracts["independence"]["modules"])

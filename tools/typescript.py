@@ -12,8 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pulumi_hosting.provider.plugin_install import version
-from pulumi_hosting.provider.schema import package_spec
+from pulumi_hosting.provider.plugin.install import version
+from pulumi_hosting.provider.plugin.package_schema import package_spec
 
 Spec = Mapping[str, Any]
 

@@ -69,11 +69,11 @@ class Books:
         if self.record.exists():
             self.reported += results(self.record)
         claims = ManagedObjects.of_stack(*self.stack.saved()) + ManagedObjects.of_results(self.reported)
-        self.judge(self.account.check(claims, printed=printed))
+        self.classify(self.account.check(claims, printed=printed))
         # The demo does in seconds what takes a day: no limit per minute is to be met by haste.
         self.account.control("POST", "/clock", {"advance": 60})
 
-    def judge(self, problems: list[str]) -> None:
+    def classify(self, problems: list[str]) -> None:
         if problems:
             sys.exit("\n".join(["the account is not what Pulumi and Ansible say:", *problems]))
 
@@ -142,7 +142,7 @@ def main() -> None:
         title("Destroy all")
         books.check(play(environ, "-e", "worker=absent"))
         # The key that both use goes with the stack that added it, so from here on nothing is claimed by anybody.
-        books.judge(books.account.empty(printed=shown(stack.destroy()).output))
+        books.classify(books.account.empty(printed=shown(stack.destroy()).output))
 
         title("What it cost")
         ledger = control.ledger()

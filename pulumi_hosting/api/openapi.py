@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.api.models import INT64
 from pulumi_hosting.api.operations import KEY_LENGTH, OPERATIONS, SCOPES, Operation
 

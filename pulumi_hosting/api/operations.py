@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.api.error_codes import CODES
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
-Replay = Literal["safe", "natural", "keyed", "never"]
+RetryClass = Literal["safe", "idempotent", "idempotency_key", "never"]
 Sandbox = Literal["real", "fake", "forbidden"]
 Paging = Literal["none", "list", "cursor"]
 
@@ -73,8 +73,8 @@ class Operation:
     - ``responses``: model by status, the document's success first; ``bytes`` is a file, ``dict`` an open object, ``None`` no body.
     - ``scopes``: all needed; empty = any valid key; ``auth`` false = no key at all.
     - ``expensive`` true, or ``expensive_when`` query parameters hold these values: counts in the expensive bucket.
-    - ``replay``: ``safe`` reads; ``keyed`` needs an Idempotency-Key and is safe to repeat with it; ``natural`` may be sent again after
-      a look; ``never`` must not be repeated blindly.
+    - ``retry``: ``safe`` reads; ``idempotency_key`` is safe to repeat with the same Idempotency-Key; ``idempotent`` may be sent again after
+      a read; ``never`` must not be repeated automatically.
     - ``sandbox``: what a test key gets: ``real``, ``fake`` (simulated) or ``forbidden``.
     - ``codes``: error codes it may answer, without those every operation shares.
     - ``once``: response fields that hold a secret shown only in this answer.
@@ -93,7 +93,7 @@ class Operation:
     body_optional: bool = False
     expensive: bool = False
     expensive_when: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    replay: Replay = "safe"
+    retry: RetryClass = "safe"
     sandbox: Sandbox = "real"
     paging: Paging = "none"
     codes: tuple[str, ...] = ()
@@ -124,7 +124,7 @@ class Operation:
 
     @property
     def is_keyed(self) -> bool:
-        return self.replay == "keyed"
+        return self.retry == "idempotency_key"
 
     def is_expensive(self, query: Mapping[str, str]) -> bool:
         """Whether a call with this query counts in the expensive bucket (by the document)."""
@@ -209,7 +209,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("balance:topup",),
         request=m.TopupRequest,
         expensive=True,
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
     ),
     # --- invoices
@@ -243,7 +243,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Pay an invoice from the balance",
         {200: m.PayInvoiceResult},
         ("invoices:pay",),
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
         codes=("insufficient_funds", "conflict"),
     ),
@@ -257,7 +257,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("invoices:pay",),
         request=m.PaymentLinkRequest,
         body_optional=True,
-        replay="never",
+        retry="never",
         sandbox="fake",
         codes=("conflict",),
     ),
@@ -320,7 +320,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:order",),
         request=m.ServerCreate,
         expensive=True,
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
         codes=("insufficient_funds", "no_capacity", "tariff_unavailable", "os_not_allowed", "invalid_period"),
         once=("root_password",),
@@ -346,7 +346,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Server},
         ("servers:manage",),
         request=m.ServerUpdate,
-        replay="natural",
+        retry="idempotent",
         sandbox="fake",
         codes=("server_blocked", "service_state", "operation_in_progress"),
     ),
@@ -358,7 +358,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Delete a server; the unused part is credited",
         {200: m.DeleteResult},
         ("servers:delete",),
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
         codes=("service_state", "server_blocked", "operation_in_progress"),
     ),
@@ -391,7 +391,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.ActionResult},
         ("servers:manage",),
         request=m.PowerRequest,
-        replay="never",
+        retry="never",
         sandbox="fake",
         codes=("invalid_action", "service_state", "server_blocked", "operation_in_progress"),
     ),
@@ -404,7 +404,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.ReinstallResult},
         ("servers:manage",),
         request=m.ReinstallRequest,
-        replay="never",
+        retry="never",
         sandbox="fake",
         codes=("os_not_allowed", "service_state", "server_blocked", "operation_in_progress"),
         once=("root_password",),
@@ -417,7 +417,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "A new root password, shown once",
         {200: m.ResetPasswordResult},
         ("servers:manage",),
-        replay="never",
+        retry="never",
         sandbox="fake",
         codes=("service_state", "server_blocked", "operation_in_progress"),
         limits=(ExtraLimit(calls=5, seconds=300, per="server_id"),),
@@ -432,7 +432,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.RenewResult},
         ("servers:order",),
         request=m.RenewRequest,
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
         codes=("invalid_period", "insufficient_funds", "service_state", "server_blocked", "operation_in_progress", "cancel_pending"),
     ),
@@ -469,7 +469,7 @@ OPERATIONS: tuple[Operation, ...] = (
         request=m.IpAddRequest,
         body_optional=True,
         expensive=True,
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
         codes=("ip_limit_reached", "insufficient_funds", "operation_in_progress", "server_blocked", "service_state"),
         live_status=201,
@@ -482,7 +482,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Release an additional address, without refund",
         {200: m.IpDeleted, 204: None},
         ("servers:order",),
-        replay="natural",
+        retry="idempotent",
         sandbox="fake",
         codes=("conflict", "server_blocked", "service_state", "operation_in_progress"),
     ),
@@ -495,7 +495,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.PtrRecord},
         ("servers:manage",),
         request=m.PtrUpdate,
-        replay="natural",
+        retry="idempotent",
         sandbox="fake",
         codes=("upstream_rejected", "server_blocked", "service_state", "operation_in_progress"),
     ),
@@ -532,7 +532,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {201: m.SshKey},
         ("servers:manage",),
         request=m.SshKeyCreate,
-        replay="never",
+        retry="never",
         sandbox="fake",
         codes=("conflict",),
     ),
@@ -544,7 +544,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Remove a public key; servers that carry it keep it",
         {204: None},
         ("servers:manage",),
-        replay="natural",
+        retry="idempotent",
         sandbox="fake",
     ),
     # --- domains
@@ -581,7 +581,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {201: m.DomainOrderResult, 202: m.DomainOrderResult},
         ("domains:order",),
         request=m.DomainRegister,
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
         codes=("domain_taken", "domain_exists", "insufficient_funds", "upstream_rejected", "invalid_period"),
     ),
@@ -594,7 +594,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Domain},
         ("domains:manage",),
         request=m.NameserversUpdate,
-        replay="natural",
+        retry="idempotent",
         sandbox="fake",
         codes=("domain_blocked", "upstream_rejected", "conflict"),
     ),
@@ -607,7 +607,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Domain},
         ("domains:manage",),
         request=m.DomainUpdate,
-        replay="natural",
+        retry="idempotent",
         sandbox="fake",
         codes=("domain_blocked", "upstream_rejected", "conflict"),
     ),
@@ -620,7 +620,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.DomainRenewResult, 202: m.DomainRenewResult},
         ("domains:order",),
         request=m.DomainRenew,
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
         codes=("insufficient_funds", "domain_blocked", "upstream_rejected", "conflict"),
     ),
@@ -633,7 +633,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.DomainTransferResult},
         ("domains:order",),
         request=m.DomainTransfer,
-        replay="keyed",
+        retry="idempotency_key",
         sandbox="fake",
         codes=("domain_exists", "insufficient_funds", "upstream_rejected"),
     ),
@@ -649,7 +649,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "keys.revoke",
         "Revoke the calling key, whatever its scopes",
         {200: m.ApiKeyRevoked, 204: None},
-        replay="natural",
+        retry="idempotent",
         codes=("conflict",),
     ),
     # --- webhooks
@@ -684,7 +684,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {201: m.SubscriptionCreated},
         ("webhooks:manage",),
         request=m.SubscriptionCreate,
-        replay="never",
+        retry="never",
         sandbox="forbidden",
         once=("secret",),
     ),
@@ -707,7 +707,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Subscription},
         ("webhooks:manage",),
         request=m.SubscriptionUpdate,
-        replay="natural",
+        retry="idempotent",
         sandbox="forbidden",
     ),
     Operation(
@@ -718,7 +718,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "Delete a subscription and its delivery log",
         {200: m.SubscriptionDeleted, 204: None},
         ("webhooks:manage",),
-        replay="natural",
+        retry="idempotent",
         sandbox="forbidden",
     ),
     Operation(
@@ -729,7 +729,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "A new signing secret, shown once; the old one stops at once",
         {200: m.WebhookSecret},
         ("webhooks:manage",),
-        replay="never",
+        retry="never",
         sandbox="forbidden",
         once=("secret",),
     ),
@@ -742,7 +742,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.TestResult},
         ("webhooks:manage",),
         expensive=True,
-        replay="never",
+        retry="never",
         sandbox="forbidden",
         codes=("conflict",),
     ),
@@ -777,7 +777,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {202: m.Redelivery},
         ("webhooks:manage",),
         expensive=True,
-        replay="never",
+        retry="never",
         sandbox="forbidden",
         codes=("conflict",),
     ),

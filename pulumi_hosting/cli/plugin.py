@@ -22,27 +22,27 @@ def plugin() -> None:
 )
 def install(pulumi: str | None) -> None:
     """Make pulumi-resource-hosting of this installation known to Pulumi's CLI."""
-    from pulumi_hosting.provider import plugin_install
+    from pulumi_hosting.provider.plugin import install
 
     try:
-        click.echo(f"installed: {plugin_install.install(pulumi)}")
-    except plugin_install.InstallError as error:
+        click.echo(f"installed: {install.install(pulumi)}")
+    except install.InstallError as error:
         raise click.ClickException(str(error)) from None
 
 
 @plugin.command()
 def uninstall() -> None:
     """Remove what `install` installed."""
-    from pulumi_hosting.provider import plugin_install
+    from pulumi_hosting.provider.plugin import install
 
-    removed = plugin_install.uninstall()
-    click.echo(f"removed: {removed}" if removed else f"not installed: {plugin_install.place()}")
+    removed = install.uninstall()
+    click.echo(f"removed: {removed}" if removed else f"not installed: {install.place()}")
 
 
 @plugin.command()
 def path() -> None:
     """Print the path of the plugin; exit code 1 when it is not installed."""
-    from pulumi_hosting.provider import plugin_install
+    from pulumi_hosting.provider.plugin import install
 
-    click.echo(str(plugin_install.place()))
-    sys.exit(0 if plugin_install.place().exists() else 1)
+    click.echo(str(install.place()))
+    sys.exit(0 if install.place().exists() else 1)

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.emulator.messages import ApiError, Response
 from pulumi_hosting.emulator.rows import Fault
 from pulumi_hosting.emulator.store import Store

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.emulator.formats import format_http_date
 
 

@@ -8,10 +8,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
-from pulumi_hosting.api.errors import ApiError, CallError, HostingError, InvalidInput, NotFound, TransportError
-from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
-from pulumi_hosting.provider.session import SESSION, Session
-from pulumi_hosting.provider.values import (
+from pulumi_hosting.client.exceptions import ApiError, CallError, HostingError, InvalidInput, NotFound, TransportError
+from pulumi_hosting.planning import engine
+from pulumi_hosting.provider.conversion import (
     ACCOUNT,
     ENTRY,
     IDENTITY,
@@ -24,10 +23,14 @@ from pulumi_hosting.provider.values import (
     is_unknown,
     to_pulumi,
 )
-from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Context, Cost, Noun, NounError, TakenOver, Takeover, account
+from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
+from pulumi_hosting.provider.session import SESSION, Session
+from pulumi_hosting.resources.base import Resource, Takeover
+from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceError, TakenOver
 
-Wire = Mapping[str, Any]
+Transport = Mapping[str, Any]
 
 # Inputs that decide whether, and at what price, something is ordered at all.
 _DECIDING = frozenset({"adopt_id", "auth_code"})
@@ -40,12 +43,12 @@ def _print(line: str) -> None:
     sys.stdout.flush()
 
 
-def _ours(props: Wire) -> dict[str, Any]:
-    """What travels beside the noun's own fields, and stays with the resource."""
+def _ours(props: Transport) -> dict[str, Any]:
+    """What travels beside the resource's own fields, and stays with the resource."""
     return {key: props[key] for key in (IDENTITY, ORGANIZATION, WAIT_TIMEOUT) if props.get(key) is not None}
 
 
-def _entry(olds: Wire) -> dict[str, Any]:
+def _entry(olds: Transport) -> dict[str, Any]:
     """The stamp of an entry of the stack's state: made once, kept for ever."""
     return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
 
@@ -53,7 +56,7 @@ def _entry(olds: Wire) -> dict[str, Any]:
 class Partial(Exception):
     """Something was made and is not ready. ``refresh``: only a read can go on from here, since the id is not the final one yet."""
 
-    def __init__(self, id: str, outputs: Wire, reasons: list[str], *, refresh: bool, inputs: Wire | None = None) -> None:
+    def __init__(self, id: str, outputs: Transport, reasons: list[str], *, refresh: bool, inputs: Transport | None = None) -> None:
         self.id, self.outputs, self.reasons, self.refresh = id, dict(outputs), reasons, refresh
         self.inputs = None if inputs is None else dict(inputs)
         super().__init__()
@@ -80,9 +83,9 @@ class WireDiff:
 class Adapter:
     """Serves one noun. ``ids_may_change``: whether a read may bring another id than the one an update leaves (plugin), or not (dynamic)."""
 
-    noun: Noun[Any, Any]
+    resource: Resource[Any, Any]
     session: Session = field(default=SESSION)
-    tell: Callable[[str], None] = field(default=_print)
+    info: Callable[[str], None] = field(default=_print)
     warn: Callable[[str], None] | None = None
     ids_may_change: bool = False
     urn: str | None = None
@@ -90,10 +93,10 @@ class Adapter:
 
     # --- before anything is done
 
-    def check(self, olds: Wire, news: Wire) -> tuple[dict[str, Any], dict[str, str]]:
+    def check(self, olds: Transport, news: Transport) -> tuple[dict[str, Any], dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
         raw, unknown = from_pulumi(news)
-        checked = engine.check(self.noun, raw, unknown)
+        checked = engine.check(self.resource, raw, unknown)
         failures = dict(checked.failures)
         ours = _ours(news)
         timeout = ours.get(WAIT_TIMEOUT)
@@ -109,15 +112,15 @@ class Adapter:
         later = {camel(name): news[camel(name)] for name in unknown}
         return {**to_pulumi(checked.values), **later, **ours}, failures
 
-    def _ask(self, olds: Wire, checked: engine.Checked, unknown: frozenset[str], props: Wire) -> dict[str, str]:
+    def _ask(self, olds: Transport, checked: engine.Checked, unknown: frozenset[str], props: Transport) -> dict[str, str]:
         """What only the account can tell of what is new in a declaration: scopes, catalog, the price."""
-        wish = checked.values
+        desired = checked.values
         before, _ = from_pulumi(olds)
-        if before and (refused := engine.forbidden(self.noun, before, wish, self._same(props))):
+        if before and (refused := engine.forbidden(self.resource, before, desired, self._same(props))):
             return refused
-        fields = frozenset(wish) | unknown
+        fields = frozenset(desired) | unknown
         if before:
-            fields = frozenset(name for name, value in wish.items() if not engine.is_same(self.noun, name, before.get(name), value))
+            fields = frozenset(name for name, value in desired.items() if not engine.is_same(self.resource, name, before.get(name), value))
         if not fields:
             return {}
         if unreachable := self.session.unreachable():
@@ -125,26 +128,26 @@ class Adapter:
         context = self._context(props)
         try:
             verb = "update" if before else "create"
-            if lacks := engine.missing_scopes(context, self.noun, verb):
+            if lacks := engine.missing_scopes(context, self.resource, verb):
                 return {"": lacks}
             # A value that comes later may make all the difference: what is to be taken over, or transferred, is neither in stock nor free.
-            failures = {} if unknown & _DECIDING else self.noun.validate(context, wish, fields)
+            failures = {} if unknown & _DECIDING else self.resource.validate(context, desired, fields)
             if failures or before:
                 return failures
             if (taken := self._takeover(context, checked, unknown)) is not None:
-                return self._announce(context, taken)
+                return self._anresourcece(context, taken)
             if unknown & _PRICED:
-                context.tell("its price depends on values that are not known yet")
+                context.info("its price depends on values that are not known yet")
                 return {}
-            return self._price(context, wish)
-        except NounError as error:  # what would be taken over is not there, or not what is declared
+            return self._price(context, desired)
+        except ResourceError as error:  # what would be taken over is not there, or not what is declared
             return {"": str(error)}
         except (TransportError, ApiError) as error:
             if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
                 raise
             return self._not_checked(props, error)
 
-    def _not_checked(self, props: Wire, error: HostingError) -> dict[str, str]:
+    def _not_checked(self, props: Transport, error: HostingError) -> dict[str, str]:
         """A failure where the account must have been asked, else one warning."""
         line = f"prices and limits were not checked: {error}"
         if demanding := self._demands_answers():
@@ -159,19 +162,19 @@ class Adapter:
         return "strict is set" if self.session.settings.strict else None
 
     def _takeover(self, context: Context, checked: engine.Checked, unknown: frozenset[str]) -> Takeover | None:
-        if unknown & {*_DECIDING, *self.noun.natural_key}:
+        if unknown & {*_DECIDING, *self.resource.natural_key}:
             return None
-        return self.noun.takeover(context, checked.known)
+        return self.resource.takeover(context, checked.known)
 
-    def _announce(self, context: Context, taken: Takeover) -> dict[str, str]:
+    def _anresourcece(self, context: Context, taken: Takeover) -> dict[str, str]:
         """Say what is taken over instead of being made: it costs nothing, and nothing is counted."""
-        context.tell(taken.announcement(context.service_now()))
+        context.info(taken.anresourcecement(context.service_now()))
         refusal = self.session.budget.found(context.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
         return {"": refusal} if refusal else {}
 
-    def _price(self, context: Context, wish: Mapping[str, Any]) -> dict[str, str]:
+    def _price(self, context: Context, desired: Mapping[str, Any]) -> dict[str, str]:
         """Say what making it charges, and refuse what is more than the run may charge."""
-        cost = self.noun.cost(context, wish)
+        cost = self.resource.cost(context, desired)
         if cost is None:
             return {}
         if refusal := self.session.budget.refusal(context.identity, cost):
@@ -181,70 +184,72 @@ class Adapter:
         line = f"{charges} {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
         balance = self.session.budget.opening(cost)
         if balance is None:
-            context.tell(line)
+            context.info(line)
         elif total <= balance:
-            context.tell(f"{line}, the balance of {balance} covers it")
+            context.info(f"{line}, the balance of {balance} covers it")
         else:
             context.warn(f"{line}, more than the balance of {balance}. Next: top up {total - balance} {cost.currency}")
         return {}
 
-    def diff(self, id: str, olds: Wire, news: Wire) -> WireDiff:
+    def diff(self, id: str, olds: Transport, news: Transport) -> WireDiff:
         """Compare outputs with inputs."""
         self._claim(olds, news, id)
         raw, unknown = from_pulumi(news)
-        checked = engine.check(self.noun, raw, unknown)
+        checked = engine.check(self.resource, raw, unknown)
         state = self._state(id, self._values(id, olds))
         self._must_be_of_this_key(state, olds)
-        if state.mode == "test" and self.noun.has_lapsed(state, self._service_now(news)):
-            self.tell(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
+        if state.mode == "test" and self.resource.has_lapsed(state, self._service_now(news)):
+            self.info(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
-        found = engine.diff(self.noun, self._values(id, olds), checked.values, unknown, self._same(news))
+        found = engine.diff(self.resource, self._values(id, olds), checked.values, unknown, self._same(news))
         identity = str(news.get(IDENTITY) or "")
-        self.session.entries.compared((self.noun.kind, id), olds.get(ENTRY), identity, kept=not found.replaces)
-        consequence = self.noun.consequence(found.fields - {*found.replaces})
+        self.session.entries.compared((self.resource.kind, id), olds.get(ENTRY), identity, kept=not found.replaces)
+        consequence = self.resource.consequence(found.fields - {*found.replaces})
         for remark in [*found.remarks, *([consequence] if consequence else [])]:
-            self.tell(f"{self._title(news)}: {remark}")
+            self.info(f"{self._title(news)}: {remark}")
         self._remark(state, news)
         properties = {
             camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces) for change in found.changes
         }
-        return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.noun.delete_before_replace, properties)
+        return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.resource.delete_before_replace, properties)
 
-    def _service_now(self, props: Wire) -> datetime:
+    def _service_now(self, props: Transport) -> datetime:
         """The service's time; this machine's where the service cannot be asked."""
         return self.session.clock.now() if self.session.unreachable() else self._context(props).service_now()
 
-    def _remark(self, state: Any, props: Wire) -> None:
+    def _remark(self, state: Any, props: Transport) -> None:
         """Say what the account shows of an object whatever the program declares. Without a key, or an answer, there is nothing to say."""
         with suppress(HostingError):
             context = self._context(props)
-            for remark in self.noun.remarks(context, state):
+            for remark in self.resource.remarks(context, state):
                 context.warn(remark)
 
-    def preview_create(self, props: Wire) -> dict[str, Any]:
+    def preview_create(self, props: Transport) -> dict[str, Any]:
         """The outputs that are known before creating, the price among them; the others are unknown."""
-        wish, unknown = from_pulumi(props)
-        known = engine.check(self.noun, wish, unknown).values
-        outputs: dict[str, Any] = {camel(name): UNKNOWN for name in self.noun.State.model_fields if name != "id"}
+        desired, unknown = from_pulumi(props)
+        known = engine.check(self.resource, desired, unknown).values
+        outputs: dict[str, Any] = {camel(name): UNKNOWN for name in self.resource.State.model_fields if name != "id"}
         outputs |= to_pulumi(known) | {camel(name): UNKNOWN for name in unknown} | {"mode": self._context(props).mode}
         cost = self.session.budget.planned(str(props.get(IDENTITY) or ""))
-        if cost is not None and "charged" in self.noun.State.model_fields:
+        if cost is not None and "charged" in self.resource.State.model_fields:
             outputs["charged"] = str(cost.amount)
         return {**outputs, **_ours(props), MANAGED: sorted({*known, *unknown})}
 
-    def preview_update(self, id: str, olds: Wire, news: Wire) -> dict[str, Any]:
+    def preview_update(self, id: str, olds: Transport, news: Transport) -> dict[str, Any]:
         """The outputs after an update, as far as they are known before it."""
-        wish, unknown = from_pulumi(news)
-        known = engine.check(self.noun, wish, unknown).values
+        desired, unknown = from_pulumi(news)
+        known = engine.check(self.resource, desired, unknown).values
         values = self._values(id, olds)
-        engine.refuse_forbidden(self.noun, self._state(id, values), engine.diff(self.noun, values, known, unknown, self._same(news)))
+        engine.refuse_forbidden(
+            self.resource, self._state(id, values), engine.diff(self.resource, values, known, unknown, self._same(news))
+        )
         outputs = {**self._recorded(self._state(id, self._values(id, olds)), known), **to_pulumi(known)}
         outputs |= {camel(name): UNKNOWN for name in unknown}
         return {**outputs, **_ours(news), MANAGED: sorted({*known, *unknown})}
 
     # --- doing
 
-    def create(self, props: Wire) -> tuple[str, dict[str, Any]]:
+    def create(self, props: Transport) -> tuple[str, dict[str, Any]]:
         """Id and outputs. Raises :class:`Partial` when something went wrong after the object, or its order, was there."""
         self.session.must_be_able_to_write(creating=True)
         context = self._context(props)
@@ -253,7 +258,7 @@ class Adapter:
         context.approve = lambda cost: self._must_be_within_the_limit(context, cost)
         made: list[Any] = []
         try:
-            state = engine.create(context, self.noun, inputs, made.append)
+            state = engine.create(context, self.resource, inputs, made.append)
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
             if not made:
                 raise
@@ -273,7 +278,9 @@ class Adapter:
         """That the object exists, and what it cost."""
         charged = None if state.id in context.taken_over else getattr(state, "charged", None)
         currency = getattr(state, "currency", None) or ""
-        return f"{self.noun.title} {state.id} exists" + (f" and was charged {charged} {currency}".rstrip() if charged is not None else "")
+        return f"{self.resource.title} {state.id} exists" + (
+            f" and was charged {charged} {currency}".rstrip() if charged is not None else ""
+        )
 
     def _exceeded(self, context: Context, state: Any) -> list[str]:
         """Book what the order cost, and say so where that is more than was announced."""
@@ -281,250 +288,250 @@ class Adapter:
         exceeded = self.session.budget.charged(context.identity, Decimal(charged)) if charged is not None else None
         return [f"{exceeded}; nothing more is ordered in this run. Next: look at the invoice, then run again"] if exceeded else []
 
-    def _created(self, state: Any, props: Wire) -> dict[str, Any]:
+    def _created(self, state: Any, props: Transport) -> dict[str, Any]:
         """Outputs of a new entry of the stack's state."""
         entry = self.session.entries.new()
-        self.session.entries.created((self.noun.kind, state.id), entry, str(props.get(IDENTITY) or ""))
+        self.session.entries.created((self.resource.kind, state.id), entry, str(props.get(IDENTITY) or ""))
         return {**self._outputs(state, props), ENTRY: entry}
 
-    def read(self, id: str, olds: Wire, inputs: Wire | None = None) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    def read(self, id: str, olds: Transport, inputs: Transport | None = None) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
         """Id, outputs and live inputs; None when gone. Without ``olds`` it is an import: every input that shows is taken for managed."""
         self._claim(olds, olds, id)
         values = self._values(id, olds)
         last = self._state(id, values)
         context = self._context(olds)
-        state = engine.read(context, self.noun, last)
+        state = engine.read(context, self.resource, last)
         if state is None:
             self._must_be_its_account(id, olds)
             return None
         # What was declared since, and made no difference, is among the inputs alone.
         since = from_pulumi(inputs or {})[0]
         managed = [name for name in olds.get(MANAGED, ()) if isinstance(name, str)] or self._shown_inputs(state)
-        managed = sorted({*managed, *(name for name in since if name in self.noun.Inputs.model_fields)})
+        managed = sorted({*managed, *(name for name in since if name in self.resource.Inputs.model_fields)})
         declared = {name: values.get(name, since.get(name)) for name in managed}
-        if self.ids_may_change and self.noun.is_provisional(state):
+        if self.ids_may_change and self.resource.is_provisional(state):
             try:
-                state = engine.wait(context, self.noun, state)
+                state = engine.wait(context, self.resource, state)
             except HostingError as error:
                 outputs = {**self._recorded(state, declared), **_ours(olds), **_entry(olds), MANAGED: managed}
                 raise self._partial(state, outputs, error, inputs) from None
         self.session.saw(state.mode)
-        self.session.entries.read((self.noun.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None))
-        live = to_pulumi(engine.live_inputs(self.noun, state, managed, declared))
+        self.session.entries.read((self.resource.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None))
+        live = to_pulumi(engine.live_inputs(self.resource, state, managed, declared))
         kept = _ours(olds)
         on = olds.get(ACCOUNT) or (None if MANAGED in olds else self._account())
         outputs = {**self._recorded(state, declared), **kept, **_entry(olds), MANAGED: managed, **({ACCOUNT: on} if on else {})}
         return state.id, outputs, {**live, **kept}
 
-    def update(self, id: str, olds: Wire, news: Wire) -> dict[str, Any]:
+    def update(self, id: str, olds: Transport, news: Transport) -> dict[str, Any]:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
         self._claim(olds, news, id)
         values = self._values(id, olds)
         inputs = self._inputs(news)
         state = self._state(id, values)
-        if self.ids_may_change and self.noun.is_provisional(state):
-            raise Partial(id, olds, [f"{self.noun.title} {id} is not there yet. Next: run again; it is waited for"], refresh=True)
-        found = engine.diff(self.noun, values, inputs.given(), same=self._same(news))
-        engine.refuse_forbidden(self.noun, state, found)
+        if self.ids_may_change and self.resource.is_provisional(state):
+            raise Partial(id, olds, [f"{self.resource.title} {id} is not there yet. Next: run again; it is waited for"], refresh=True)
+        found = engine.diff(self.resource, values, inputs.given(), same=self._same(news))
+        engine.refuse_forbidden(self.resource, state, found)
         if found.fields:
             context = self._context(news)
             done: list[Any] = []
             context.save = done.append
             try:
-                state = engine.update(context, self.noun, state, inputs, found.fields)
+                state = engine.update(context, self.resource, state, inputs, found.fields)
             except TakenOver as taken:
                 raise self._advised(taken, olds) from None
             except HostingError as error:
-                if isinstance(error, NotFound | NounError) and engine.read(context, self.noun, state) is None:
-                    raise NounError(
-                        f"{self.noun.title} {id} is gone: it was deleted outside of this program. Next: pulumi up --refresh makes it again"
+                if isinstance(error, NotFound | ResourceError) and engine.read(context, self.resource, state) is None:
+                    raise ResourceError(
+                        f"{self.resource.title} {id} is gone: it was deleted outside of this program. Next: pulumi up --refresh makes it again"
                     ) from None
                 if not done:
                     raise
                 # What was declared beside the state is recorded once it was acted on, and that is not known here.
-                outputs = {**olds, **to_pulumi(done[-1].values(), ("id",), self.noun.State.nested_fields())}
+                outputs = {**olds, **to_pulumi(done[-1].values(), ("id",), self.resource.State.nested_fields())}
                 raise self._partial(done[-1], outputs, error) from None
         return {**self._outputs(state, news), **_entry(olds)}
 
-    def delete(self, id: str, olds: Wire) -> None:
+    def delete(self, id: str, olds: Transport) -> None:
         """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where another entry of the stack
         has it, or where another resource took it over."""
         try:
             self._delete(id, olds)
         except HostingError:
-            if self.noun.after_failed_deletion:
-                self._warn(olds, self.noun.after_failed_deletion)
+            if self.resource.after_failed_deletion:
+                self._warn(olds, self.resource.after_failed_deletion)
             raise
 
-    def _delete(self, id: str, olds: Wire) -> None:
+    def _delete(self, id: str, olds: Transport) -> None:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
-        if other := self.session.entries.other((self.noun.kind, id), olds.get(ENTRY)):
+        if other := self.session.entries.other((self.resource.kind, id), olds.get(ENTRY)):
             if other.created and other.identity == olds.get(IDENTITY):
-                if not self.noun.replaceable_on_demand:
-                    raise NounError(
-                        f"{self.noun.title} {id} was not replaced: the API deletes none and sells a name once, so the creation took the "
+                if not self.resource.replaceable_on_demand:
+                    raise ResourceError(
+                        f"{self.resource.title} {id} was not replaced: the API deletes none and sells a name once, so the creation took the "
                         "same one over; nothing was changed. Next: pulumi up, which removes the older of the two entries from the state"
                     )
-                raise NounError(
-                    f"{self.noun.title} {id} was not replaced: without a refresh the creation found it and took it over; nothing was "
+                raise ResourceError(
+                    f"{self.resource.title} {id} was not replaced: without a refresh the creation found it and took it over; nothing was "
                     f"deleted. Next: pulumi up --refresh --target-replace '{self._urn(olds)}' --target-dependents"
                 )
-            self._warn(olds, f"{self.noun.title} {id}{self._price_tag(olds)} stays: another resource of this stack has it")
+            self._warn(olds, f"{self.resource.title} {id}{self._price_tag(olds)} stays: another resource of this stack has it")
             return
         self._claim(olds, olds, id)
         try:
-            engine.delete(self._context(olds), self.noun, self._state(id, self._values(id, olds)))
+            engine.delete(self._context(olds), self.resource, self._state(id, self._values(id, olds)))
         except TakenOver as taken:
-            if not self.session.entries.is_recorded((self.noun.kind, taken.id), taken.tag, olds.get(ENTRY)):
+            if not self.session.entries.is_recorded((self.resource.kind, taken.id), taken.tag, olds.get(ENTRY)):
                 raise self._advised(taken, olds) from None
-            self._warn(olds, f"{self.noun.title} {id}{self._price_tag(olds)} stays: another resource of this stack has it")
+            self._warn(olds, f"{self.resource.title} {id}{self._price_tag(olds)} stays: another resource of this stack has it")
 
     # --- parts
 
     def _must_be_affordable(self, context: Context, inputs: Any) -> None:
         limit, budget = self.session.budget.limit, self.session.budget
-        if getattr(inputs, "adopt_id", None) is not None or type(self.noun).cost is Noun.cost:
+        if getattr(inputs, "adopt_id", None) is not None or type(self.resource).cost is Resource.cost:
             return
         if stopped := budget.stopped:
-            raise NounError(f"nothing more is ordered in this run: {stopped}. Next: look at the invoice, then run again")
+            raise ResourceError(f"nothing more is ordered in this run: {stopped}. Next: look at the invoice, then run again")
         if limit is None:
             return
         cost = budget.planned(context.identity)
-        if cost is None and (taken := self.noun.takeover(context, inputs)) is not None:
+        if cost is None and (taken := self.resource.takeover(context, inputs)) is not None:
             budget.found(context.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
             return
-        cost = cost or self.noun.cost(context, inputs.given())
+        cost = cost or self.resource.cost(context, inputs.given())
         refusal = (
             f"its price is not known, and maxCharge is {limit}; it is not ordered. Next: see why there is no price, or leave maxCharge out"
         )
         if cost is None:
-            raise InvalidInput({"max_charge": refusal}, f"{self.noun.title} {self._title({IDENTITY: context.identity})}")
+            raise InvalidInput({"max_charge": refusal}, f"{self.resource.title} {self._title({IDENTITY: context.identity})}")
         self._must_be_within_the_limit(context, cost)
 
     def _must_be_within_the_limit(self, context: Context, cost: Cost) -> None:
         """Book it, or raise ``InvalidInput``."""
         if refusal := self.session.budget.refusal(context.identity, cost):
-            raise InvalidInput({"max_charge": refusal}, f"{self.noun.title} {self._title({IDENTITY: context.identity})}")
+            raise InvalidInput({"max_charge": refusal}, f"{self.resource.title} {self._title({IDENTITY: context.identity})}")
 
-    def _must_be_of_this_key(self, state: Any, olds: Wire) -> None:
-        """Raise ``NounError`` where the key cannot be the one that the object was made with: it is simulated, or on another account."""
-        made = state.mode or ("test" if self.noun.is_simulated(state.id) else None)
+    def _must_be_of_this_key(self, state: Any, olds: Transport) -> None:
+        """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is simulated, or on another account."""
+        made = state.mode or ("test" if self.resource.is_simulated(state.id) else None)
         if made == "test" and not self.session.client.is_test_key:
-            raise NounError(
-                f"{self.noun.title} {state.id} was made with a test key: nothing of it is real, and this is a live key; nothing was done. "
+            raise ResourceError(
+                f"{self.resource.title} {state.id} was made with a test key: nothing of it is real, and this is a live key; nothing was done. "
                 "Next: pulumi up, then pulumi destroy, both with the test key; then pulumi up with the live key"
             )
         if olds.get(ACCOUNT) is None:
             return
         if unreachable := self.session.unreachable():
             if failures := self._not_checked(olds, unreachable):
-                raise NounError(failures[""])
+                raise ResourceError(failures[""])
             return
         try:
             self._must_be_its_account(state.id, olds)
         except (TransportError, ApiError) as error:
             if failures := self._not_checked(olds, error):
-                raise NounError(failures[""]) from None
+                raise ResourceError(failures[""]) from None
 
-    def _partial(self, state: Any, outputs: Wire, error: Exception, inputs: Wire | None = None) -> Partial:
+    def _partial(self, state: Any, outputs: Transport, error: Exception, inputs: Transport | None = None) -> Partial:
         reason = (
             str(error) if isinstance(error, HostingError) else f"the provider failed ({type(error).__name__}): a defect. Next: report it"
         )
-        return Partial(state.id, outputs, [reason], refresh=self.noun.is_provisional(state), inputs=inputs)
+        return Partial(state.id, outputs, [reason], refresh=self.resource.is_provisional(state), inputs=inputs)
 
-    def _inputs(self, props: Wire) -> Any:
-        checked = engine.check(self.noun, from_pulumi(props)[0])
+    def _inputs(self, props: Transport) -> Any:
+        checked = engine.check(self.resource, from_pulumi(props)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._title(props))
         return checked.inputs
 
-    def _values(self, id: str, olds: Wire) -> dict[str, Any]:
-        return {**from_pulumi(olds, self.noun.State.nested_fields())[0], "id": id}
+    def _values(self, id: str, olds: Transport) -> dict[str, Any]:
+        return {**from_pulumi(olds, self.resource.State.nested_fields())[0], "id": id}
 
     def _state(self, id: str, values: Mapping[str, Any]) -> Any:
         # States of other versions may know more fields or fewer.
-        known = {name: value for name, value in values.items() if name in self.noun.State.model_fields}
-        state = self.noun.partial_state({**known, "id": id})
+        known = {name: value for name, value in values.items() if name in self.resource.State.model_fields}
+        state = self.resource.partial_state({**known, "id": id})
         self.session.saw(state.mode)
         return state
 
     def _shown_inputs(self, state: Any) -> list[str]:
         """The inputs that the state of an object shows, for one that was not declared yet."""
         values = state.values()
-        return sorted(name for name in self.noun.Inputs.model_fields if values.get(name) not in (None, "", []))
+        return sorted(name for name in self.resource.Inputs.model_fields if values.get(name) not in (None, "", []))
 
     def _recorded(self, state: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
         """Everything to record: the state, and what was declared but is no part of it."""
-        beside = {name: value for name, value in declared.items() if name not in self.noun.State.model_fields}
-        return to_pulumi({**beside, **state.values()}, ("id",), self.noun.State.nested_fields())
+        beside = {name: value for name, value in declared.items() if name not in self.resource.State.model_fields}
+        return to_pulumi({**beside, **state.values()}, ("id",), self.resource.State.nested_fields())
 
-    def _outputs(self, state: Any, props: Wire) -> dict[str, Any]:
-        given = engine.check(self.noun, from_pulumi(props)[0]).values
+    def _outputs(self, state: Any, props: Transport) -> dict[str, Any]:
+        given = engine.check(self.resource, from_pulumi(props)[0]).values
         return {**self._recorded(state, given), **_ours(props), MANAGED: sorted(given), ACCOUNT: self._account()}
 
     def _account(self) -> str:
         return str(account(self.session.client).account_id)
 
-    def _must_be_its_account(self, id: str, olds: Wire) -> None:
-        """Raise ``NounError`` where the key is another account's than the object is on: what is not found there may well live."""
+    def _must_be_its_account(self, id: str, olds: Transport) -> None:
+        """Raise ``ResourceError`` where the key is another account's than the object is on: what is not found there may well live."""
         if olds.get(ACCOUNT) not in (None, self._account()):
-            raise NounError(
-                f"{self.noun.title} {id} is on account {olds[ACCOUNT]}, and this is a key of account {self._account()}; nothing was done. "
+            raise ResourceError(
+                f"{self.resource.title} {id} is on account {olds[ACCOUNT]}, and this is a key of account {self._account()}; nothing was done. "
                 "Next: use a key of its account"
             )
 
-    def _context(self, props: Wire) -> Context:
+    def _context(self, props: Transport) -> Context:
         timeout = props.get(WAIT_TIMEOUT)
         title = self._title(props)
         warn = self.warn
         return self.session.context(
-            self.noun.kind,
+            self.resource.kind,
             str(props.get(IDENTITY) or ""),
             float(timeout) if isinstance(timeout, int | float) else None,
-            lambda line: self.tell(f"{title}: {line}"),
+            lambda line: self.info(f"{title}: {line}"),
             None if warn is None else lambda line: warn(f"{title}: {line}"),
         )
 
-    def _same(self, props: Wire) -> engine.Same:
+    def _same(self, props: Transport) -> engine.Same:
         """Asks the account about a field that reads differently, and only then needs a key."""
-        return lambda field, olds, after: self.noun.is_same(self._context(props), field, olds, after)
+        return lambda field, olds, after: self.resource.is_same(self._context(props), field, olds, after)
 
-    def _claim(self, olds: Wire, news: Wire, id: str) -> None:
+    def _claim(self, olds: Transport, news: Transport, id: str) -> None:
         if olds.get("takenOver"):
             return  # it is shared: no declaration has it to itself
         for props in (olds, news):
             if props.get(IDENTITY):
-                self.session.claims.of_kind(self.noun.kind).add(props[IDENTITY], id)
+                self.session.ownership.of_kind(self.resource.kind).add(props[IDENTITY], id)
 
-    def _warn(self, props: Wire, line: str) -> None:
+    def _warn(self, props: Transport, line: str) -> None:
         if self.warn is None:
-            self.tell(f"warning: {self._title(props)}: {line}")
+            self.info(f"warning: {self._title(props)}: {line}")
         else:
             self.warn(f"{self._title(props)}: {line}")
 
-    def _urn(self, props: Wire) -> str:
+    def _urn(self, props: Transport) -> str:
         """The URN, or a pattern that fits it alone where the engine does not tell it."""
-        return self.urn or f"**{NAME}:{class_of(self.noun.kind)}::{self._title(props)}"
+        return self.urn or f"**{NAME}:{class_of(self.resource.kind)}::{self._title(props)}"
 
-    def _advised(self, taken: TakenOver, olds: Wire) -> NounError:
+    def _advised(self, taken: TakenOver, olds: Transport) -> ResourceError:
         """With how to leave the object to the run that took it over, and how to take it back."""
         parts = str(olds.get(IDENTITY) or "").partition(":")[2].split("/")
         urn, hint = self.urn, ""
         if urn is None and len(parts) == 4:
-            urn = f"urn:pulumi:{parts[1]}::{parts[0].rpartition('@')[2]}::{token_of_form_one(self.noun.kind)}::{parts[3]}"
+            urn = f"urn:pulumi:{parts[1]}::{parts[0].rpartition('@')[2]}::{token_of_form_one(self.resource.kind)}::{parts[3]}"
         elif urn is None:
             urn, hint = "URN", " (pulumi stack --show-urns names it)"
-        return NounError(
+        return ResourceError(
             f"{taken}. Next: pulumi state delete '{urn}'{hint} leaves it to that run; to take it back, then set adopt_id={taken.id} and "
             "run pulumi up"
         )
 
     @staticmethod
-    def _price_tag(olds: Wire) -> str:
+    def _price_tag(olds: Transport) -> str:
         price = olds.get("recurringAmount") or olds.get("priceMonthly")
         return f" ({price} {olds.get('currency') or ''})".replace(" )", ")") if price else ""
 
-    def _title(self, props: Wire) -> str:
-        return str(props.get(IDENTITY) or self.noun.title).rsplit("/", 1)[-1]
+    def _title(self, props: Transport) -> str:
+        return str(props.get(IDENTITY) or self.resource.title).rsplit("/", 1)[-1]

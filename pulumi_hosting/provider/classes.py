@@ -9,7 +9,7 @@ from pulumi_hosting.provider.declarations import (
     SshKeyDeclaration,
     WebhookSubscriptionDeclaration,
 )
-from pulumi_hosting.provider.declare import Dynamic
+from pulumi_hosting.provider.resource_base import Dynamic
 
 
 class Server(ServerDeclaration, Dynamic):

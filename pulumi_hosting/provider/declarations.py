@@ -7,7 +7,7 @@ from typing import Any, overload
 import pulumi
 
 from pulumi_hosting.provider.args import DomainArgs, PtrArgs, ServerArgs, ServerIpArgs, SshKeyArgs, WebhookSubscriptionArgs
-from pulumi_hosting.provider.declare import Declaration
+from pulumi_hosting.provider.resource_base import Declaration
 from pulumi_hosting.provider.results import RefundQuote
 
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 from pulumi.dynamic import CheckResult, ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
 if TYPE_CHECKING:
-    from pulumi_hosting.provider.served import Served
+    from pulumi_hosting.provider.dynamic_server import Served
 
 
 class _Provider(ResourceProvider):
-    """Serves the noun named by ``kind``."""
+    """Serves the resource named by ``kind``."""
 
     kind: str
     serialize_as_secret_always = False  # there is nothing in it: encrypting it for each resource would only cost time
@@ -45,7 +45,7 @@ class _Provider(ResourceProvider):
 
     @property
     def _served(self) -> "Served":
-        from pulumi_hosting.provider.served import Served  # a program of a user never comes here
+        from pulumi_hosting.provider.dynamic_server import Served  # a program of a user never comes here
 
         return Served(self.kind)
 

@@ -4,7 +4,7 @@ import builtins
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
-from pulumi_hosting.api.errors import HostingError
+from pulumi_hosting.client.exceptions import HostingError
 
 T = TypeVar("T")
 

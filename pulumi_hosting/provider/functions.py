@@ -7,7 +7,7 @@ from typing import Any
 
 import pulumi
 
-from pulumi_hosting.provider.asking import ask, ask_output
+from pulumi_hosting.provider.invoke import ask, ask_output
 from pulumi_hosting.provider.results import (
     AccountInfo,
     ApiKeyInfo,

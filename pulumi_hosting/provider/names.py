@@ -1,6 +1,6 @@
 """What things are called on Pulumi's side. Loads nothing, since every program of a user loads it."""
 
-from pulumi_hosting.api.spelling import camel as camel
+from pulumi_hosting.api.casing import camel as camel
 
 NAME = "hosting"
 

@@ -6,7 +6,6 @@ from typing import Any
 import pulumi
 
 from pulumi_hosting.provider.args import DomainArgs, PtrArgs, ServerArgs, ServerIpArgs, SshKeyArgs, WebhookSubscriptionArgs
-from pulumi_hosting.provider.asking import invoke, invoke_output
 from pulumi_hosting.provider.declarations import (
     DomainDeclaration,
     PtrDeclaration,
@@ -15,7 +14,8 @@ from pulumi_hosting.provider.declarations import (
     SshKeyDeclaration,
     WebhookSubscriptionDeclaration,
 )
-from pulumi_hosting.provider.declare import Native, Provider
+from pulumi_hosting.provider.invoke import invoke, invoke_output
+from pulumi_hosting.provider.resource_base import Native, Provider
 from pulumi_hosting.provider.results import (
     AccountInfo,
     ApiKeyInfo,

@@ -5,7 +5,7 @@ from typing import Any
 
 import pulumi
 
-from pulumi_hosting.provider.record import Record
+from pulumi_hosting.provider.output_type import Record
 
 
 @pulumi.output_type

@@ -11,9 +11,9 @@ from decimal import Decimal
 from typing import Any
 from uuid import uuid4
 
-from pulumi_hosting.resources import local_files
-from pulumi_hosting.resources.base import Cost
-from pulumi_hosting.resources.budget import Budget
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.planning.budget import Budget
+from pulumi_hosting.session.cost import Cost
 
 _PURPOSE = "charges of the runs"
 _TIMEOUT = 30.0  # seconds to wait for another process, which holds the file for milliseconds

@@ -7,16 +7,18 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import ConfigurationError, HostingError, TransportError
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, TransportError
+from pulumi_hosting.exactly_once.local_files import account_scope
+from pulumi_hosting.planning.engine import refuse_other_mode
 from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.provider.run_budget import RunBudget
-from pulumi_hosting.provider.settings import SETTINGS, Settings
-from pulumi_hosting.resources.base import Clock, Context, NounError, know_account
-from pulumi_hosting.resources.claims import Claims
-from pulumi_hosting.resources.engine import refuse_other_mode
-from pulumi_hosting.resources.local_files import account_scope
-from pulumi_hosting.resources.reads import Reads
+from pulumi_hosting.provider.stack_settings import SETTINGS, Settings
+from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.context import Context, know_account
+from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.ownership import Ownership
+from pulumi_hosting.session.shared_reads import Reads
 
 NO_ORGANIZATION = "organization"
 """What Pulumi calls the organization where there is none: with a backend of one's own."""
@@ -25,7 +27,7 @@ NO_ORGANIZATION = "organization"
 REACH_WITHIN = 5.0  # seconds for the first question of a process, repetitions included
 
 
-class Interrupted(NounError):
+class Interrupted(ResourceError):
     """The run was cancelled while this waited; running again continues it."""
 
 
@@ -56,7 +58,7 @@ class Session:
         self._unreachable: TransportError | None = None
         self._warned = False
         self.entries = Entries()
-        self.claims = Claims()
+        self.ownership = Ownership()
         self.reads = Reads()
         self.budget = RunBudget(lambda: account_scope(self.client))
         self.clock = InterruptibleClock()
@@ -131,12 +133,12 @@ class Session:
         self._no_writes = reason
 
     def must_be_able_to_write(self, *, creating: bool = False) -> None:
-        """Raise ``NounError`` where this process must not change anything."""
+        """Raise ``ResourceError`` where this process must not change anything."""
         if self._no_writes is not None:
-            raise NounError(f"{self._no_writes}; nothing was sent. Next: run again")
+            raise ResourceError(f"{self._no_writes}; nothing was sent. Next: run again")
         refuse_other_mode(self.client, self.settings.mode)
         if creating and self.client.is_test_key and "live" in self._seen_modes:
-            raise NounError(
+            raise ResourceError(
                 "this stack holds objects made with a live key, and a test key must not add simulated ones to them; nothing was sent. "
                 "Next: use the live key for changes, the test key for previews"
             )
@@ -150,22 +152,22 @@ class Session:
         kind: str,
         identity: str,
         wait_timeout: float | None,
-        tell: Callable[[str], None],
+        info: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
     ) -> Context:
-        claims = self.claims.of_kind(kind)
+        ownership = self.ownership.of_kind(kind)
         return Context(
             client=self.client,
             identity=identity,
             scope=self.settings.scope,
             strict=self.settings.strict,
-            owned=claims.of(identity),
-            claims=claims,
+            owned=ownership.of(identity),
+            ownership=ownership,
             reads=self.reads,
             wait_timeout=wait_timeout or 600.0,
             clock=self.clock,
-            tell=tell,
-            warn=warn or (lambda line: tell(f"warning: {line}")),
+            info=info,
+            warn=warn or (lambda line: info(f"warning: {line}")),
         )
 
 

@@ -16,14 +16,14 @@ from secrets import token_hex
 from typing import Any
 
 from pulumi_hosting.emulator import running
-from pulumi_hosting.provider import plugin_install
+from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 FORMS = ("pulumi-python:dynamic/hosting:", "hosting:index:")
-"""What stands before a noun in Pulumi's types: dynamic resources, and the plugin's."""
+"""What stands before a resource in Pulumi's types: dynamic resources, and the plugin's."""
 
 GONE = "(gone)"
 _ADDRESS = "/servers/{head}/ips/{tail}"  # ids of addresses and of reverse DNS are <server id>/<address id>
@@ -63,7 +63,7 @@ class Drift:
             control("PATCH", path, {self.sent_as or self.field: self.other(resource["outputs"].get(self.wire_name))})
 
 
-# Per noun, every managed field that somebody can change outside, and deletion. What goes with a server comes before servers: once the
+# Per resource, every managed field that somebody can change outside, and deletion. What goes with a server comes before servers: once the
 # server is deleted, nothing is left to delete.
 DRIFTS: Mapping[str, Sequence[Drift]] = {
     "Ptr": (
@@ -101,7 +101,7 @@ DRIFTS: Mapping[str, Sequence[Drift]] = {
 
 def plugin_environ(engine: Engine, home: Path) -> dict[str, str]:
     """Put the plugin where ``engine`` finds it for a stack kept below ``home``; what that adds to the stack's environment."""
-    place = plugin_install.install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
+    place = install.install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
     # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
     return {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
@@ -191,7 +191,7 @@ class Rehearsal:
         return changed
 
     def _resources(self) -> list[tuple[str, dict[str, Any]]]:
-        """The nouns of the stack as (kind, resource), in the order in which things can happen to them."""
+        """The resources of the stack as (kind, resource), in the order in which things can happen to them."""
         exported = self.stack.export()["deployment"].get("resources", [])
         names = {form + kind: kind for kind in DRIFTS for form in FORMS}
         found = [

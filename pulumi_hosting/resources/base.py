@@ -1,8 +1,8 @@
-"""The contract every noun keeps, and the words it is written in.
+"""The contract every resource keeps, and the words it is written in.
 
-A noun is ``kind``, ``Inputs``, ``State`` and five methods; ``settle`` and ``validate`` are optional powers. What holds for all of them:
+A resource is ``kind``, ``Inputs``, ``State`` and five methods; ``settle`` and ``validate`` are optional powers. What holds for all of them:
 
-- ``find``    looks for the object by its natural key. Several hits are :class:`Ambiguous`, never a guess.
+- ``find``    looks for the object by its natural key. Several hits are :class:`AmbiguousMatch`, never a guess.
 - ``read``    None = gone. Any failure to read is raised: it never looks like "gone".
 - ``create``  returns the moment the id is known; waiting is ``settle``'s part, so that the id can be saved in between. Doing it twice
               is the same as once: it looks before it sends, and keys survive a crash without any stored state.
@@ -17,30 +17,22 @@ Not mentioned = not managed; not observable = not compared. Handlers turn typed 
 mode or frontends.
 """
 
-import logging
 import re
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from dataclasses import dataclass
+from datetime import datetime
 from decimal import Decimal
 from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
-from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-from pulumi_hosting.api import models as m
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import HostingError
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources.claims import Claims
-from pulumi_hosting.resources.reads import Reads
-
-T = TypeVar("T")
-log = logging.getLogger("pulumi_hosting")
-
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.text import age
 
 # --- traits: a field's facts stand on the field ------------------------------------------------------------------------------
 
@@ -165,13 +157,6 @@ def plain(value: Any) -> Any:
     return value.reveal() if isinstance(value, Secret) else value
 
 
-def as_text(value: Decimal | datetime | None) -> str | None:
-    """Money and time as a state holds them: decimal digits, and RFC 3339 in UTC."""
-    if isinstance(value, datetime):
-        return value.isoformat().replace("+00:00", "Z")
-    return None if value is None else str(value)
-
-
 def _parts(annotation: Any) -> tuple[Any, ...]:
     return (annotation, *getattr(annotation, "__args__", ()))
 
@@ -182,192 +167,6 @@ def _is_model(part: Any) -> bool:
 
 def _mentions_secret(annotation: Any) -> bool:
     return annotation is Secret or any(_mentions_secret(part) for part in getattr(annotation, "__args__", ()))
-
-
-# --- what a handler is given -------------------------------------------------------------------------------------------------
-
-
-class Clock:
-    """Time, handed in so that tests need not wait. ``now`` is aware UTC; ``monotonic`` is for deadlines, in seconds."""
-
-    def now(self) -> datetime:
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        return time.monotonic()
-
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
-
-
-class Patience:
-    """A wait with an end: pauses are short at first and grow to ``longest``, so that what is quick is seen at once."""
-
-    def __init__(self, clock: Clock, seconds: float, longest: float) -> None:
-        self._clock, self._longest = clock, longest
-        self._deadline = clock.monotonic() + seconds
-        self.next = min(0.5, longest)
-        """Seconds of the next pause."""
-
-    @property
-    def over(self) -> bool:
-        return self._clock.monotonic() >= self._deadline
-
-    def pause(self) -> None:
-        self._clock.sleep(self.next)
-        self.next = min(self.next * 2, self._longest)
-
-
-@dataclass
-class Context:
-    """One user's wish as a handler sees it.
-
-    - ``identity``: what names this declaration for ever: ``pulumi:<project>/<stack>/<type>/<name>`` or ``ansible:<scope>/<name>``. Keys
-      and the ownership mark are derived from it; it holds no secret.
-    - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is the one meant.
-    - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by whoever asks.
-    - ``owned``: ids this declaration owns already; never mistaken for a lost one.
-    - ``wait_timeout``: seconds to wait for anything asynchronous; ``poll_interval``: the longest pause between two looks, in seconds.
-    - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None where nobody said.
-    - ``scope``: the setting ``hosting:scope``, which is part of the identity; None where it is not set.
-    - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity names, for one.
-    - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
-    - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
-    - ``approve``: called with the price before something is paid that may have been announced as found; raises to refuse it.
-    - ``tell``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
-    - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None stops with an error. Only for
-      those who list what there is, never for those who conclude that something is absent.
-    """
-
-    client: Client
-    identity: str
-    name_is_identity: bool = False
-    keeps_secrets: bool = True
-    owned: frozenset[str] = frozenset()
-    claims: Claims = field(default_factory=Claims)
-    reads: Reads = field(default_factory=Reads)
-    wait_timeout: float = 600.0
-    poll_interval: float = 5.0
-    clock: Clock = field(default_factory=Clock)
-    declared_mode: str | None = None
-    scope: str | None = None
-    strict: bool = False
-    taken_over: set[str] = field(default_factory=set)
-    save: Callable[[Any], None] = lambda state: None
-    approve: Callable[["Cost"], None] = lambda cost: None
-    tell: Callable[[str], None] = log.info
-    warn: Callable[[str], None] = log.warning
-    skip_damaged: Callable[[HostingError], None] | None = None
-
-    @property
-    def mode(self) -> str:
-        """``test`` with a test key, whose writes are only simulated, else ``live``."""
-        return "test" if self.client.is_test_key else "live"
-
-    def service_now(self) -> datetime:
-        """The service's time, for the age of what is on the account: the clock of this machine may be wrong. May send a request."""
-        return self.client.service_now()
-
-    def patience(self, at_most: float | None = None) -> Patience:
-        """A wait of ``wait_timeout`` seconds, or less."""
-        seconds = self.wait_timeout if at_most is None else min(at_most, self.wait_timeout)
-        return Patience(self.clock, seconds, self.poll_interval)
-
-    def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
-        """An answer that everything in this process may share for ``max_age`` seconds."""
-        return self.reads.get(key, fetch, self.clock.monotonic, max_age)
-
-
-_ACCOUNTS: WeakKeyDictionary[Client, m.Me] = WeakKeyDictionary()
-
-
-def know_account(client: Client, me: m.Me) -> None:
-    """Take over what another client with the same key was answered."""
-    _ACCOUNTS[client] = me
-
-
-def account(client: Client) -> m.Me:
-    """Whose key this is; asked once per client."""
-    me = _ACCOUNTS.get(client)
-    if me is None:
-        me = _ACCOUNTS[client] = client.me()
-    return me
-
-
-# --- how a handler stops -----------------------------------------------------------------------------------------------------
-
-
-class NounError(HostingError):
-    """A stop decided by a noun, not by the service: one line with the object and the next step."""
-
-
-class OrderFailed(NounError):
-    """An order that was accepted and not delivered; its charge was returned."""
-
-
-class LimitExceeded(NounError):
-    """A charge would go beyond the limit of the run, or cannot be compared with it. Nothing was ordered."""
-
-
-class NoSuchObject(NounError):
-    """The id or name that was given names nothing on this account."""
-
-
-class WrongMode(NounError):
-    """A key of the other mode, live or test, would change the object. Nothing was sent."""
-
-
-class Unchangeable(NounError):
-    """The declared difference cannot be made in place. Nothing was changed."""
-
-
-class KeyLacksScope(NounError):
-    """The API key may not do what is declared. Nothing was sent."""
-
-
-class Ambiguous(NounError):
-    """Several objects match a natural key."""
-
-    def __init__(self, what: str, ids: list[str]) -> None:
-        self.ids = ids
-        super().__init__(
-            f"{what} matches several objects: ids {', '.join(ids)}. Next: give the id of the one you mean, or delete the others"
-        )
-
-
-class Foreign(NounError):
-    """An object that this declaration did not make stands where it would create one. ``id`` names it."""
-
-    def __init__(self, message: str, id: str) -> None:
-        self.id = id
-        super().__init__(message)
-
-
-class TakenOver(NounError):
-    """A deletion or change of an object that a later run of the same declaration took over; nothing was done. ``id`` names it, ``tag`` is
-    the later run's. A frontend adds its ``Next:``, where it knows what names the declaration."""
-
-    def __init__(self, title: str, id: str, tag: str | None, outcome: str = "nothing was deleted") -> None:
-        self.title, self.id, self.tag = title, id, tag
-        super().__init__(f"{title} {id}: a later run took it over, from another backend perhaps; {outcome}")
-
-
-class NotReady(NounError):
-    """Something asynchronous did not finish in time; running again continues it. ``id`` is what is known of the object by then."""
-
-    def __init__(self, message: str, id: str) -> None:
-        self.id = id
-        super().__init__(message)
-
-
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What making something charges. ``amount`` is a decimal in ``currency``; ``what`` says for what it is paid."""
-
-    amount: Decimal
-    currency: str
-    what: str
-    balance: Decimal | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +189,7 @@ class Takeover:
     price_monthly: Decimal | None = None
     title: str = "object"
 
-    def announcement(self, now: datetime) -> str:
+    def anresourcecement(self, now: datetime) -> str:
         """One line for a preview: ``takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this resource's tag)``.
 
         ``now``: the service's time.
@@ -405,25 +204,13 @@ class Takeover:
         return f"{', '.join(parts)} ({self.reason})"
 
 
-def age(past: timedelta) -> str:
-    """A length of time for people: minutes, hours, or days.
-
-    >>> age(timedelta(seconds=10)), age(timedelta(minutes=125)), age(timedelta(days=9))
-    ('0 min', '2 h', '9 days')
-    """
-    minutes = max(0, int(past.total_seconds() // 60))
-    if minutes < 60:
-        return f"{minutes} min"
-    return f"{minutes // 60} h" if minutes < 48 * 60 else f"{minutes // (24 * 60)} days"
-
-
 # --- the interface -----------------------------------------------------------------------------------------------------------
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
 S = TypeVar("S", bound=State)
 
 
-class Noun(ABC, Generic[I, S]):
+class Resource(ABC, Generic[I, S]):
     """One kind of thing a user can declare. See the module's text for the contract."""
 
     kind: ClassVar[str]
@@ -474,15 +261,15 @@ class Noun(ABC, Generic[I, S]):
         """Remove it; gone already = done."""
 
     def all(self, context: Context, **filters: Any) -> Iterable[S]:
-        """Every object of the kind, or those that match; each noun says by which filters. Reads only."""
-        raise NounError(f"a {self.title} cannot be listed")
+        """Every object of the kind, or those that match; each resource says by which filters. Reads only."""
+        raise ResourceError(f"a {self.title} cannot be listed")
 
     def settle(self, context: Context, state: S, inputs: I) -> S:
         """Wait until it is usable."""
         return state
 
     def wait(self, context: Context, state: S) -> S:
-        """Only wait for what an order brings: the part of ``settle`` that reads. Raises ``NotReady``."""
+        """Only wait for what an order brings: the part of ``settle`` that reads. Raises ``WaitTimeout``."""
         return state
 
     def is_provisional(self, state: S) -> bool:
@@ -501,7 +288,7 @@ class Noun(ABC, Generic[I, S]):
         """Why nothing of the object can be changed yet, where that passes by itself."""
         return None
 
-    def is_let_go(self, state: S) -> bool:
+    def is_released(self, state: S) -> bool:
         """Whether the object is there and nothing is left for ``delete`` to do: where no real deletion exists."""
         return False
 
@@ -509,7 +296,7 @@ class Noun(ABC, Generic[I, S]):
         """Whether the object is known to be gone by its age alone."""
         return False
 
-    def on_change(self, field: str, wish: Mapping[str, Any]) -> OnChange:
+    def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange:
         """What a change of ``field`` means, among the declared values ``wish``."""
         return "replace" if self.Inputs.trait(field).replaces else "update"
 
@@ -521,14 +308,14 @@ class Noun(ABC, Generic[I, S]):
         """What a person must know before ``fields`` are changed in place."""
         return None
 
-    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """Field → reason, for what only the account can tell. ``wish``: the declared values that are known; ``fields``: those that are new.
 
         Reads only. Raises what a read raises.
         """
         return {}
 
-    def cost(self, context: Context, wish: Mapping[str, Any]) -> Cost | None:
+    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
         """What making it charges now; None where nothing is paid or too little is known. Reads only."""
         return None
 
@@ -550,5 +337,5 @@ class Noun(ABC, Generic[I, S]):
         """The state's fields as they would be afterwards, as far as they can be known without doing it."""
         known = {**state.shown(), "mode": self.mode_of(state)} if state else {}
         hidden = self.State.secret_fields()
-        wished = {name: value for name, value in inputs.given().items() if name in self.State.model_fields and name not in hidden}
-        return {**known, **wished}
+        desired = {name: value for name, value in inputs.given().items() if name in self.State.model_fields and name not in hidden}
+        return {**known, **desired}

@@ -16,7 +16,10 @@ import idna
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import (
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.values import check_line, look_alike
+from pulumi_hosting.client.exceptions import (
     ApiError,
     DomainUnavailable,
     IdempotencyConflict,
@@ -27,27 +30,15 @@ from pulumi_hosting.api.errors import (
     TransportError,
     UpstreamRejected,
 )
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.api.values import check_line, look_alike
-from pulumi_hosting.resources import base, catalog
-from pulumi_hosting.resources.base import (
-    REPLACES,
-    WHEN_CREATING,
-    Context,
-    Cost,
-    Foreign,
-    IdText,
-    NotReady,
-    NounError,
-    Takeover,
-    Trait,
-    WholeNumber,
-    age,
-    as_text,
-)
-from pulumi_hosting.resources.keys import SCHEME, KeyRing
-from pulumi_hosting.resources.proof import is_bound, some_nobody
+from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once.idempotency_keys import SCHEME, KeyRing
+from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
+from pulumi_hosting.resources import base
+from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover, Trait, WholeNumber
+from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.text import age, as_text
 
 _LATE = frozenset({"nameservers", "privacy", "auto_renew"})
 _GENERATIONS = 4
@@ -203,7 +194,7 @@ def _is_unlisted_order(state: DomainState) -> bool:
     return bool(state.name) and not state.id.isdigit() and state.status in ("pending", "transfer_pending") and state.mode != "test"
 
 
-class DomainNoun(base.Noun[DomainInputs, DomainState]):
+class DomainResource(base.Resource[DomainInputs, DomainState]):
     kind: ClassVar[str] = "domain"
     title: ClassVar[str] = "domain"
     Inputs = DomainInputs
@@ -221,7 +212,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         """A registration or transfer under way."""
         return f"it is {state.status}" if state.status in ("pending", "transfer_pending") else None
 
-    def is_let_go(self, state: DomainState) -> bool:
+    def is_released(self, state: DomainState) -> bool:
         """The API cannot delete domains: one whose auto-renew is off ends when its time is over."""
         return state.auto_renew is False
 
@@ -237,7 +228,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         """By number, or by name. An order that is accepted and not listed yet stays as it was recorded."""
         found = self._resolved(context, id)
         if found is None and last is not None and _is_unlisted_order(last):
-            context.tell(f"{last.name} was ordered, and is not among the domains of the account yet")
+            context.info(f"{last.name} was ordered, and is not among the domains of the account yet")
             return last
         return _from_api(found, last) if found else None
 
@@ -264,7 +255,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             try:
                 return self._named(context, _domain_name(id))
             except ValueError:
-                raise NounError(f"{id!r} is neither the id of a domain nor its name. Next: correct it") from None
+                raise ResourceError(f"{id!r} is neither the id of a domain nor its name. Next: correct it") from None
         if context.reads.many("domain") and (found := self._listed(context).get(id)):
             return found
         try:
@@ -275,25 +266,25 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
 
     # --- asking before
 
-    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """The zone and its bounds; for a new name whether it can be had."""
-        if wish.get("adopt_id") is not None or "name" not in wish:
+        if desired.get("adopt_id") is not None or "name" not in desired:
             return {}
-        name = wish["name"]
+        name = desired["name"]
         zone = zone_of(context, name)
         if zone is None:
             return {"name": f"no zone of this provider ends {name!r}: choose one of {', '.join(sorted(catalog.zones(context)))}"}
         failures: dict[str, str] = {}
-        if wish.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
+        if desired.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
             failures["privacy"] = f".{zone.tld.lstrip('.')} hides no owner's data: leave it out or say false"
         if "name" not in fields:
             return failures
         if why := look_alike(name):
             context.warn(f"{name} may be taken for another name: {why}. Next: make sure that this is the name you mean")
-        if wish.get("auth_code") is not None:
+        if desired.get("auth_code") is not None:
             if zone.price_transfer is None or zone.transfer_supported is False:
                 failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
-        elif not (zone.min_years or 1) <= wish.get("years", 1) <= (zone.max_years or 10):
+        elif not (zone.min_years or 1) <= desired.get("years", 1) <= (zone.max_years or 10):
             failures["years"] = f"must be {zone.min_years or 1} to {zone.max_years or 10} in this zone"
         elif not failures and (existing := self._named(context, name)) is not None:
             is_known = context.name_is_identity or context.client.is_test_key or str(existing.id) in context.owned
@@ -305,22 +296,22 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
                 failures["name"] = f"{name} cannot be registered: {answer.reason or 'it is not available'}"
         return failures
 
-    def cost(self, context: Context, wish: Mapping[str, Any]) -> Cost | None:
+    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
         """The zone's prices; a promo code may lower them."""
-        if wish.get("adopt_id") is not None or "name" not in wish:
+        if desired.get("adopt_id") is not None or "name" not in desired:
             return None
-        zone = zone_of(context, wish["name"])
+        zone = zone_of(context, desired["name"])
         if zone is None:
             return None
-        years = int(wish.get("years") or 1)
-        transfer = wish.get("auth_code") is not None
+        years = int(desired.get("years") or 1)
+        transfer = desired.get("auth_code") is not None
         amount = zone.price_transfer if transfer else zone.price_register * years
         if amount is None:
             return None
-        name = f"{wish['name']} ({read})" if (read := unicode_name(wish["name"])) else wish["name"]
+        name = f"{desired['name']} ({read})" if (read := unicode_name(desired["name"])) else desired["name"]
         what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
         balance = catalog.balance(context)
-        if self._named(context, wish["name"]) is not None:  # found again, or a stop: nothing is paid for it either way
+        if self._named(context, desired["name"]) is not None:  # found again, or a stop: nothing is paid for it either way
             amount, what = Decimal(0), f"{name} is on this account already"
         return Cost(amount, zone.currency or (balance.currency if balance else ""), what, balance.balance if balance else None)
 
@@ -330,22 +321,22 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         if inputs.adopt_id is not None:
             context.taken_over.add(inputs.adopt_id)
             return _from_api(self._adoptable(context, inputs, inputs.adopt_id))
-        with context.claims.alone(f"domain {inputs.name}"):
+        with context.ownership.lock(f"domain {inputs.name}"):
             context.reads.forget("domains")
             existing = self._named(context, inputs.name)
             order = _Order(context, inputs)
             if existing is None:
                 return order.place(self._fresh)
             if context.client.is_test_key:
-                context.tell(f"{inputs.name} is on this account already (id {existing.id}); with a test key nothing is ordered")
+                context.info(f"{inputs.name} is on this account already (id {existing.id}); with a test key nothing is ordered")
                 return _from_api(existing).model_copy(update={"id": inputs.name})
             if not context.name_is_identity and str(existing.id) not in context.owned:  # of an own one a replacement is asked for
                 refusal = self._not_ours(context, existing)
                 if refusal is None and not order.was_placed():
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
-                    raise Foreign(refusal, id=str(existing.id))
-                context.tell(_takeover(existing, "this resource's idempotency key names it").announcement(context.service_now()))
+                    raise ResourceConflict(refusal, id=str(existing.id))
+                context.info(_takeover(existing, "this resource's idempotency key names it").anresourcecement(context.service_now()))
                 context.taken_over.add(str(existing.id))
             return _from_api(existing)
 
@@ -366,9 +357,9 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
     def _adoptable(self, context: Context, inputs: DomainInputs, id: str) -> m.Domain:
         found = self._resolved(context, id)
         if found is None:
-            raise NounError(f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or leave it out to order it")
+            raise ResourceError(f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or leave it out to order it")
         if ascii_name(found.name) != inputs.name:
-            raise NounError(f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is")
+            raise ResourceError(f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is")
         return found
 
     def takeover(self, context: Context, inputs: DomainInputs) -> Takeover | None:
@@ -382,21 +373,21 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
 
     def settle(self, context: Context, state: DomainState, inputs: DomainInputs) -> DomainState:
         """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the rest."""
-        wishes = frozenset(
-            name for name, wish in inputs.given().items() if name in _LATE and wish is not None and getattr(state, name) != wish
+        late = frozenset(
+            name for name, value in inputs.given().items() if name in _LATE and value is not None and getattr(state, name) != value
         )
-        if not wishes:
+        if not late:
             return state
         if context.client.is_test_key:
-            return state.model_copy(update={name: getattr(inputs, name) for name in wishes})
-        return self.update(context, state, inputs, wishes)
+            return state.model_copy(update={name: getattr(inputs, name) for name in late})
+        return self.update(context, state, inputs, late)
 
     # --- changing
 
     def update(self, context: Context, state: DomainState, inputs: DomainInputs, fields: frozenset[str]) -> DomainState:
         found = self._resolved(context, state.id)
         if found is None and state.status == "active":
-            raise NounError(f"domain {state.name} is gone. Next: run again with a refresh")
+            raise ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
         if found is None or not _is_settled(found):
             status = found.status if found else state.status
             context.warn(f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is active. Next: run again then")
@@ -422,7 +413,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
         found = self._resolved(context, state.id)
         if found is None:
             if _is_unlisted_order(state):
-                raise NotReady(
+                raise WaitTimeout(
                     f"domain {state.name} was ordered and is not among the domains of the account yet, so its auto-renew cannot be turned "
                     "off; nothing was changed. Next: run it again later",
                     id=state.id,
@@ -430,7 +421,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             return
         if found.auto_renew is not False:  # None: not known
             if not _is_settled(found):
-                raise NotReady(
+                raise WaitTimeout(
                     f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be turned off before it is active; "
                     "nothing was changed. Next: run it again then, or turn it off in the cabinet",
                     id=state.id,
@@ -440,7 +431,7 @@ class DomainNoun(base.Noun[DomainInputs, DomainState]):
             finally:
                 context.reads.forget("domains")
             if found.auto_renew:
-                raise NounError(
+                raise ResourceError(
                     f"domain {state.name} (id {found.id}) still renews: the service did not turn auto-renew off. Next: run it again"
                 )
         price = f", renews {found.price_renew} {found.currency or state.currency or ''}".rstrip() + " a year" if found.price_renew else ""
@@ -468,7 +459,7 @@ class _Order:
 
     def __init__(self, context: Context, inputs: DomainInputs) -> None:
         self.context, self.inputs = context, inputs
-        me = base.account(context.client)
+        me = account(context.client)
         zone = zone_of(context, inputs.name)
         privacy = inputs.privacy if inputs.privacy is not None else bool(zone and zone.privacy_supported)
         self.body: dict[str, Any] = {"name": inputs.name} if inputs.auth_code is not None else inputs.order_body(privacy)
@@ -486,7 +477,7 @@ class _Order:
         """Whether an interrupted run of this declaration ordered the name: its key is bound, and its replay is an accepted order."""
         for generation in range(_GENERATIONS):
             key = self.keys.key(generation)
-            if not is_bound(partial(self.context.client.domains.renew, some_nobody(), years=1, idempotency_key=key)):
+            if not key_is_used(partial(self.context.client.domains.renew, nonexistent_id(), years=1, idempotency_key=key)):
                 return False
             try:
                 self.send(key)
@@ -505,7 +496,7 @@ class _Order:
                 # Registered, and not there: the replay of an order whose domain has gone since.
                 generation += 1
                 if generation >= _GENERATIONS:
-                    raise NounError(
+                    raise ResourceError(
                         f"{_GENERATIONS} orders of {self.inputs.name} within seven days are all spent. "
                         "Next: wait for the oldest to be forgotten, or set adopt_id if it is on another record"
                     )
@@ -546,7 +537,7 @@ class _Order:
 
     def _named(self, error: ApiError | TransportError) -> Exception:
         if isinstance(error, TransportError) or error.status >= 500:
-            return NounError(
+            return ResourceError(
                 f"{error} — whether {self.inputs.name} was ordered is not known; it is not among the domains of the account yet. "
                 "Next: run again: the same order is repeated, and never carried out twice"
             )
@@ -561,7 +552,7 @@ class _Order:
             return None
         status = "active" if answer.status == "registered" else "transfer_pending" if "transfer" in answer.status else "pending"
         if status != "active":
-            self.context.tell(f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later")
+            self.context.info(f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later")
         return DomainState(
             id=self.inputs.name,
             name=self.inputs.name,
@@ -581,4 +572,4 @@ def zone_of(context: Context, name: str) -> m.Zone | None:
     return next((zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None)
 
 
-DOMAIN = DomainNoun()
+DOMAIN = DomainResource()

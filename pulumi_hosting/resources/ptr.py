@@ -10,9 +10,12 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import NotFound
-from pulumi_hosting.resources import addresses, base
-from pulumi_hosting.resources.base import REPLACES, Context, IdText, NoSuchObject, NounError
+from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.exactly_once import addresses
+from pulumi_hosting.resources import base
+from pulumi_hosting.resources.base import REPLACES, IdText
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 
 SIMULATED = "sandbox"
 _PATIENCE = 30.0  # seconds until an address that was just bought, or just came with its server, must be listed
@@ -61,7 +64,7 @@ def _remember(context: Context, server_id: str, ip_id: int, domain: str | None) 
     context.reads.amend(("ips", server_id), written)
 
 
-class PtrNoun(base.Noun[PtrInputs, PtrState]):
+class PtrResource(base.Resource[PtrInputs, PtrState]):
     kind: ClassVar[str] = "ptr"
     title: ClassVar[str] = "PTR record"
     Inputs = PtrInputs
@@ -98,23 +101,23 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
     def is_simulated(self, id: str) -> bool:
         return id.endswith(f"/{SIMULATED}")
 
-    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """The server is there, and the address is one of its."""
-        if "server_id" not in wish or not fields & {"server_id", "address"} or context.client.is_test_key:
+        if "server_id" not in desired or not fields & {"server_id", "address"} or context.client.is_test_key:
             return {}
         try:
-            server = context.client.servers.get(int(wish["server_id"]))
+            server = context.client.servers.get(int(desired["server_id"]))
         except NotFound:
-            return {"server_id": f"there is no server {wish['server_id']} on this account"}
+            return {"server_id": f"there is no server {desired['server_id']} on this account"}
         known = {addresses.plain_address(text) for text in server.ips or ()}
-        if known and wish.get("address") is not None and wish["address"] not in known:
-            return {"address": f"server {server.id} has no address {wish['address']}: choose one of {', '.join(sorted(known))}"}
+        if known and desired.get("address") is not None and desired["address"] not in known:
+            return {"address": f"server {server.id} has no address {desired['address']}: choose one of {', '.join(sorted(known))}"}
         return {}
 
     # --- making and changing
 
     def create(self, context: Context, inputs: PtrInputs) -> PtrState:
-        wait = context.patience(_PATIENCE)
+        wait = context.poller(_PATIENCE)
         fresh = False
         while True:
             found = addresses.of_server(context, inputs.server_id, fresh=fresh)
@@ -122,19 +125,19 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
             if ip is not None:
                 return self._set(context, inputs.server_id, ip, inputs.domain)
             if context.client.is_test_key:
-                context.tell("the address is only simulated, and so is its reverse DNS")
+                context.info("the address is only simulated, and so is its reverse DNS")
                 return PtrState(
                     id=f"{inputs.server_id}/{SIMULATED}", server_id=inputs.server_id, address=inputs.address, domain=inputs.domain
                 )
             if found is None or wait.over:
                 break
-            context.tell(f"server {inputs.server_id}: waiting for {inputs.address or 'its primary address'}")
+            context.info(f"server {inputs.server_id}: waiting for {inputs.address or 'its primary address'}")
             wait.pause()
             fresh = True
         if found is None:
             raise NoSuchObject(f"server_id: there is no server {inputs.server_id} on this account. Next: correct server_id")
         known = ", ".join(ip.address for ip in found) or "none"
-        raise NounError(
+        raise ResourceError(
             f"address: server {inputs.server_id} has no address {inputs.address or '(primary)'}; it has {known}. Next: correct address"
         )
 
@@ -175,4 +178,4 @@ class PtrNoun(base.Noun[PtrInputs, PtrState]):
         _remember(context, server_id, int(wanted), None)
 
 
-PTR = PtrNoun()
+PTR = PtrResource()

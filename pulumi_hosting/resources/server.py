@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import (
+from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
+from pulumi_hosting.client.exceptions import (
     ApiError,
     CallError,
     Conflict,
@@ -22,25 +23,10 @@ from pulumi_hosting.api.errors import (
     TransportError,
     Unavailable,
 )
-from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
-from pulumi_hosting.api.results import Damaged, matching
-from pulumi_hosting.resources import base, catalog
-from pulumi_hosting.resources.base import (
-    Ambiguous,
-    Context,
-    Cost,
-    NotReady,
-    NounError,
-    OnChange,
-    OrderFailed,
-    TakenOver,
-    Takeover,
-    account,
-    as_text,
-)
-from pulumi_hosting.resources.keys import SCHEME
-from pulumi_hosting.resources.marks import is_tag, is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
-from pulumi_hosting.resources.ordering import (
+from pulumi_hosting.client.results import Damaged, matching
+from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
+from pulumi_hosting.exactly_once.orders import (
     ORDER_PREFIX,
     TAGGED,
     Ordered,
@@ -49,6 +35,9 @@ from pulumi_hosting.resources.ordering import (
     pending_orders,
     refuse_namesakes,
 )
+from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
+from pulumi_hosting.resources import base
+from pulumi_hosting.resources.base import OnChange, Takeover
 from pulumi_hosting.resources.server_looks import (
     addresses_along,
     charge_of,
@@ -69,9 +58,13 @@ from pulumi_hosting.resources.server_shape import (
     from_api,
     provisional,
 )
+from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import AmbiguousMatch, OrderFailed, ResourceError, TakenOver, WaitTimeout
+from pulumi_hosting.session.text import as_text
 
 
-class ServerNoun(base.Noun[ServerInputs, ServerState]):
+class ServerResource(base.Resource[ServerInputs, ServerState]):
     kind: ClassVar[str] = "server"
     title: ClassVar[str] = "server"
     Inputs = ServerInputs
@@ -103,7 +96,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     def _named(context: Context, name: str) -> ServerState | None:
         living = matching(context.client.servers.list(), lambda server: server.name == name and not server.is_gone)
         if len(living) > 1:
-            raise Ambiguous(f"server name {name!r}", [str(server.id) for server in living])
+            raise AmbiguousMatch(f"server name {name!r}", [str(server.id) for server in living])
         return from_api(living[0]) if living else None
 
     def read(self, context: Context, id: str, last: ServerState | None = None) -> ServerState | None:
@@ -140,11 +133,11 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             return False
         return now - datetime.fromisoformat(state.created_at) > timedelta(seconds=SANDBOX_SERVER_SECONDS)
 
-    def on_change(self, field: str, wish: Mapping[str, Any]) -> OnChange:
+    def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange:
         if not self.Inputs.trait(field).rebuilds:
-            return super().on_change(field, wish)
+            return super().on_change(field, desired)
         choices: Mapping[str, OnChange] = {"replace": "replace", "reinstall": "update", "forbid": "refuse"}
-        return choices.get(wish.get("rebuild") or "", "replace" if field == "os" else "keep")
+        return choices.get(desired.get("rebuild") or "", "replace" if field == "os" else "keep")
 
     def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
         """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are only the inputs of before and
@@ -162,35 +155,39 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         what = sorted(fields & {"os", "ssh_key_ids", "password"})
         return f"{' and '.join(what)} by reinstalling the server: ITS DISK IS ERASED" if what else None
 
-    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to be paid by the hour."""
-        if wish.get("adopt_id") is not None:
+        if desired.get("adopt_id") is not None:
             return {}
         failures: dict[str, str] = {}
         tariff = None
-        if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in wish:
-            tariff = catalog.tariffs(context).get(wish["tariff_id"])
+        if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
+            tariff = catalog.tariffs(context).get(desired["tariff_id"])
             if tariff is None:
-                failures["tariff_id"] = f"there is no tariff {wish['tariff_id']}: choose one of {catalog.choices(catalog.tariffs(context))}"
-            elif "tariff_id" in fields and tariff.in_stock is False and not self._has_begun(context, wish):
+                failures["tariff_id"] = (
+                    f"there is no tariff {desired['tariff_id']}: choose one of {catalog.choices(catalog.tariffs(context))}"
+                )
+            elif "tariff_id" in fields and tariff.in_stock is False and not self._has_begun(context, desired):
                 failures["tariff_id"] = f"tariff {tariff.id} ({tariff.name}) is out of stock"
-            elif "hourly" in (wish.get("billing_cycle"), "hourly" if wish.get("hours") else None) and tariff.hourly_available is False:
+            elif (
+                "hourly" in (desired.get("billing_cycle"), "hourly" if desired.get("hours") else None) and tariff.hourly_available is False
+            ):
                 failures["billing_cycle"] = f"tariff {tariff.id} ({tariff.name}) is not offered by the hour"
             elif "tariff_id" in fields and tariff.in_stock is None:
                 context.warn(f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock")
-        if fields & {"tariff_id", "os"} and "os" in wish:
+        if fields & {"tariff_id", "os"} and "os" in desired:
             images = catalog.os_images(context)
-            if wish["os"] not in images:
-                failures["os"] = f"there is no image {wish['os']!r}: choose one of {', '.join(sorted(images))}"
-            elif tariff is not None and wish["os"] in (tariff.excluded_os or ()):
-                failures["os"] = f"image {wish['os']} is not offered with tariff {tariff.id} ({tariff.name})"
-        keys = wish.get("ssh_key_ids") if "ssh_key_ids" in fields and not context.client.is_test_key else None
+            if desired["os"] not in images:
+                failures["os"] = f"there is no image {desired['os']!r}: choose one of {', '.join(sorted(images))}"
+            elif tariff is not None and desired["os"] in (tariff.excluded_os or ()):
+                failures["os"] = f"image {desired['os']} is not offered with tariff {tariff.id} ({tariff.name})"
+        keys = desired.get("ssh_key_ids") if "ssh_key_ids" in fields and not context.client.is_test_key else None
         if keys and (missing := [id for id in keys if id not in known_keys(context, keys)]):
             failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
-        if "name" in wish:
-            context.claims.name(context.identity, wish["name"])
-        if not failures and "name" in wish and {"name", "tariff_id"} <= fields:
-            remark_on_namesakes(context, wish["name"])
+        if "name" in desired:
+            context.ownership.name(context.identity, desired["name"])
+        if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
+            remark_on_namesakes(context, desired["name"])
         return failures
 
     def remarks(self, context: Context, state: ServerState) -> list[str]:
@@ -207,33 +204,33 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         except HostingError:
             return []
 
-    def _has_begun(self, context: Context, wish: Mapping[str, Any]) -> bool:
+    def _has_begun(self, context: Context, desired: Mapping[str, Any]) -> bool:
         """Whether a server of this name exists or is under way: an interrupted run may have taken the last one of its tariff."""
-        name = wish.get("name")
+        name = desired.get("name")
         return name is not None and (
             any(order.server_name == name for order in context.client.orders.list())
             or any(server.name == name and not server.is_gone for server in context.client.servers.list())
         )
 
-    def cost(self, context: Context, wish: Mapping[str, Any]) -> Cost | None:
+    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
         """The quote: the same price functions as the order (API document, "Catalog")."""
-        if wish.get("adopt_id") is not None or "tariff_id" not in wish:
+        if desired.get("adopt_id") is not None or "tariff_id" not in desired:
             return None
         period: dict[str, Any]
-        if wish.get("hours") is not None or wish.get("billing_cycle") == "hourly":
-            period = {"hours": wish.get("hours") or 1, "billing_cycle": "hourly"}
+        if desired.get("hours") is not None or desired.get("billing_cycle") == "hourly":
+            period = {"hours": desired.get("hours") or 1, "billing_cycle": "hourly"}
             what = f"{period['hours']} h"
         else:
-            period = {"months": wish.get("months") or 1}
+            period = {"months": desired.get("months") or 1}
             what = f"{period['months']} month{'s' if period['months'] > 1 else ''}"
-        if wish.get("promo_code") is not None:
-            period["promo_code"] = wish["promo_code"]
-        quote = catalog.quote(context, wish["tariff_id"], period)
+        if desired.get("promo_code") is not None:
+            period["promo_code"] = desired["promo_code"]
+        quote = catalog.quote(context, desired["tariff_id"], period)
         if quote is None:
             return None
         if quote.promo is not None and not quote.promo.valid:
             context.warn(f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is likely to be refused")
-        tariff = catalog.tariffs(context).get(wish["tariff_id"])
+        tariff = catalog.tariffs(context).get(desired["tariff_id"])
         return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance)
 
     def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
@@ -266,10 +263,10 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         state = state.model_copy(update=extra)
         if ordered.found:
             since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
-            context.tell(Takeover(state, ordered.reason, since, title=self.title).announcement(context.service_now()))
-            context.claims.add(context.identity, state.id)
+            context.info(Takeover(state, ordered.reason, since, title=self.title).anresourcecement(context.service_now()))
+            context.ownership.add(context.identity, state.id)
             return self._taken(context, ordered.server, state, inputs, fingerprints)
-        context.claims.add(context.identity, state.id)
+        context.ownership.add(context.identity, state.id)
         own = None if context.name_is_identity else ownership_tag(context.identity)
         return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints)
 
@@ -293,7 +290,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs, fingerprints)
 
     def takeover(self, context: Context, inputs: ServerInputs) -> Takeover | None:
-        """By ``adopt_id`` or by its tag. Raises ``Foreign`` for a namesake beside which nothing is ordered; what only sending the order's
+        """By ``adopt_id`` or by its tag. Raises ``ResourceConflict`` for a namesake beside which nothing is ordered; what only sending the order's
         key could prove is a remark of ``validate``."""
         if inputs.adopt_id is not None:
             server = self._adoptable(context, inputs, inputs.adopt_id)
@@ -302,15 +299,15 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             reason = "adopt_id names it" + (
                 "; it carries the tag of another resource, which can no longer delete it then" if others else ""
             )
-            return self._announced(context, server, reason)
+            return self._anresourceced(context, server, reason)
         if context.name_is_identity:
             return None
         found = find_tagged(context, inputs.name, attempt=inputs.order_attempt or 0)
         if found is None and not inputs.order_attempt:
             refuse_namesakes(context, inputs.name)
-        return None if found is None else self._announced(context, found, TAGGED)
+        return None if found is None else self._anresourceced(context, found, TAGGED)
 
-    def _announced(self, context: Context, server: m.Server, reason: str) -> Takeover:
+    def _anresourceced(self, context: Context, server: m.Server, reason: str) -> Takeover:
         billing = server.billing
         return Takeover(
             from_api(server),
@@ -327,7 +324,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         """Stop before the money moves where the key may order but not set what an order cannot carry."""
         late = [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
         if late and "servers:manage" not in account(context.client).scopes:
-            raise NounError(
+            raise ResourceError(
                 f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server is there; nothing was "
                 "ordered. Next: give the key that scope, or leave them out"
             )
@@ -343,17 +340,17 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     def _adoptable(context: Context, inputs: ServerInputs, id: str) -> m.Server:
         server = living_server(context, id)
         if server is None:
-            raise NounError(
+            raise ResourceError(
                 f"adopt_id: there is no living server {id} on this account. Next: correct adopt_id, or leave it out to order one"
             )
         state = from_api(server)
         differing = [
-            f"{name} is {getattr(state, name)!r}, not {wish!r}"
-            for name, wish in inputs.given().items()
-            if name in ("tariff_id", "os", "billing_cycle") and getattr(state, name) not in (None, wish)
+            f"{name} is {getattr(state, name)!r}, not {desired!r}"
+            for name, desired in inputs.given().items()
+            if name in ("tariff_id", "os", "billing_cycle") and getattr(state, name) not in (None, desired)
         ]
         if differing:
-            raise NounError(f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is")
+            raise ResourceError(f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is")
         return server
 
     def wait(self, context: Context, state: ServerState) -> ServerState:
@@ -363,7 +360,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         """Wait for the order, then set what an order cannot carry: notes, auto-renew, our tag."""
         if state.id.startswith(ORDER_PREFIX):
             state = self._kept(self._await(context, state), inputs)
-            context.claims.add(context.identity, state.id)
+            context.ownership.add(context.identity, state.id)
         unkept = state.root_password is None or not (context.keeps_secrets or inputs.password is not None)
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
             context.warn(
@@ -375,15 +372,15 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
 
     def _set_late(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
         late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
-        wishes = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}
+        desired = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}
         if context.name_is_identity:
-            return self._patch(context, state, wishes) if wishes else state
+            return self._patch(context, state, desired) if desired else state
         # What reads back without the tag is what was written with it, so the tag is written even where nothing else is.
-        notes = wishes.get("notes", state.notes) or ""
+        notes = desired.get("notes", state.notes) or ""
         try:
-            return self._patch(context, state, {**wishes, "notes": notes})
+            return self._patch(context, state, {**desired, "notes": notes})
         except ApiError as error:
-            if wishes:
+            if desired:
                 raise
             # Without the tag a lost answer is still found by its key, for seven days.
             context.warn(f"server {state.id}: the ownership tag could not be written: {error}")
@@ -391,11 +388,11 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             return state if inputs.adopt_id is None else state.model_copy(update={"ownership_tag": None})
 
     def _await(self, context: Context, state: ServerState) -> ServerState:
-        wait = context.patience()
+        wait = context.poller()
         while True:
             # Everybody who waits shares one list; an order that left it is asked for itself.
             if _order_id(state.id) in pending_orders(context, wait.next * 0.9) and not wait.over:
-                context.tell(f"server {state.name}: order {_order_id(state.id)} is provisioning")
+                context.info(f"server {state.name}: order {_order_id(state.id)} is provisioning")
                 wait.pause()
                 continue
             order = context.client.orders.get(_order_id(state.id))
@@ -408,17 +405,17 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             if order.is_active and order.server_id:
                 server = living_server(context, str(order.server_id))
                 if server is None:
-                    raise NounError(
+                    raise ResourceError(
                         f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run again to order anew"
                     )
                 return from_api(server, state)
             if wait.over:
-                raise NotReady(
+                raise WaitTimeout(
                     f"order {order.invoice_id} for server {state.name!r} is still {order.status} after {context.wait_timeout:.0f} s. "
                     "Next: run again; the order is known and will be waited for, not placed again",
                     id=state.id,
                 )
-            context.tell(f"server {state.name}: order {order.invoice_id} is {order.status}")
+            context.info(f"server {state.name}: order {order.invoice_id} is {order.status}")
             wait.pause()
 
     # --- changing
@@ -426,11 +423,11 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     def update(self, context: Context, state: ServerState, inputs: ServerInputs, fields: frozenset[str]) -> ServerState:
         if state.id.startswith(ORDER_PREFIX):
             state = self._kept(self._await(context, state), inputs)
-        wishes = {name: value for name, value in inputs.given().items() if name in fields & {"name", "notes", "auto_renew"}}
+        desired = {name: value for name, value in inputs.given().items() if name in fields & {"name", "notes", "auto_renew"}}
         if state.ownership_tag is not None:
             self._must_be_held(context, state)
-        if wishes:
-            state = self._patch(context, state, wishes)
+        if desired:
+            state = self._patch(context, state, desired)
             context.save(state)
         if fields & {"os", "ssh_key_ids", "password"}:
             state = self.reinstall(context, state, inputs)
@@ -456,7 +453,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         except CallError as error:
             if not error.outcome_unknown:
                 raise
-            raise NounError(
+            raise ResourceError(
                 f"{error.summary} — whether server {state.id} was reinstalled is not known. Next: look at it before running again: "
                 "a run that still shows the change erases the disk once more"
             ) from None
@@ -474,7 +471,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         }
         # What follows may fail; that the disk was erased, and with which password it begins again, must not be forgotten.
         context.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
-        state = self.until(context, state, lambda server: server.status in POWER and server.os == inputs.os, patience=120.0)
+        state = self.until(context, state, lambda server: server.status in POWER and server.os == inputs.os, poller=120.0)
         state = state.model_copy(update={**installed, "os_shown": None if state.os == inputs.os else state.os})
         context.save(state)
         return state
@@ -484,35 +481,35 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if inputs.power is None or state.power == inputs.power:
             return state
         if state.power is None:
-            raise NounError(
+            raise ResourceError(
                 f"server {state.id} is {state.status} and cannot be {'started' if inputs.power == 'running' else 'stopped'}. "
                 "Next: see why in the cabinet (an unpaid renewal, perhaps), or leave power out"
             )
         action: Literal["start", "stop"] = "start" if inputs.power == "running" else "stop"
         context.client.servers.power(int(state.id), action=action)
         context.reads.forget("servers")
-        return self.until(context, state, lambda server: POWER.get(server.status) == inputs.power, patience=60.0).model_copy(
+        return self.until(context, state, lambda server: POWER.get(server.status) == inputs.power, poller=60.0).model_copy(
             update={"power": inputs.power}
         )
 
     @staticmethod
-    def until(context: Context, state: ServerState, done: Callable[[m.Server], bool], patience: float) -> ServerState:
+    def until(context: Context, state: ServerState, done: Callable[[m.Server], bool], poller: float) -> ServerState:
         """The server once it is as wished; after ``patience`` seconds as it is, since not every deployment shows it."""
-        wait = context.patience(patience)
+        wait = context.poller(poller)
         while True:
             server = living_server(context, state.id)
             if server is None:
-                raise NounError(f"server {state.id} was deleted meanwhile. Next: run again")
+                raise ResourceError(f"server {state.id} was deleted meanwhile. Next: run again")
             # A simulated change is accepted and need not ever show.
             if done(server) or context.client.is_test_key or wait.over:
                 return as_written(context, from_api(server, state), state)
-            context.tell(f"server {state.id}: waiting for the change to show")
+            context.info(f"server {state.id}: waiting for the change to show")
             wait.pause()
 
     @staticmethod
-    def _patch(context: Context, state: ServerState, wishes: dict[str, Any]) -> ServerState:
+    def _patch(context: Context, state: ServerState, desired: dict[str, Any]) -> ServerState:
         """PATCH what is wished. Whose tag stands behind the notes stays so; where the name is not the identity, it becomes ours."""
-        body = {name: value for name, value in wishes.items() if value is not None or name == "notes"}
+        body = {name: value for name, value in desired.items() if value is not None or name == "notes"}
         if "notes" in body:
             tag: str | None = state.ownership_tag or ownership_tag(context.identity)
             if context.name_is_identity:
@@ -528,7 +525,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             if "name" in body:
                 context.reads.forget("world")
         # A simulated change is answered but need not show: what was accepted is what is so.
-        return after.model_copy(update={name: value for name, value in wishes.items() if value is not None})
+        return after.model_copy(update={name: value for name, value in desired.items() if value is not None})
 
     def predict(self, inputs: ServerInputs, state: ServerState | None) -> dict[str, Any]:
         known = super().predict(inputs, state)
@@ -554,7 +551,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
         if server is None or (state.ownership_tag is not None and self._stays(context, state, server)):
             return
         along = addresses_along(context, server)
-        wait = context.patience()
+        wait = context.poller()
         while True:
             try:
                 # A fresh key each time: a stored failure would otherwise block the deletion for seven days.
@@ -564,7 +561,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
             except OperationInProgress:
                 if wait.over:
                     raise
-                context.tell(f"server {state.id}: another operation is running")
+                context.info(f"server {state.id}: another operation is running")
                 wait.pause()
                 continue
             except (ServiceState, TransportError, Unavailable, ServerError, Conflict):
@@ -579,7 +576,7 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
                     if result.refunded is None
                     else f"{';' if along else ','} {result.refunded} {result.currency or ''}".rstrip() + " credited"
                 )
-                context.tell(f"server {state.id} deleted{along}{credit}")
+                context.info(f"server {state.id} deleted{along}{credit}")
             return
 
     @staticmethod
@@ -601,9 +598,9 @@ class ServerNoun(base.Noun[ServerInputs, ServerState]):
     def _await_or_gone(self, context: Context, state: ServerState) -> ServerState | None:
         try:
             return self._await(context, state)
-        except NotReady:
+        except WaitTimeout:
             raise
-        except NounError:
+        except ResourceError:
             return None
 
 
@@ -613,8 +610,8 @@ def _order_id(id: str) -> int:
 
 def _expect_order(ordered: Ordered) -> m.Order:
     if ordered.order is None:  # pragma: no cover — Ordered holds a server or an order
-        raise NounError("an order without server and order")
+        raise ResourceError("an order without server and order")
     return ordered.order
 
 
-SERVER = ServerNoun()
+SERVER = ServerResource()

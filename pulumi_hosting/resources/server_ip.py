@@ -18,7 +18,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import (
+from pulumi_hosting.client.exceptions import (
     ApiError,
     HostingError,
     IdempotencyConflict,
@@ -29,21 +29,15 @@ from pulumi_hosting.api.errors import (
     OperationInProgress,
     TransportError,
 )
-from pulumi_hosting.resources import addresses, base, catalog
-from pulumi_hosting.resources.address_facts import World, bought, is_used, keys_of, look, named, quote_of, was_charged
-from pulumi_hosting.resources.address_owners import Owners
-from pulumi_hosting.resources.base import (
-    REPLACES,
-    WHEN_CREATING,
-    Context,
-    Cost,
-    Foreign,
-    IdText,
-    NotReady,
-    NounError,
-    Takeover,
-    as_text,
-)
+from pulumi_hosting.exactly_once import addresses, catalog
+from pulumi_hosting.exactly_once.address_facts import World, bought, is_used, keys_of, look, named, quote_of, was_charged
+from pulumi_hosting.exactly_once.address_owners import Owners
+from pulumi_hosting.resources import base
+from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.text import as_text
 
 PENDING = "pending:"
 SIMULATED = "sandbox"
@@ -86,7 +80,7 @@ class ServerIpState(base.State):
     )
 
 
-class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
+class ServerIpResource(base.Resource[ServerIpInputs, ServerIpState]):
     kind: ClassVar[str] = "server_ip"
     title: ClassVar[str] = "server address"
     Inputs = ServerIpInputs
@@ -112,7 +106,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
     def read(self, context: Context, id: str, last: ServerIpState | None = None) -> ServerIpState | None:
         if id.startswith(PENDING):
             if last is None or last.present_before is None:
-                raise NounError(f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>")
+                raise ResourceError(f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>")
             return None if self._server_is_gone(context, last.server_id) else self._arrived(context, last) or last
         server_id, wanted = addresses.split_id(id, "an address")
         found = addresses.of_server(context, server_id)
@@ -148,15 +142,15 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
 
     # --- asking before
 
-    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """The server is there and may have one more address."""
-        if "server_id" not in wish or wish.get("adopt_id") is not None or context.client.is_test_key:
+        if "server_id" not in desired or desired.get("adopt_id") is not None or context.client.is_test_key:
             return {}
-        quote = quote_of(context, wish["server_id"])
+        quote = quote_of(context, desired["server_id"])
         if quote is None:
-            return {"server_id": f"there is no server {wish['server_id']} on this account"}
-        if quote.extra_ips >= quote.max_extra_ips and not self._unexplained(context, wish["server_id"]):
-            return {"server_id": f"server {wish['server_id']} has all of the {quote.max_extra_ips} addresses its tariff allows"}
+            return {"server_id": f"there is no server {desired['server_id']} on this account"}
+        if quote.extra_ips >= quote.max_extra_ips and not self._unexplained(context, desired["server_id"]):
+            return {"server_id": f"server {desired['server_id']} has all of the {quote.max_extra_ips} addresses its tariff allows"}
         return {}
 
     def _unexplained(self, context: Context, server_id: str) -> list[m.Ip]:
@@ -164,11 +158,11 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         found = addresses.of_server(context, server_id) or []
         return self._loose(context, server_id, bought(found), Owners(context, server_id))
 
-    def cost(self, context: Context, wish: Mapping[str, Any]) -> Cost | None:
+    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
         """Until the server's next due date; it adds to the renewals after that."""
-        if "server_id" not in wish or wish.get("adopt_id") is not None:
+        if "server_id" not in desired or desired.get("adopt_id") is not None:
             return None
-        quote = quote_of(context, wish["server_id"])
+        quote = quote_of(context, desired["server_id"])
         if quote is None:
             return None
         balance = catalog.balance(context)
@@ -190,13 +184,13 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 context.save(state)
                 try:
                     state = self.wait(context, state)
-                except NotReady:
+                except WaitTimeout:
                     if context.wait_timeout:
                         raise  # else nobody wants to wait for it
             return state
 
     def _found_or_bought(self, context: Context, inputs: ServerIpInputs, owners: Owners) -> ServerIpState:
-        wait = context.patience()
+        wait = context.poller()
         last, generation = None, 0
         while True:
             world = self._settled(context, inputs)
@@ -214,7 +208,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                     raise
                 key = keys_of(context, inputs.server_id, inputs.order_attempt or 0, world.before(0)).key(generation)
                 generation += is_used(context, key)  # the refusal may be stored, and would be repeated for ever
-            context.tell(f"server {inputs.server_id}: another operation is running")
+            context.info(f"server {inputs.server_id}: another operation is running")
             wait.pause()
 
     def _adopt(self, context: Context, inputs: ServerIpInputs, wanted: str) -> ServerIpState:
@@ -222,10 +216,12 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         ip = addresses.pick(found, wanted)
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
-            raise NounError(f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, or leave it out to buy one")
+            raise ResourceError(
+                f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, or leave it out to buy one"
+            )
         id = f"{inputs.server_id}/{ip.id}"
-        if id in context.claims.of_others(context.identity) or Owners(context, inputs.server_id).is_held_by_a_running_process(ip):
-            raise NounError(f"adopt_id: another resource has {self.title} {id} already; nothing was changed. Next: correct adopt_id")
+        if id in context.ownership.of_others(context.identity) or Owners(context, inputs.server_id).is_held_by_a_running_process(ip):
+            raise ResourceError(f"adopt_id: another resource has {self.title} {id} already; nothing was changed. Next: correct adopt_id")
         return self._state(context, inputs.server_id, ip)
 
     def takeover(self, context: Context, inputs: ServerIpInputs) -> Takeover | None:
@@ -280,7 +276,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         added = context.client.servers.ips.add(int(inputs.server_id))
         # RFC 5737: addresses of nobody. What needs an address later gets one that looks like it.
         address = f"192.0.2.{1 + int.from_bytes(context.identity.encode()[-4:], 'big') % 254}"
-        context.tell(f"simulated: a test key buys no address; {address} stands for it")
+        context.info(f"simulated: a test key buys no address; {address} stands for it")
         return ServerIpState(
             id=f"{inputs.server_id}/{SIMULATED}",
             server_id=inputs.server_id,
@@ -291,25 +287,25 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
 
     # 1
     def _settled(self, context: Context, inputs: ServerIpInputs) -> World:
-        wait = context.patience()
+        wait = context.poller()
         while True:
             world = look(context, inputs.server_id)
             if not world.missing or (wait.over and world.missing <= (inputs.order_attempt or 0)):
                 return world
             if wait.over:
                 invoice = f"invoice {world.invoices[-1].id}" if world.invoices else "no invoice of it is known"
-                raise NounError(
+                raise ResourceError(
                     f"server {inputs.server_id} counts {world.bought} bought addresses and shows {len(world.extra)} ({invoice}); nothing "
                     f"was bought. Next: run again later, or set order_attempt to {world.missing} to buy another"
                 )
-            context.tell(f"server {inputs.server_id}: waiting for an address that was bought before")
+            context.info(f"server {inputs.server_id}: waiting for an address that was bought before")
             wait.pause()
 
     # 2
     def _lost(self, context: Context, inputs: ServerIpInputs, world: World, owners: Owners) -> ServerIpState | None:
-        """The address that an interrupted run of this resource bought. Raises ``Foreign`` for more addresses that nothing explains than
+        """The address that an interrupted run of this resource bought. Raises ``ResourceConflict`` for more addresses that nothing explains than
         ``order_attempt`` allows for."""
-        wait = context.patience(_CLAIM_PATIENCE)
+        wait = context.poller(_CLAIM_PATIENCE)
         server_id = inputs.server_id
         while loose := self._loose(context, server_id, world.extra, owners):
             found = self._proven(context, inputs, world, loose, owners)
@@ -319,14 +315,14 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             if allowed <= (inputs.order_attempt or 0):
                 return None
             if wait.over and context.name_is_identity:
-                raise Foreign(
+                raise ResourceConflict(
                     f"server {server_id} got addresses since this run looked: {named(loose)}; nothing was bought. Next: run again, and "
                     "they are counted",
                     id=f"{server_id}/{loose[0].id}",
                 )
             if wait.over:
                 invoice = f", newest invoice {world.invoices[-1].id}" if world.invoices else ""
-                raise Foreign(
+                raise ResourceConflict(
                     f"server {server_id} has addresses that nothing here explains: {named(loose)}{invoice}; nothing was bought. Next: if "
                     f"other stacks, playbooks or people have them, set order_attempt to {allowed} to buy another; if an interrupted run of "
                     "this resource bought one and nothing else has it, set adopt_id to that one",
@@ -338,7 +334,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
     @staticmethod
     def _loose(context: Context, server_id: str, extra: Iterable[m.Ip], owners: Owners) -> list[m.Ip]:
         """The addresses that no other resource is known to have, whatever their age."""
-        known = context.owned | context.claims.of_others(context.identity)
+        known = context.owned | context.ownership.of_others(context.identity)
         # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very one that is meant.
         return [
             ip for ip in extra if f"{server_id}/{ip.id}" not in known and (context.name_is_identity or not owners.is_noted_as_anothers(ip))
@@ -360,13 +356,13 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         self._must_be_allowed(context, ip)
         state = self._state(context, inputs.server_id, ip)
         invoice = None if paid is None else world.invoice_after(paid)
-        context.tell(f"address {ip.address} is this resource's: an earlier run bought it")
+        context.info(f"address {ip.address} is this resource's: an earlier run bought it")
         owners.record(ip, key, invoice)
         return state.model_copy(update={"purchase_key": key, "invoice_id": invoice})
 
     def _taken(self, owners: Owners, server_id: str, new: list[m.Ip], world: World, paid: int) -> m.Ip | None:
         """The first of the addresses that came since this resource's purchase which no other resource claimed. Two purchases at the same
-        moment bring two addresses, and each may have either. ``paid``: the purchases before it. Raises ``NounError`` where claims prove
+        moment bring two addresses, and each may have either. ``paid``: the purchases before it. Raises ``ResourceError`` where claims prove
         nothing and there are several."""
         for ip in new:
             claim = owners.claim(ip)
@@ -375,7 +371,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
             if claim == "unproven":
                 if len(new) == 1 and world.paid == paid + 1 and not world.missing:
                     return ip
-                raise NounError(
+                raise ResourceError(
                     f"server {server_id} got addresses from several purchases at the same time: {named(new)}; which of them is this "
                     "resource's is not known, and nothing more was bought. Next: give adopt_id the one that no other stack or play has"
                 )
@@ -384,7 +380,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
     @classmethod
     def _must_be_young(cls, context: Context, ip: m.Ip) -> None:
         if cls._is_old(context, ip):
-            raise NounError(
+            raise ResourceError(
                 f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource, more than 7 days ago; nothing was "
                 f'bought. Next: set adopt_id="{ip.id}" to take it over'
             )
@@ -392,7 +388,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
     @staticmethod
     def _must_be_allowed(context: Context, ip: m.Ip) -> None:
         if context.strict and context.scope is None:
-            raise NounError(
+            raise ResourceError(
                 f"address {ip.address} (id {ip.id}) was bought by an earlier run under this resource's name, and strict is set; nothing "
                 f'was bought. Next: set adopt_id="{ip.id}" to take it over, or set hosting:scope'
             )
@@ -454,7 +450,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         """After a lost answer: go on if the account shows the purchase, else stop."""
         after = look(context, inputs.server_id)
         if (after.bought, after.paid, after.everything) == (world.bought, world.paid, world.everything):
-            raise NounError(
+            raise ResourceError(
                 f"{error} — no purchase and no new address show yet. Next: run again; the same purchase is repeated, never a second "
                 f"(key {key})"
             ) from None
@@ -477,17 +473,17 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
 
     def wait(self, context: Context, state: ServerIpState) -> ServerIpState:
         """Until the address is assigned."""
-        wait = context.patience()
+        wait = context.poller()
         while self.is_provisional(state):
             if arrived := self._arrived(context, state):
                 return arrived
             if wait.over:
-                raise NotReady(
+                raise WaitTimeout(
                     f"the address bought for server {state.server_id} is not assigned after {context.wait_timeout:.0f} s. "
                     "Next: run again; it is waited for, not bought again",
                     id=state.id,
                 )
-            context.tell(f"server {state.server_id}: waiting for the address")
+            context.info(f"server {state.server_id}: waiting for the address")
             wait.pause()
         return state
 
@@ -497,7 +493,7 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         try:
             shown = len(context.client.servers.get(int(state.server_id)).ips or ())
         except NotFound:
-            raise NounError(f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again") from None
+            raise ResourceError(f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again") from None
         if 0 < shown <= len(before):
             return None
         world = look(context, state.server_id)
@@ -535,14 +531,14 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
         if ip is None:
             return
         if ip.primary:
-            raise NounError(f"{ip.address} is the primary address of server {server_id} and cannot be released. Next: correct the id")
+            raise ResourceError(f"{ip.address} is the primary address of server {server_id} and cannot be released. Next: correct the id")
         self._release(context, server_id, ip)
         Owners(context, server_id).forget(str(ip.id))
 
     @staticmethod
     def _release(context: Context, server_id: str, ip: m.Ip) -> None:
         """Release it, or raise: after any answer but a success the list decides."""
-        wait = context.patience()
+        wait = context.poller()
         while True:
             try:
                 context.client.servers.ips.delete(int(server_id), ip.id)
@@ -557,8 +553,8 @@ class ServerIpNoun(base.Noun[ServerIpInputs, ServerIpState]):
                 return
             finally:
                 context.reads.forget("ips", server_id)
-            context.tell(f"server {server_id}: another operation is running")
+            context.info(f"server {server_id}: another operation is running")
             wait.pause()
 
 
-SERVER_IP = ServerIpNoun()
+SERVER_IP = ServerIpResource()

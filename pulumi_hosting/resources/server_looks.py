@@ -9,24 +9,22 @@ from itertools import islice
 from typing import Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import (
+from pulumi_hosting.client.exceptions import (
     HostingError,
     NotFound,
 )
-from pulumi_hosting.resources import catalog
-from pulumi_hosting.resources.base import (
-    Context,
-    NounError,
-    age,
-)
-from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.resources.ordering import (
+from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once.orders import (
     candidates,
     living_servers,
     may_be_proven,
     pending_order,
 )
+from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.server_shape import ServerState
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.text import age
 
 _DUE_SOON = timedelta(days=7)
 
@@ -35,12 +33,12 @@ def remark_on_namesakes(context: Context, name: str) -> None:
     """What stands, or is under way, under the name, and cannot be shown to be this declaration's without sending its key."""
     if context.client.is_test_key or context.name_is_identity:
         return
-    twins = context.claims.name(context.identity, name)
+    twins = context.ownership.name(context.identity, name)
     for server in living_servers(context):
         if str(server.id) in context.owned:
             continue  # also under the name it had before a rename
-        owner = context.claims.owner(str(server.id))
-        if server.name == name and owner not in (None, context.identity) and context.claims.named(owner or "") in (None, name):
+        owner = context.ownership.owner(str(server.id))
+        if server.name == name and owner not in (None, context.identity) and context.ownership.named(owner or "") in (None, name):
             twins |= {owner or ""}
     if twins:
         others = ", ".join(sorted(twin.rsplit("/", 1)[-1] for twin in twins))
@@ -163,7 +161,7 @@ def charge_of(context: Context, server: m.Server) -> Decimal | None:
 
 def living_server(context: Context, id: str) -> m.Server | None:
     if not re.fullmatch(r"[1-9][0-9]{0,18}", id):
-        raise NounError(f"{id!r} is not a server id. Next: correct it; ids are positive integers")
+        raise ResourceError(f"{id!r} is not a server id. Next: correct it; ids are positive integers")
     try:
         server = context.client.servers.get(int(id))
     except NotFound:

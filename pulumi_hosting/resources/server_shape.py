@@ -5,28 +5,20 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api import requests
-from pulumi_hosting.api.errors import (
+from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client import requests
+from pulumi_hosting.client.exceptions import (
     InvalidInput,
 )
-from pulumi_hosting.api.operations import BY_ID
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import (
-    POLICY,
-    REPLACES,
-    WHEN_CREATING,
-    Context,
-    Count,
-    IdText,
-    Trait,
-    WholeNumber,
-    as_text,
-)
-from pulumi_hosting.resources.marks import ownership_tag, split_tag, with_tag
-from pulumi_hosting.resources.ordering import (
+from pulumi_hosting.exactly_once.orders import (
     ORDER_PREFIX,
 )
+from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
+from pulumi_hosting.resources import base
+from pulumi_hosting.resources.base import POLICY, REPLACES, WHEN_CREATING, Count, IdText, Trait, WholeNumber
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.text import as_text
 
 REBUILDS = Trait(rebuilds=True)
 

@@ -13,11 +13,14 @@ from typing import Annotated, Any, ClassVar
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.api.values import check_line, check_public_key
+from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, Ambiguous, Context, Foreign, NounError, Takeover, Trait, as_text
+from pulumi_hosting.resources.base import REPLACES, Takeover, Trait
 from pulumi_hosting.resources.fingerprints import fingerprint
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError
+from pulumi_hosting.session.text import as_text
 
 
 def _normal_form(text: str) -> str:
@@ -77,7 +80,7 @@ def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | Non
     )
 
 
-class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
+class SshKeyResource(base.Resource[SshKeyInputs, SshKeyState]):
     kind: ClassVar[str] = "ssh_key"
     title: ClassVar[str] = "SSH key"
     Inputs = SshKeyInputs
@@ -100,7 +103,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         if same is None:
             named = [key for key in keys if key.name == inputs.name]
             if len(named) > 1:
-                raise Ambiguous(f"SSH key name {inputs.name!r}", [str(key.id) for key in named])
+                raise AmbiguousMatch(f"SSH key name {inputs.name!r}", [str(key.id) for key in named])
             same = named[0] if named else None
         return _from_api(same, inputs.public_key) if same else None
 
@@ -123,13 +126,13 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
 
     # --- asking before
 
-    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """Whether the key is on the account under another name: it cannot be renamed."""
-        if context.name_is_identity or not {"name", "public_key"} <= wish.keys() or "public_key" not in fields:
+        if context.name_is_identity or not {"name", "public_key"} <= desired.keys() or "public_key" not in fields:
             return {}
         keys = context.shared(("ssh_keys",), context.client.ssh_keys.list)
-        found = self._same_material(keys, wish["name"], wish["public_key"])
-        if found is None or found.name == wish["name"] or str(found.id) in context.owned:  # an own key goes before the new one comes
+        found = self._same_material(keys, desired["name"], desired["public_key"])
+        if found is None or found.name == desired["name"] or str(found.id) in context.owned:  # an own key goes before the new one comes
             return {}
         return {"name": _other_name(found)}
 
@@ -144,7 +147,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
     # --- making
 
     def create(self, context: Context, inputs: SshKeyInputs) -> SshKeyState:
-        with context.claims.alone(f"ssh key {fingerprint(inputs.public_key)}"):
+        with context.ownership.lock(f"ssh key {fingerprint(inputs.public_key)}"):
             if existing := self._existing(context, inputs):
                 return existing
             try:
@@ -165,9 +168,9 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         if key is None:
             return None
         if key.name != inputs.name:
-            raise Foreign(_other_name(key), id=str(key.id))
+            raise ResourceConflict(_other_name(key), id=str(key.id))
         if not context.name_is_identity:
-            context.tell(f"takes over SSH key {key.id}, which was on the account already; destroy keeps it")
+            context.info(f"takes over SSH key {key.id}, which was on the account already; destroy keeps it")
         return _from_api(key, inputs.public_key, self._is_taken_over(context))
 
     def _kept(self, context: Context, inputs: SshKeyInputs, made: m.SshKey) -> SshKeyState:
@@ -188,7 +191,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
             context.warn(f"SSH key {made.id} is the same as {first.id}, which another process added, and could not be deleted: {error}")
             return own
         kept = "" if context.name_is_identity else "; destroy keeps it"
-        context.tell(f"takes over SSH key {first.id}, which another process added at the same moment{kept}")
+        context.info(f"takes over SSH key {first.id}, which another process added at the same moment{kept}")
         return _from_api(first, inputs.public_key, self._is_taken_over(context))
 
     @staticmethod
@@ -200,7 +203,7 @@ class SshKeyNoun(base.Noun[SshKeyInputs, SshKeyState]):
         return min(same, key=lambda key: (key.name != name, key.id), default=None)
 
     def update(self, context: Context, state: SshKeyState, inputs: SshKeyInputs, fields: frozenset[str]) -> SshKeyState:
-        raise NounError(f"an SSH key cannot be changed in place ({', '.join(sorted(fields))})")
+        raise ResourceError(f"an SSH key cannot be changed in place ({', '.join(sorted(fields))})")
 
     def delete(self, context: Context, state: SshKeyState) -> None:
         if not context.name_is_identity and state.taken_over is not False:
@@ -228,4 +231,4 @@ def _other_name(key: m.SshKey) -> str:
     )
 
 
-SSH_KEY = SshKeyNoun()
+SSH_KEY = SshKeyResource()

@@ -13,27 +13,18 @@ from urllib.parse import urlsplit, urlunsplit
 from pydantic import AfterValidator, Field, model_validator
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.api.results import matching
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
+from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
+from pulumi_hosting.client.results import matching
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, takeovers, was_taken_over, with_tag
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import (
-    WHEN_CREATING,
-    Ambiguous,
-    Context,
-    Foreign,
-    IdText,
-    NounError,
-    TakenOver,
-    Takeover,
-    Trait,
-    age,
-    as_text,
-)
-from pulumi_hosting.resources.keys import KeyRing
-from pulumi_hosting.resources.marks import is_tag_of, next_tag, ownership_tag, split_tag, takeovers, was_taken_over, with_tag
+from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, TakenOver
+from pulumi_hosting.session.text import age, as_text
 
 SIMULATED = "sandbox-"
 TAKEOVER_AGE = timedelta(seconds=KEY_MEMORY_SECONDS)
@@ -142,7 +133,7 @@ def _tag(found: m.Subscription) -> str | None:
     return split_tag(found.description)[1]
 
 
-class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscriptionState]):
+class WebhookSubscriptionResource(base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState]):
     kind: ClassVar[str] = "webhook_subscription"
     title: ClassVar[str] = "webhook subscription"
     Inputs = WebhookSubscriptionInputs
@@ -162,7 +153,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         wanted = _plain_url(inputs.url)
         same = matching(context.client.webhooks.list(), lambda found: _plain_url(found.url) == wanted)
         if len(same) > 1:
-            raise Ambiguous("the url of this webhook subscription", [str(found.id) for found in same])
+            raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
         return _from_api(same[0], inputs.url) if same else None
 
     def read(self, context: Context, id: str, last: WebhookSubscriptionState | None = None) -> WebhookSubscriptionState | None:
@@ -211,7 +202,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             except HostingError as error:
                 context.warn(f"webhook subscription {double.id} is a second one of this resource and could not be deleted: {error}")
             else:
-                context.tell(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
+                context.info(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
 
     def all(self, context: Context, *, url: str | None = None, **_: Any) -> Iterable[WebhookSubscriptionState]:
         """By ``url``."""
@@ -221,12 +212,12 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
     def is_simulated(self, id: str) -> bool:
         return id.startswith(SIMULATED)
 
-    def validate(self, context: Context, wish: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """The event types against those the service sends."""
-        if context.client.is_test_key or not fields & {"events"} or "events" not in wish:
+        if context.client.is_test_key or not fields & {"events"} or "events" not in desired:
             return {}
         known = {event.type for event in context.shared(("events",), context.client.webhooks.events, 300.0)} | {"*"}
-        strange = [event for event in wish["events"] if event not in known]
+        strange = [event for event in desired["events"] if event not in known]
         return {"events": f"there is no event {strange[0]!r}: choose from {', '.join(sorted(known))}"} if strange else {}
 
     # --- making
@@ -236,7 +227,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             return self._simulate(context, inputs)
         if inputs.adopt_id is not None:
             return self._adopted(context, inputs.adopt_id, inputs)
-        with context.claims.alone("webhook subscriptions"):
+        with context.ownership.lock("webhook subscriptions"):
             if tagged := self._tagged(context, inputs):
                 return self._take_over(context, inputs, tagged)
             self._remark_on_others(context, inputs)
@@ -266,12 +257,12 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
     def _tagged(self, context: Context, inputs: WebhookSubscriptionInputs) -> list[m.Subscription]:
         """What runs of this resource made and no state in this run has, the lowest id first.
 
-        Raises ``Foreign`` where it must not be taken over unasked: it delivers elsewhere by now, it is older than idempotency keys live,
+        Raises ``ResourceConflict`` where it must not be taken over unasked: it delivers elsewhere by now, it is older than idempotency keys live,
         or ``strict`` is set without a scope.
         """
         if context.name_is_identity:
             return []
-        known = context.owned | context.claims.of_others(context.identity)
+        known = context.owned | context.ownership.of_others(context.identity)
         found = [one for one in context.client.webhooks.list() if is_tag_of(_tag(one), context.identity) and str(one.id) not in known]
         if not found:
             return []
@@ -287,7 +278,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         else:
             return found
         when = f", made {age(since)} ago" if since is not None else ""
-        raise Foreign(
+        raise ResourceConflict(
             f"webhook subscription {first.id}{when} carries this resource's ownership tag: {why}; nothing was changed. Next: set "
             f"adopt_id={first.id} to take it over, or give this resource another name",
             id=str(first.id),
@@ -296,7 +287,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
     def _take_over(self, context: Context, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]) -> WebhookSubscriptionState:
         """The first of them. Its secret was lost with an answer, or is another run's: it gets a new one."""
         first, *doubles = tagged
-        context.tell(self._announced(first, inputs, _TAGGED).announcement(context.service_now()))
+        context.info(self._anresourceced(first, inputs, _TAGGED).anresourcecement(context.service_now()))
         context.taken_over.add(str(first.id))
         self._delete_doubles(context, [one for one in doubles if _plain_url(one.url) == _plain_url(first.url)])
         tag = next_tag(_tag(first), context.identity)
@@ -331,7 +322,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         if context.name_is_identity:
             context.warn(f"{at_once}; this run's own was deleted")
             return _from_api(first, inputs.url)
-        raise Foreign(
+        raise ResourceConflict(
             f"{at_once}, or a request of an interrupted run was processed late; this run's own was deleted. Next: run pulumi up again; it "
             "takes over what is left, and makes a new secret",
             id=str(first.id),
@@ -344,7 +335,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             return False
         if context.name_is_identity:
             return True
-        known = context.owned | context.claims.of_others(context.identity)
+        known = context.owned | context.ownership.of_others(context.identity)
         return is_tag_of(_tag(other), context.identity) and str(other.id) not in known
 
     @staticmethod
@@ -360,7 +351,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
     def _adopt(self, context: Context, id: str, inputs: WebhookSubscriptionInputs) -> m.Subscription:
         found = next((one for one in context.client.webhooks.list() if str(one.id) == id), None)
         if found is None:
-            raise NounError(f"adopt_id: there is no webhook subscription {id} on this account. Next: correct adopt_id, or leave it out")
+            raise ResourceError(f"adopt_id: there is no webhook subscription {id} on this account. Next: correct adopt_id, or leave it out")
         return found
 
     def _adopted(self, context: Context, id: str, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
@@ -378,14 +369,14 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
             return None
         if inputs.adopt_id is not None:
             secret = "its secret stays unknown here" if inputs.rotation is None else "it gets a new secret, and the present one stops"
-            return self._announced(self._adopt(context, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}")
+            return self._anresourceced(self._adopt(context, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}")
         tagged = self._tagged(context, inputs)
         if not tagged:
             return None
         also = f"; {', '.join(str(one.id) for one in tagged[1:])} of an interrupted run is deleted" if tagged[1:] else ""
-        return self._announced(tagged[0], inputs, _TAGGED + also)
+        return self._anresourceced(tagged[0], inputs, _TAGGED + also)
 
-    def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
+    def _anresourceced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
         return Takeover(_from_api(found, inputs.url), reason, found.created_at, title=self.title)
 
     @staticmethod
@@ -405,14 +396,14 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         """Bring what was found, or could not be said when it was made, to what is declared."""
         if self.is_simulated(state.id):
             return state
-        wishes = {
+        late = {
             name
-            for name, wish in inputs.given().items()
-            if name in ("url", "events", "description", "active") and (getattr(state, name) or None) != (wish or None)
+            for name, value in inputs.given().items()
+            if name in ("url", "events", "description", "active") and (getattr(state, name) or None) != (value or None)
         }
         if inputs.adopt_id is None or context.name_is_identity:
-            return self._patch(context, state, inputs, frozenset(wishes))
-        state = self._patch(context, state, inputs, frozenset(wishes | {"description"}), state.ownership_tag)
+            return self._patch(context, state, inputs, frozenset(late))
+        state = self._patch(context, state, inputs, frozenset(late | {"description"}), state.ownership_tag)
         if inputs.rotation is None or state.secret is not None:
             return state
         return state.model_copy(update={"secret": context.client.webhooks.rotate_secret(int(state.id)).secret})
@@ -433,7 +424,7 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         context.save(state)
         if "rotation" in fields:
             state = state.model_copy(update={"secret": context.client.webhooks.rotate_secret(int(state.id)).secret})
-            context.tell(f"webhook subscription {state.id} has a new secret; the old one has stopped")
+            context.info(f"webhook subscription {state.id} has a new secret; the old one has stopped")
         return state
 
     def _patch(
@@ -505,4 +496,4 @@ class WebhookSubscriptionNoun(base.Noun[WebhookSubscriptionInputs, WebhookSubscr
         self._delete_doubles(context, doubles)
 
 
-WEBHOOK_SUBSCRIPTION = WebhookSubscriptionNoun()
+WEBHOOK_SUBSCRIPTION = WebhookSubscriptionResource()

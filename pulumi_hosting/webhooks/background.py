@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from pulumi_hosting.api.errors import ConfigurationError, HostingError
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 
 log = logging.getLogger("pulumi_hosting.webhooks")
 

@@ -9,9 +9,9 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import ConfigurationError
-from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import ConfigurationError
 
 SECRET_VARIABLE = "HOSTING_WEBHOOK_SECRET"  # noqa: S105  # the name of a variable
 

@@ -32,9 +32,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import ConfigurationError, WebhookRejected
 from pulumi_hosting.api.models import Delivery, Event
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
 from pulumi_hosting.webhooks.background import LimitedWarnings, log, one_line, retry_until_success
 from pulumi_hosting.webhooks.options import ReceiverOptions, WebhookSecrets
 from pulumi_hosting.webhooks.reconcile import event_of, missed_deliveries

@@ -5,9 +5,9 @@ import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import ApiError, HostingError, InvalidResponse
 from pulumi_hosting.api.models import Delivery, Event
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse
 from pulumi_hosting.webhooks.background import log
 
 

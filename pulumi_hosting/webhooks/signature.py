@@ -18,10 +18,10 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pulumi_hosting.api.answers import has_odd_number
-from pulumi_hosting.api.errors import ConfigurationError, WebhookRejected
 from pulumi_hosting.api.models import Event
-from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
+from pulumi_hosting.client.responses import has_odd_number
 
 SIGNATURE_HEADER = "X-Webhook-Signature"
 TIMESTAMP_HEADER = "X-Webhook-Timestamp"

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from pulumi_hosting.api.errors import ConfigurationError, HostingError
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 
 # The service keeps deliveries that no receiver accepted for 30 days, and can send them again by hand until then.
 REMEMBER_SECONDS = 31 * 86400

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects

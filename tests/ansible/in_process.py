@@ -11,7 +11,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.hosting.cloud.plugins.module_utils import runner
 from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
-from pulumi_hosting.resources.base import Clock
+from pulumi_hosting.session.clock import Clock
 from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
 from tests.emulator.support import EmulatorHarness

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import InvalidInput, WriteRefused
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import InvalidInput, WriteRefused
+from pulumi_hosting.planning import engine
+from pulumi_hosting.planning.engine import Outcome
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.resources import NOUNS, engine
-from pulumi_hosting.resources.base import Ambiguous, Context, Foreign, NounError
-from pulumi_hosting.resources.engine import Outcome
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError
 from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
 
 Ensure = Callable[..., Outcome]
@@ -22,14 +24,14 @@ def ensure(emulator: Any) -> Iterator[Ensure]:
     with Client(emulator.live_key, emulator.base_url) as live, Client(emulator.live_key, emulator.base_url, read_only=True) as reading:
 
         def bring(kind: str, *, id: str | None = None, absent: bool = False, dry_run: bool = False, **raw: Any) -> Outcome:
-            noun = NOUNS[kind]
-            declared = engine.declared(noun, raw)
+            resource = RESOURCES[kind]
+            declared = engine.declared(resource, raw)
             assert declared.failures == {}
             context = Context(
                 client=reading if dry_run else live, identity=f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None
             )
             way = engine.ensure_absent if absent else engine.ensure
-            return way(context, noun, declared.inputs, id=id, terms=engine.Terms(dry_run=dry_run))
+            return way(context, resource, declared.inputs, id=id, terms=engine.ApplyOptions(dry_run=dry_run))
 
         yield bring
 
@@ -41,10 +43,10 @@ def order(ensure: Ensure, name: str) -> str:
 
 
 def test_part_of_a_declaration_is_checked_as_far_as_it_goes() -> None:
-    assert engine.declared(NOUNS["server"], {"name": "web 1"}).failures.keys() == {"name"}
-    assert engine.declared(NOUNS["server"], {"name": "web-1", "months": 1, "hours": 5}).failures.keys() == {"hours"}
-    assert engine.declared(NOUNS["server"], {"nmae": "web-1"}).failures == {"nmae": "is not an input of this resource"}
-    assert engine.declared(NOUNS["server"], {"name": "web-1"}).inputs.given() == {"name": "web-1"}
+    assert engine.declared(RESOURCES["server"], {"name": "web 1"}).failures.keys() == {"name"}
+    assert engine.declared(RESOURCES["server"], {"name": "web-1", "months": 1, "hours": 5}).failures.keys() == {"hours"}
+    assert engine.declared(RESOURCES["server"], {"nmae": "web-1"}).failures == {"nmae": "is not an input of this resource"}
+    assert engine.declared(RESOURCES["server"], {"name": "web-1"}).inputs.given() == {"name": "web-1"}
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
@@ -57,7 +59,7 @@ def test_what_is_missing_for_a_new_one_is_said_by_name(ensure: Ensure, dry_run: 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_a_rename_never_doubles_a_name(ensure: Ensure, dry_run: bool) -> None:
     first, second = order(ensure, "a"), order(ensure, "b")
-    with pytest.raises(Foreign) as refused:
+    with pytest.raises(ResourceConflict) as refused:
         ensure("server", id=first, name="b", dry_run=dry_run)
     assert refused.value.id == second
     assert ensure("server", id=first, name="c", dry_run=dry_run).action == "updated"
@@ -66,7 +68,7 @@ def test_a_rename_never_doubles_a_name(ensure: Ensure, dry_run: bool) -> None:
 def test_twins_are_told_apart_by_id_only(ensure: Ensure, emulator: Any) -> None:
     with Client(emulator.live_key, emulator.base_url) as client:
         ids = [client.servers.create(tariff_id=1, os="debian-12", name="twin").server.id for _ in "ab"]  # type: ignore[union-attr]  # no order is slow here
-    with pytest.raises(Ambiguous) as refused:
+    with pytest.raises(AmbiguousMatch) as refused:
         ensure("server", name="twin", notes="which?")
     assert sorted(refused.value.ids) == sorted(map(str, ids))
     assert ensure("server", id=str(ids[0]), name="twin", notes="this one").action == "updated"
@@ -91,7 +93,7 @@ def test_a_key_named_by_id_keeps_its_comment_and_its_declaration(ensure: Ensure)
     assert renamed.after["public_key"] == KEY_LINE
     # The new entry has another id; the same declaration still holds.
     assert ensure("ssh_key", id=id, name="desk").action == "unchanged"
-    with pytest.raises(NounError, match="there is no SSH key with id"):
+    with pytest.raises(ResourceError, match="there is no SSH key with id"):
         ensure("ssh_key", id=id, name="laptop")
 
 
@@ -106,7 +108,7 @@ def test_a_key_is_found_by_its_material_before_its_name(ensure: Ensure) -> None:
 def test_ambiguous_names_stop_everything_but_ids(ensure: Ensure, emulator: Any) -> None:
     with Client(emulator.live_key, emulator.base_url) as client:
         ids = [client.ssh_keys.create(name="twin", public_key=line).id for line in (KEY_LINE, OTHER_LINE)]
-    with pytest.raises(Ambiguous) as refused:
+    with pytest.raises(AmbiguousMatch) as refused:
         ensure("ssh_key", name="twin", absent=True)
     assert sorted(refused.value.ids) == sorted(map(str, ids))
     assert ensure("ssh_key", id=str(ids[0]), absent=True).action == "deleted"
@@ -116,9 +118,9 @@ def test_ambiguous_names_stop_everything_but_ids(ensure: Ensure, emulator: Any) 
 @pytest.mark.parametrize("dry_run", [False, True])
 def test_what_cannot_be_set_yet_is_no_change(ensure: Ensure, dialect: str, dry_run: bool) -> None:
     """A transfer takes days, and until then every run would report a change that it could not make."""
-    wish = {"name": "example-moved.com", "auth_code": "Ab12-Cd34", "privacy": True, "auto_renew": True}
-    assert ensure("domain", **wish).action == "created"
-    again = ensure("domain", dry_run=dry_run, **wish)
+    desired = {"name": "example-moved.com", "auth_code": "Ab12-Cd34", "privacy": True, "auto_renew": True}
+    assert ensure("domain", **desired).action == "created"
+    again = ensure("domain", dry_run=dry_run, **desired)
     assert (again.action, again.after and again.after["status"]) == ("unchanged", "transfer_pending")
     assert ensure("domain", absent=True, dry_run=dry_run, name="example-moved.com").action == "unchanged"
 

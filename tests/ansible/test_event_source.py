@@ -21,8 +21,8 @@ import httpx
 import pytest
 
 from ansible_collections.hosting.cloud.tests.unit.plugins.event_source.test_webhook import *  # noqa: F403  # they count here as well
-from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.models import Delivery
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.ansible.conftest import BIN, COLLECTION, ROOT, kill_all, wait_for
 from tests.webhooks.support import OTHER_SECRET, SECRET, body, signed

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 from tests.ansible.conftest import BIN, ROOT, Ansible
 
 PLUGIN = "hosting.cloud.servers"

@@ -24,8 +24,8 @@ def fail(ansible: Ansible, method: str, path: str, times: int, after: int = 0) -
 def test_a_root_password_is_kept_the_moment_it_is_shown(ansible: Ansible) -> None:
     file = ansible.home / "root"
     fail(ansible, "PATCH", "^/servers/", 1)
-    wish = {"name": "web-1", "notes": "one", "root_password_file": str(file), **ORDER}
-    played = ansible.play(refused("order", **wish), server("again", **wish), server("calm", **wish))
+    desired = {"name": "web-1", "notes": "one", "root_password_file": str(file), **ORDER}
+    played = ansible.play(refused("order", **desired), server("again", **desired), server("calm", **desired))
     assert played["order"]["failure"]["code"] == "server_error"
     assert (played["again"]["changed"], played["calm"]["changed"]) == (True, False)
     password = file.read_text().strip()
@@ -41,7 +41,7 @@ def test_a_root_password_is_kept_the_moment_it_is_shown(ansible: Ansible) -> Non
     assert file.read_text().strip() not in ("", password)
     file.unlink()
     # A file that is not there says nothing: whether its password was lost was said by the task that ordered.
-    played = ansible.play(server("unknown", **wish))
+    played = ansible.play(server("unknown", **desired))
     assert (played["unknown"]["changed"], played["unknown"].get("warnings")) == (False, None)
     assert len(ansible.charges()) == 1
 

@@ -131,7 +131,7 @@ def test_digits_are_numbers_however_they_are_written() -> None:
 # --- charges (M29, M31)
 
 
-def test_a_charge_above_its_announcement_is_reported_and_ends_the_purchases_of_the_run() -> None:
+def test_a_charge_above_its_anresourcecement_is_reported_and_ends_the_purchases_of_the_run() -> None:
     lab = EmulatorHarness()
     play = Play(lab, max_charge="100.00")
     play.before_write = lambda: lab.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
@@ -224,8 +224,8 @@ def test_a_lost_root_password_is_reported_once_and_the_remedy_works(tmp_path: Pa
     play = Play(lab)
     file = tmp_path / "root"
     lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=1)
-    wish = {"name": "a", "root_password_file": str(file), **ORDER}
-    made, again = play("server", **wish), play("server", **wish)
+    desired = {"name": "a", "root_password_file": str(file), **ORDER}
+    made, again = play("server", **desired), play("server", **desired)
     (warning,) = made["warnings"]
     assert "was not shown to this run" in warning
     assert "hosting.cloud.server_password" in warning
@@ -235,12 +235,12 @@ def test_a_lost_root_password_is_reported_once_and_the_remedy_works(tmp_path: Pa
     assert account_problems(lab, play) == []
 
 
-def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:
+def test_a_reinstallation_is_anresourceced_once(tmp_path: Path) -> None:
     file = tmp_path / "root"
     for check_mode in (True, False):
         play = play_on(EmulatorHarness(), check_mode=check_mode)
-        wish = {"name": "a", "erase": "a", "state": "reinstalled", "root_password_file": str(file)}
-        result = play("server", **wish)
+        desired = {"name": "a", "erase": "a", "state": "reinstalled", "root_password_file": str(file)}
+        result = play("server", **desired)
         assert len(result["warnings"]) == 1, result["warnings"]
         assert "disk" in result["warnings"][0]
         assert result["diff"]["after"] == {"state": "reinstalled", "root_password_file": str(file)}

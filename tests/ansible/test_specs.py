@@ -16,15 +16,15 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from generate import collection, returns
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.actions import ACTIONS
+from pulumi_hosting.actions import ACTIONS
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs
-from pulumi_hosting.resources.lookups import LOOKUPS
-from pulumi_hosting.resources.shapes import fields
+from pulumi_hosting.schema.fields import fields
+from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.ansible.conftest import COLLECTION, ROOT
 
-DECLARED = list(NOUNS)
+DECLARED = list(RESOURCES)
 TOLD = {module.name: module.told for module in collection.modules()}
 MODULES = sorted(path.stem for path in (COLLECTION / "plugins" / "modules").glob("*.py"))
 EMPTY_TEXTS = 0
@@ -62,16 +62,16 @@ def ansible_type(annotation: Any) -> dict[str, Any]:
 
 
 def inputs(kind: str) -> type[Inputs]:
-    model: type[Inputs] = NOUNS[kind].Inputs
+    model: type[Inputs] = RESOURCES[kind].Inputs
     return model
 
 
-def test_every_noun_every_action_and_every_read_has_a_module() -> None:
-    by_nouns = {"getServer", "getDomain", "getWebhook"}  # read by id; the noun's own read asks for it
+def test_every_resource_every_action_and_every_read_has_a_module() -> None:
+    by_resources = {"getServer", "getDomain", "getWebhook"}  # read by id; the resource's own read asks for it
     inside = {"getServerRefundQuote", "getInvoicePdf", "getWebhookDelivery"}  # options of others
     named = {lookup for told in TOLD.values() for entry in (told, *_entries(told)) for lookup in (entry.get("lookup"), entry.get("one"))}
-    assert named - {None} | by_nouns | inside == set(LOOKUPS)
-    assert {told["resource"] for told in TOLD.values() if "resource" in told} == set(NOUNS)
+    assert named - {None} | by_resources | inside == set(LOOKUPS)
+    assert {told["resource"] for told in TOLD.values() if "resource" in told} == set(RESOURCES)
     actions = {told["action"] for told in TOLD.values() if "action" in told}
     assert actions | {"server_restart", "server_reinstall"} == set(ACTIONS)  # these two are states of server
     assert sorted(TOLD) == MODULES
@@ -120,7 +120,7 @@ def test_choices_that_the_model_keeps_as_a_rule_are_those_of_the_rule() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_secrets_are_no_log_and_nothing_else_is(name: str) -> None:
     hidden = {option for option, spec in module(name).MODULE.argument_spec.items() if spec.get("no_log")}
-    own = inputs(name).secret_fields() if name in NOUNS else ACTIONS[name].Inputs.secret_fields() if name in ACTIONS else frozenset()
+    own = inputs(name).secret_fields() if name in RESOURCES else ACTIONS[name].Inputs.secret_fields() if name in ACTIONS else frozenset()
     own = own | ({"auth_code"} if name == "domain_transfer" else set())
     assert hidden == {"api_key"} | own
 
@@ -148,7 +148,7 @@ def test_the_documentation_is_complete(name: str) -> None:
 @pytest.mark.parametrize("kind", DECLARED)
 def test_what_is_returned_is_what_may_be_shown(kind: str) -> None:
     shown = yaml.safe_load(module(kind).RETURN)[kind]["contains"]
-    state = NOUNS[kind].State
+    state = RESOURCES[kind].State
     assert list(shown) == [field for field in state.model_fields if field not in state.secret_fields()]
 
 
@@ -157,13 +157,13 @@ def shown_models(name: str) -> dict[str, type[BaseModel]]:
     told = TOLD[name]
     if "lookup" in told:
         if "resource" in told:
-            return {told["result"]: NOUNS[told["resource"]].State}
+            return {told["result"]: RESOURCES[told["resource"]].State}
         model = next(LOOKUPS[told["lookup"]].value.models(), None)
         return {} if model is None else {told["result"]: model}
     if name in ACTIONS:
         return {ACTIONS[name].result: ACTIONS[name].Result}
     kind = name.replace("domain_transfer", "domain")
-    return {kind: NOUNS[kind].State}
+    return {kind: RESOURCES[kind].State}
 
 
 def wrong_samples(contains: dict[str, Any], model: type[BaseModel], path: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 
 KEY = "vk_live_canary0123456789ABCDEF"
 BASE = "https://api.example.com/v1"

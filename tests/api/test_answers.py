@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from pulumi_hosting.api import errors
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.answers import has_odd_number
 from pulumi_hosting.api.operations import OPERATIONS
-from pulumi_hosting.api.results import Damaged
+from pulumi_hosting.client import exceptions
+from pulumi_hosting.client.responses import has_odd_number
+from pulumi_hosting.client.results import Damaged
 from tests.api.support import KEY, answer, refusal, scripted
 from tests.api.test_retries import call
 
@@ -43,13 +43,13 @@ def test_unknown_fields_enum_values_and_statuses_survive() -> None:
 
 def test_an_unknown_code_falls_back_to_its_status() -> None:
     for status, kind in [
-        (400, errors.BadRequest),
-        (403, errors.Forbidden),
-        (409, errors.Conflict),
-        (418, errors.ApiError),
-        (507, errors.ServerError),
+        (400, exceptions.BadRequest),
+        (403, exceptions.Forbidden),
+        (409, exceptions.Conflict),
+        (418, exceptions.ApiError),
+        (507, exceptions.ServerError),
     ]:
-        with pytest.raises(errors.ApiError) as caught:
+        with pytest.raises(exceptions.ApiError) as caught:
             read("update_server", {"error": {"code": "brand_new", "message": "hm", "request_id": "r"}}, status)
         assert type(caught.value) is kind
         assert caught.value.code == "brand_new"
@@ -74,7 +74,7 @@ def test_answers_of_deletions_may_say_anything_or_nothing(operation_id: str, sta
 
 def test_nothing_is_no_answer_where_something_is_required() -> None:
     for status in (200, 204):
-        with pytest.raises(errors.InvalidResponse, match="id: Field required"):
+        with pytest.raises(exceptions.InvalidResponse, match="id: Field required"):
             read("get_server", b"", status)
 
 
@@ -206,7 +206,7 @@ def test_each_required_field_that_is_absent_is_named(operation: Any, status: int
                 assert isinstance(item, Damaged)
                 assert f"{'.'.join(map(str, place[2:]))}: Field required" in item.reason
                 continue
-            with pytest.raises(errors.InvalidResponse) as caught:
+            with pytest.raises(exceptions.InvalidResponse) as caught:
                 read(operation.id, without(whole, place), status)
             assert caught.value.operation == operation.id
             assert caught.value.status == status
@@ -232,7 +232,7 @@ def test_each_required_field_of_a_wrong_type_is_named_without_its_value(operatio
                 assert isinstance(item, Damaged)
                 assert "canary" not in repr(item)
                 continue
-            with pytest.raises(errors.InvalidResponse) as caught:
+            with pytest.raises(exceptions.InvalidResponse) as caught:
                 read(operation.id, damaged, status)
             assert "canary" not in str(caught.value)
             assert "77" not in str(caught.value).split("request")[0]
@@ -265,7 +265,7 @@ def test_each_required_field_of_a_wrong_type_is_named_without_its_value(operatio
     ],
 )
 def test_damaged_json_is_one_clear_error(body: bytes) -> None:
-    with pytest.raises(errors.InvalidResponse, match="get_server: the answer is not what the API document describes") as caught:
+    with pytest.raises(exceptions.InvalidResponse, match="get_server: the answer is not what the API document describes") as caught:
         read("get_server", body)
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
@@ -278,26 +278,26 @@ def test_a_time_that_cannot_be_read_is_none(time: str) -> None:
 
 @pytest.mark.parametrize("price", [1, 1.5, "1", "1.5", "1.00000", "1,00", "NaN", "1e5", " 1.00", "+1.00", None, "9" * 50 + ".00"])
 def test_money_is_a_decimal_text_or_an_error(price: Any) -> None:
-    with pytest.raises(errors.InvalidResponse, match="charged"):
+    with pytest.raises(exceptions.InvalidResponse, match="charged"):
         read("renew_server", {"charged": price})
 
 
 @pytest.mark.parametrize("body", [b"{", b"[]", b"{}" + b" " * 10 + b"x", b'{"a": NaN}', b'{"a": 1' + b"0" * 400 + b"}", b"[" * 10_000])
 def test_an_open_object_is_an_object(body: bytes) -> None:
-    with pytest.raises(errors.InvalidResponse, match="not a JSON object"):
+    with pytest.raises(exceptions.InvalidResponse, match="not a JSON object"):
         read("get_openapi", body)
 
 
 @pytest.mark.parametrize(("content", "kind"), [(b"{}", "application/json"), (b"<html>", "text/html"), (b"", "empty")])
 def test_a_file_is_a_pdf_or_an_error(content: bytes, kind: str) -> None:
     client, _ = scripted(httpx.Response(200, content=content, headers={"Content-Type": kind}))
-    with pytest.raises(errors.InvalidResponse, match=f"it is {kind}, not a PDF file"):
+    with pytest.raises(exceptions.InvalidResponse, match=f"it is {kind}, not a PDF file"):
         client.invoices.pdf(1)
 
 
 def test_an_error_on_a_file_is_still_the_envelope() -> None:
     client, _ = scripted(refusal(404, "not_found"))
-    with pytest.raises(errors.NotFound):
+    with pytest.raises(exceptions.NotFound):
         client.invoices.pdf(1)
 
 
@@ -315,7 +315,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_whatever_is_answered_is_a_result_or_a_typed_error(value: Any) -> None:
     for operation_id in ("get_server", "list_servers", "get_balance", "get_openapi"):
-        with suppress(errors.HostingError):
+        with suppress(exceptions.HostingError):
             read(operation_id, json.dumps(value).encode())
 
 
@@ -347,8 +347,8 @@ def test_a_number_too_long_is_found_at_every_place(offset: int) -> None:
 # --- refusals ----------------------------------------------------------------------------------------------------------------
 
 
-def refused(status: int, body: Any, **headers: str) -> errors.ApiError:
-    with pytest.raises(errors.ApiError) as caught:
+def refused(status: int, body: Any, **headers: str) -> exceptions.ApiError:
+    with pytest.raises(exceptions.ApiError) as caught:
         read("update_server", body, status, **headers)
     return caught.value
 
@@ -356,7 +356,7 @@ def refused(status: int, body: Any, **headers: str) -> errors.ApiError:
 def test_what_a_refusal_carries() -> None:
     details = {"required": "10.00", "balance": "3.50", "shortfall": "6.50", "currency": "EUR"}
     client, _ = scripted(refusal(402, "insufficient_funds", "no money", details))
-    with pytest.raises(errors.InsufficientFunds) as caught:
+    with pytest.raises(exceptions.InsufficientFunds) as caught:
         client.servers.create(tariff_id=1, os="debian-12")
     error = caught.value
     assert (error.required, error.balance, error.shortfall, error.currency) == (Decimal("10.00"), Decimal("3.50"), Decimal("6.50"), "EUR")
@@ -364,7 +364,7 @@ def test_what_a_refusal_carries() -> None:
     assert "6.50 EUR short" in str(error)
 
     client, _ = scripted(refusal(403, "insufficient_scope", details={"required": ["servers:order"]}))
-    with pytest.raises(errors.InsufficientScope, match="servers:order") as scope:
+    with pytest.raises(exceptions.InsufficientScope, match="servers:order") as scope:
         client.servers.create(tariff_id=1, os="debian-12")
     assert scope.value.required == ("servers:order",)
 
@@ -374,7 +374,7 @@ def test_what_a_refusal_carries() -> None:
 )
 def test_both_shapes_of_field_errors_are_read(fields: Any) -> None:
     error = refused(400, {"error": {"code": "validation_error", "message": "no", "request_id": "r", "details": {"fields": fields}}})
-    assert isinstance(error, errors.ValidationFailed)
+    assert isinstance(error, exceptions.ValidationFailed)
     assert set(error.fields) == {"name", "months"}
 
 
@@ -391,7 +391,7 @@ def test_odd_details_are_no_reason_to_fail(details: Any) -> None:
 )
 def test_an_answer_without_the_envelope_is_judged_by_its_status(body: bytes) -> None:
     error = refused(401, body, **{"X-Request-ID": "gateway-7"})
-    assert isinstance(error, errors.Unauthorized)
+    assert isinstance(error, exceptions.Unauthorized)
     assert error.code == "http_401"
     assert error.request_id == "gateway-7"
     assert "Bad Gateway" not in str(error)
@@ -432,12 +432,12 @@ def test_a_secret_at_the_cut_of_a_long_text_does_not_survive_it() -> None:
 )
 def test_a_redirect_is_an_error_that_names_the_host(location: str, named: str) -> None:
     client, script = scripted(httpx.Response(307, headers=[(b"Location", location.encode())]))
-    with pytest.raises(errors.RedirectRefused) as caught:
+    with pytest.raises(exceptions.RedirectRefused) as caught:
         client.servers.get(1)
     assert f"redirects to {named}" in str(caught.value)
     assert not caught.value.outcome_unknown
     assert len(script.requests) == 1
-    with pytest.raises(errors.RedirectRefused) as write:
+    with pytest.raises(exceptions.RedirectRefused) as write:
         client.servers.update(1, name="a")
     assert write.value.outcome_unknown
 
@@ -445,6 +445,6 @@ def test_a_redirect_is_an_error_that_names_the_host(location: str, named: str) -
 def test_a_place_that_the_service_named_is_cleaned_too() -> None:
     found = answer(200, {"success": True, "server_id": 1, "charged": "1.00"})
     assert found.status_code == 200
-    with pytest.raises(errors.InvalidResponse) as caught:
+    with pytest.raises(exceptions.InvalidResponse) as caught:
         read("get_server", SERVER | {"billing": {"\x1b[31m": 1}})
     assert "\x1b" not in str(caught.value)

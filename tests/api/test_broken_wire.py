@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import TransportError
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import TransportError
 from tests.api.support import KEY, FakeTime
 
 BODY = b'{"id": 2, "ptr": "host.example.com"}'

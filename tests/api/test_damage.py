@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from pulumi_hosting.api import errors
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import InvalidResponse
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.api.results import matching, readable, whole
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client import exceptions
+from pulumi_hosting.client.exceptions import InvalidResponse
+from pulumi_hosting.client.results import matching, readable, whole
 from tests.api.support import KEY, answer, scripted
 
 SERVER: dict[str, Any] = {
@@ -257,29 +257,35 @@ def test_a_walk_says_what_to_do_instead_of_lying() -> None:
 # --- errors that travel ----------------------------------------------------------------------------------------------------------
 
 
-def every_error() -> list[errors.HostingError]:
-    from pulumi_hosting.resources import base
-    from pulumi_hosting.resources.actions.base import Failed
+def every_error() -> list[exceptions.HostingError]:
+    from pulumi_hosting.session import errors
+    from pulumi_hosting.session.errors import Failed
 
-    refused = errors.InsufficientFunds(status=402, code="insufficient_funds", message="no", details={"required": "5.00"}, request_id="r")
-    made: list[errors.HostingError] = [
-        errors.HostingError("a"),
-        errors.ConfigurationError("a"),
-        errors.InvalidInput({"name": "bad"}),
-        errors.WriteRefused("a"),
-        errors.TransportError("a", outcome_unknown=True),
-        errors.TimedOut("a", outcome_unknown=False),
-        errors.RedirectRefused("a", outcome_unknown=True),
-        errors.InvalidResponse("a", status=201, partial={"server_id": 7, "charged": Decimal("5.00"), "root_password": Secret("canary-1")}),
-        errors.WebhookRejected("a"),
+    refused = exceptions.InsufficientFunds(
+        status=402, code="insufficient_funds", message="no", details={"required": "5.00"}, request_id="r"
+    )
+    made: list[exceptions.HostingError] = [
+        exceptions.HostingError("a"),
+        exceptions.ConfigurationError("a"),
+        exceptions.InvalidInput({"name": "bad"}),
+        exceptions.WriteRefused("a"),
+        exceptions.TransportError("a", outcome_unknown=True),
+        exceptions.TimedOut("a", outcome_unknown=False),
+        exceptions.RedirectRefused("a", outcome_unknown=True),
+        exceptions.InvalidResponse(
+            "a", status=201, partial={"server_id": 7, "charged": Decimal("5.00"), "root_password": Secret("canary-1")}
+        ),
+        exceptions.WebhookRejected("a"),
         refused,
-        base.NounError("a"),
-        base.Ambiguous("servers named a", ["1", "2"]),
-        base.Foreign("a", id="1"),
-        base.NotReady("a", id="order:1"),
+        errors.ResourceError("a"),
+        errors.AmbiguousMatch("servers named a", ["1", "2"]),
+        errors.ResourceConflict("a", id="1"),
+        errors.WaitTimeout("a", id="order:1"),
         Failed("a", refused),
     ]
-    return made + [errors.error_class(row.status, row.code)(status=row.status, code=row.code, message="m") for row in errors.CODES.values()]
+    return made + [
+        exceptions.error_class(row.status, row.code)(status=row.status, code=row.code, message="m") for row in exceptions.CODES.values()
+    ]
 
 
 def subclasses(kind: type) -> set[type]:
@@ -287,8 +293,8 @@ def subclasses(kind: type) -> set[type]:
 
 
 @pytest.mark.parametrize("error", every_error(), ids=lambda error: type(error).__name__)
-def test_an_error_can_be_pickled_and_copied(error: errors.HostingError) -> None:
-    if isinstance(error, errors.CallError):
+def test_an_error_can_be_pickled_and_copied(error: exceptions.HostingError) -> None:
+    if isinstance(error, exceptions.CallError):
         error.sent_as(request_id="r-1", idempotency_key="k" * 16, attempts=3, outcome_unknown=True, because_of_earlier=True)
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):  # noqa: S301  # our own bytes
         assert type(again) is type(error)
@@ -300,8 +306,8 @@ def test_an_error_can_be_pickled_and_copied(error: errors.HostingError) -> None:
 
 def test_no_exported_class_is_left_out() -> None:
     made = {type(error) for error in every_error()}
-    ours = {kind for kind in subclasses(errors.HostingError) if kind.__module__.startswith("pulumi_hosting.api.errors")}
-    assert ours - made <= {errors.CallError, errors.ApiError, *(kind for kind in ours if kind in (errors.BadRequest,))}
+    ours = {kind for kind in subclasses(exceptions.HostingError) if kind.__module__.startswith("pulumi_hosting.client.exceptions")}
+    assert ours - made <= {exceptions.CallError, exceptions.ApiError, *(kind for kind in ours if kind in (exceptions.BadRequest,))}
 
 
 def fail(number: int) -> None:
@@ -309,5 +315,5 @@ def fail(number: int) -> None:
 
 
 def test_a_process_pool_brings_an_error_back() -> None:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool, pytest.raises(errors.InsufficientFunds, match="balance"):
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool, pytest.raises(exceptions.InsufficientFunds, match="balance"):
         pool.submit(fail, 9).result(timeout=60)

@@ -9,10 +9,10 @@ import pytest
 from pydantic import BaseModel
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.areas.base import Area
-from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
-from pulumi_hosting.api.results import Document, Done, File, Items, Pages
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.results import Document, Done, File, Items, Pages
+from pulumi_hosting.client.services.base import Service
 from tests.api.support import scripted
 
 # What the client itself has beside the operations.
@@ -23,7 +23,7 @@ def methods(thing: Any, prefix: str = "") -> Iterator[tuple[str, Callable[..., A
     for name, value in inspect.getmembers(thing):
         if name.startswith("_") or (not prefix and name in OWN):
             continue
-        if isinstance(value, Area):
+        if isinstance(value, Service):
             yield from methods(value, f"{prefix}{name}.")
         elif callable(value):
             yield f"{prefix}{name}", value

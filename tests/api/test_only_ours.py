@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pulumi_hosting.api.errors import HostingError
 from pulumi_hosting.api.operations import OPERATIONS, Operation
+from pulumi_hosting.client.exceptions import HostingError
 from tests.api.support import answer, scripted
 from tests.api.test_retries import FIELDS, QUERIES, call
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openapi_spec_validator import validate
 
-from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.api.models import DeleteResult
 from pulumi_hosting.api.openapi import RETRY_AFTER_STATUSES, document, schema_name
 from pulumi_hosting.api.operations import KEY_LENGTH, OPERATIONS, Operation

@@ -7,8 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.api.errors import ApiError, CallError, ConfigurationError, InvalidResponse, TimedOut, TransportError
 from pulumi_hosting.api.operations import OPERATIONS
+from pulumi_hosting.client.exceptions import ApiError, CallError, ConfigurationError, InvalidResponse, TimedOut, TransportError
 from tests.api.support import answer, refusal, scripted
 from tests.api.test_retries import CREATED, call
 

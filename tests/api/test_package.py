@@ -6,16 +6,16 @@ import sys
 import pytest
 
 import pulumi_hosting
-from pulumi_hosting.api import errors
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import HostingError
+from pulumi_hosting.client import exceptions
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import HostingError
 
 
 def test_names_are_loaded_when_they_are_used() -> None:
     code = (
         "import sys, pulumi_hosting; assert 'Client' in dir(pulumi_hosting); "
-        "assert 'pulumi_hosting.api.client' not in sys.modules; pulumi_hosting.Client; "
-        "assert 'pulumi_hosting.api.client' in sys.modules; assert not {'httpx', 'tenacity', 'pulumi'} & set(sys.modules)"
+        "assert 'pulumi_hosting.client.client' not in sys.modules; pulumi_hosting.Client; "
+        "assert 'pulumi_hosting.client.client' in sys.modules; assert not {'httpx', 'tenacity', 'pulumi'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 
@@ -26,10 +26,10 @@ def test_the_names_are_those_of_their_homes() -> None:
 
 
 def test_every_error_a_caller_may_want_to_catch_is_at_hand() -> None:
-    every = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, HostingError)}
+    every = {name for name, value in vars(exceptions).items() if isinstance(value, type) and issubclass(value, HostingError)}
     assert len(every) > 30
     for name in every:
-        assert getattr(pulumi_hosting, name) is getattr(errors, name)
+        assert getattr(pulumi_hosting, name) is getattr(exceptions, name)
 
 
 def test_what_handles_damaged_lists_is_at_hand() -> None:

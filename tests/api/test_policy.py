@@ -4,23 +4,23 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api import errors
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
-from pulumi_hosting.api.policy import Patience, Retry, Stop, backoff, decide, is_passing, may_repeat, parse_retry_after, pause
+from pulumi_hosting.client import exceptions
+from pulumi_hosting.client.retry import Retry, RetryPolicy, Stop, backoff, decide, is_passing, may_repeat, parse_retry_after, pause
 from tests.api.support import dice
 
 READ, KEYED, NATURAL, NEVER = (BY_ID[name] for name in ("get_server", "create_server", "update_server", "power_server"))
 
 
-def refused(status: int, code: str = "", retry_after: float | None = None) -> errors.ApiError:
-    return errors.error_class(status, code)(status=status, code=code, message="", retry_after=retry_after)
+def refused(status: int, code: str = "", retry_after: float | None = None) -> exceptions.ApiError:
+    return exceptions.error_class(status, code)(status=status, code=code, message="", retry_after=retry_after)
 
 
-def lost(unknown: bool = True) -> errors.TransportError:
-    return errors.TransportError("lost", outcome_unknown=unknown)
+def lost(unknown: bool = True) -> exceptions.TransportError:
+    return exceptions.TransportError("lost", outcome_unknown=unknown)
 
 
-PASSING: dict[str, errors.HostingError] = {
+PASSING: dict[str, exceptions.HostingError] = {
     "429": refused(429, "rate_limited"),
     "502": refused(502, "upstream_error"),
     "503": refused(503, "temporarily_unavailable"),
@@ -30,9 +30,9 @@ PASSING: dict[str, errors.HostingError] = {
     "in progress": refused(409, "idempotency_in_progress"),
     "lost": lost(),
     "never sent": lost(unknown=False),
-    "timed out": errors.TimedOut("late", outcome_unknown=True),
+    "timed out": exceptions.TimedOut("late", outcome_unknown=True),
 }
-FINAL: dict[str, errors.HostingError] = {
+FINAL: dict[str, exceptions.HostingError] = {
     "500": refused(500, "server_error"),
     "501": refused(501, "new_code"),
     "400": refused(400, "validation_error"),
@@ -41,33 +41,33 @@ FINAL: dict[str, errors.HostingError] = {
     "404": refused(404, "not_found"),
     "409": refused(409, "operation_in_progress"),
     "key conflict": refused(409, "idempotency_conflict"),
-    "redirect": errors.RedirectRefused("elsewhere", outcome_unknown=False),
-    "damaged": errors.InvalidResponse("what is this"),
-    "certificate": errors.ConfigurationError("not trusted"),
+    "redirect": exceptions.RedirectRefused("elsewhere", outcome_unknown=False),
+    "damaged": exceptions.InvalidResponse("what is this"),
+    "certificate": exceptions.ConfigurationError("not trusted"),
 }
 
 
-def verdict(operation: Any, error: errors.HostingError, **changes: Any) -> Retry | Stop:
-    given = {"attempt": 1, "elapsed": 0.0, "patience": Patience(), "rng": dice(1), **changes}
+def verdict(operation: Any, error: exceptions.HostingError, **changes: Any) -> Retry | Stop:
+    given = {"attempt": 1, "elapsed": 0.0, "retry_policy": RetryPolicy(), "rng": dice(1), **changes}
     return decide(operation, error, **given)
 
 
 @pytest.mark.parametrize("error", PASSING.values(), ids=PASSING)
 @pytest.mark.parametrize("operation", [READ, KEYED], ids=["read", "keyed"])
-def test_what_passes_is_tried_again_where_it_does_no_harm(operation: Any, error: errors.HostingError) -> None:
+def test_what_passes_is_tried_again_where_it_does_no_harm(operation: Any, error: exceptions.HostingError) -> None:
     assert is_passing(error)
     assert isinstance(verdict(operation, error), Retry)
 
 
 @pytest.mark.parametrize("error", [*PASSING.values(), *FINAL.values()], ids=[*PASSING, *FINAL])
 @pytest.mark.parametrize("operation", [NATURAL, NEVER], ids=["natural", "never"])
-def test_a_mutation_without_a_key_is_never_sent_twice(operation: Any, error: errors.HostingError) -> None:
+def test_a_mutation_without_a_key_is_never_sent_twice(operation: Any, error: exceptions.HostingError) -> None:
     assert isinstance(verdict(operation, error), Stop)
 
 
 @pytest.mark.parametrize("error", FINAL.values(), ids=FINAL)
 @pytest.mark.parametrize("operation", [READ, KEYED], ids=["read", "keyed"])
-def test_what_is_final_is_final(operation: Any, error: errors.HostingError) -> None:
+def test_what_is_final_is_final(operation: Any, error: exceptions.HostingError) -> None:
     assert verdict(operation, error) == Stop("the answer is final")
 
 
@@ -91,7 +91,7 @@ def test_every_row_is_repeated_exactly_if_it_reads_or_is_keyed() -> None:
     ],
 )
 def test_failures_are_counted_and_the_deadline_bounds_everything(
-    error: errors.HostingError, attempt: int, elapsed: float, goes_on: bool
+    error: exceptions.HostingError, attempt: int, elapsed: float, goes_on: bool
 ) -> None:
     assert isinstance(verdict(READ, error, attempt=attempt, elapsed=elapsed), Retry if goes_on else Stop)
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_hosting.api.errors import InvalidInput, WriteRefused
 from pulumi_hosting.api.models import INT64
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.api.requests import build_path, checked_key
-from pulumi_hosting.api.results import UNSET
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import InvalidInput, WriteRefused
+from pulumi_hosting.client.requests import build_path, checked_key
+from pulumi_hosting.client.results import UNSET
 from tests.api.support import answer, scripted
 
 SERVER = BY_ID["get_server"]

@@ -8,8 +8,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import InvalidResponse
-from pulumi_hosting.api.results import UNSET, Document, Done, File, Items, given
+from pulumi_hosting.client.exceptions import InvalidResponse
+from pulumi_hosting.client.results import UNSET, Document, Done, File, Items, given
 from tests.api.support import answer, refusal, scripted
 
 

@@ -6,7 +6,9 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.api.errors import (
+from pulumi_hosting.api.metadata import Bucket
+from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
+from pulumi_hosting.client.exceptions import (
     ApiError,
     IdempotencyInProgress,
     InvalidResponse,
@@ -15,8 +17,6 @@ from pulumi_hosting.api.errors import (
     TransportError,
     Unavailable,
 )
-from pulumi_hosting.api.meta import Bucket
-from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
 from tests.api.support import BASE, KEY, FakeTime, answer, refusal, scripted
 
 SERVER = {"id": 1, "name": "a", "status": "active"}
@@ -83,7 +83,7 @@ def test_every_row_is_repeated_as_it_allows(operation: Operation) -> None:
     client, script = scripted(refusal(503, "temporarily_unavailable"))
     with pytest.raises(Unavailable):
         call(client, operation)
-    assert len(script.requests) == (6 if operation.replay in ("safe", "keyed") else 1)
+    assert len(script.requests) == (6 if operation.retry in ("safe", "idempotency_key") else 1)
 
     client, script = scripted(refusal(500, "server_error"))
     with pytest.raises(ServerError):

@@ -14,9 +14,9 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import HostingError
-from pulumi_hosting.api.redact import MASK, Redactor, Secret, clean_text
+from pulumi_hosting.api.secrets import MASK, Redactor, Secret, clean_text
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import HostingError
 from tests.api.support import KEY, answer, refusal, scripted
 
 PASSWORD = "canary7Password"

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 import httpx
 import pytest
 
-from pulumi_hosting.api.errors import NotFound
-from pulumi_hosting.api.policy import parse_http_date
+from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.client.retry import parse_http_date
 from tests.api.support import FakeTime, answer, refusal, scripted
 
 HEALTH = {"status": "ok", "time": "2030-01-01T12:00:00Z", "version": "1"}

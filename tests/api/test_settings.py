@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import ConfigurationError
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.api.settings import Settings, _version, is_loopback, settings
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.client.settings import Settings, _version, is_loopback, settings
 from tests.api.support import BASE, KEY
 
 

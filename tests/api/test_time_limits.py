@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import TimedOut, TransportError
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import TimedOut, TransportError
 from tests.api.support import KEY
 from tests.api.test_transport import certificate
 

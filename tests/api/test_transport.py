@@ -18,9 +18,9 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.api import transport
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import ConfigurationError, InvalidResponse, RedirectRefused, TimedOut, TransportError, Unauthorized
+from pulumi_hosting.client import transport
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import ConfigurationError, InvalidResponse, RedirectRefused, TimedOut, TransportError, Unauthorized
 from tests.api.support import KEY, FakeTime, answer, scripted
 
 OK = b'{"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}'
@@ -415,7 +415,7 @@ def test_a_file_without_certificates_is_a_configuration_error(tmp_path: Path) ->
 def test_a_forked_child_opens_connections_of_its_own() -> None:
     opened = []
 
-    class Counting(transport.Wire):
+    class Counting(transport.Transport):
         def _open(self) -> httpx.Client:
             opened.append(os.getpid())
             return super()._open()

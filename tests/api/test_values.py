@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import InvalidInput
 from pulumi_hosting.api.operations import MAX_BODY_BYTES, OPERATIONS
 from pulumi_hosting.api.values import look_alike
+from pulumi_hosting.client.exceptions import InvalidInput
 from tests.api.support import scripted
 
 KEY_TEXT = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 
-from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.models import Page, Server, Transaction
+from pulumi_hosting.client.client import Client
 from tests.benchmarks.measure import Ratio, compare
 
 TRANSACTION = {

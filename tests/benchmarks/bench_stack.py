@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from pulumi_hosting.emulator import running
-from pulumi_hosting.provider.plugin_install import EXECUTABLE, install
+from pulumi_hosting.provider.plugin.install import EXECUTABLE, install
 from pulumi_hosting.rehearsal import engines
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.benchmarks.measure import Ratio, compare

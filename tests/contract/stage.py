@@ -9,7 +9,7 @@ from typing import Any, Self
 import httpx
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 
 HOOKS = "https://hooks.example.org"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl test"

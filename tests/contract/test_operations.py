@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pulumi_hosting import webhooks
-from pulumi_hosting.api import errors
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
-from pulumi_hosting.api.results import Document, Done, File, Items, Pages
+from pulumi_hosting.client import exceptions
+from pulumi_hosting.client.results import Document, Done, File, Items, Pages
 from tests.contract.stage import HOOKS, PUBLIC_KEY, ApiHarness
 
 Play = Callable[[ApiHarness], Any]
@@ -240,7 +240,7 @@ def test_every_operation_with_scopes_names_those_that_are_missing(stage: ApiHarn
     with bare:
         for operation in OPERATIONS:
             if operation.scopes:
-                with pytest.raises(errors.InsufficientScope) as caught:
+                with pytest.raises(exceptions.InsufficientScope) as caught:
                     call(bare, operation)
                 assert caught.value.required == operation.scopes
 
@@ -249,7 +249,7 @@ def test_every_operation_but_two_wants_a_valid_key(stage: ApiHarness) -> None:
     with stage.client("vk_live_nobodys00000000000000") as stranger:
         for operation in OPERATIONS:
             if operation.auth:
-                with pytest.raises(errors.Unauthorized):
+                with pytest.raises(exceptions.Unauthorized):
                     call(stranger, operation)
                 # The limit on invalid keys is another matter.
                 stage.advance(3)
@@ -260,7 +260,7 @@ def test_every_operation_but_two_wants_a_valid_key(stage: ApiHarness) -> None:
 def test_a_test_key_is_marked_everywhere_and_refused_where_it_must(stage: ApiHarness) -> None:
     for operation in OPERATIONS:
         if operation.sandbox == "forbidden":
-            with pytest.raises(errors.SandboxRefused):
+            with pytest.raises(exceptions.SandboxRefused):
                 call(stage.test, operation)
     server = stage.server(stage.test)
     assert server.is_sandbox
@@ -269,7 +269,7 @@ def test_a_test_key_is_marked_everywhere_and_refused_where_it_must(stage: ApiHar
         assert result.meta.sandbox
     assert [found.id for found in stage.test.servers.list()] == [server.id]
     assert list(stage.live.servers.list()) == []
-    with pytest.raises(errors.NotFound):
+    with pytest.raises(exceptions.NotFound):
         stage.live.servers.get(server.id)
 
 
@@ -317,7 +317,7 @@ def test_a_read_survives_every_passing_fault(stage: ApiHarness, action: dict[str
 @pytest.mark.parametrize("action", [{"drop": "after"}, {"truncate": 10}], ids=str)
 def test_a_write_without_a_key_is_sent_once_and_its_outcome_is_unknown(stage: ApiHarness, action: dict[str, Any]) -> None:
     stage.fault("POST", "^/ssh-keys$", **action)
-    with pytest.raises(errors.TransportError) as caught:
+    with pytest.raises(exceptions.TransportError) as caught:
         stage.ssh_key()
     assert caught.value.outcome_unknown
     # It was carried out, as the error said it might have been.
@@ -346,7 +346,7 @@ def test_a_walk_over_many_pages_finds_everything_once(stage: ApiHarness) -> None
     cursor = next(iter(walk.pages())).next_cursor
     assert cursor is not None
     assert len(list(stage.live.servers.list(limit=3, cursor=cursor))) == 4
-    with pytest.raises(errors.BadRequest) as caught:
+    with pytest.raises(exceptions.BadRequest) as caught:
         list(stage.live.servers.list(limit=3, cursor=cursor, status="stopped"))
     assert caught.value.code == "invalid_cursor"
 
@@ -361,7 +361,7 @@ def test_a_delivery_is_verified_by_our_own_verifier(stage: ApiHarness) -> None:
     event = webhooks.verify(body, headers, hook.secret, now=moment)
     assert event.type == "ping"
     assert event.object == {"subscription_id": hook.id, "message": "pong"}
-    with pytest.raises(errors.WebhookRejected):
+    with pytest.raises(exceptions.WebhookRejected):
         webhooks.verify(body, headers, "whsec_other", now=moment)
     assert webhooks.sign(body, hook.secret, int(moment)) == {name: headers[name] for name in webhooks.sign(body, hook.secret, 1)}
 
@@ -377,7 +377,7 @@ def test_money_comes_back(stage: ApiHarness) -> None:
 
 def test_a_refusal_carries_its_figures(stage: ApiHarness) -> None:
     stage.control("PATCH", "/account", {"balance": "1.00"})
-    with pytest.raises(errors.InsufficientFunds) as caught:
+    with pytest.raises(exceptions.InsufficientFunds) as caught:
         stage.server()
     error = caught.value
     assert (error.balance, error.required, error.shortfall) == (Decimal("1.00"), Decimal("5.00"), Decimal("4.00"))

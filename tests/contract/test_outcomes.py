@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api import errors
 from pulumi_hosting.api.operations import OPERATIONS
+from pulumi_hosting.client import exceptions
 from tests.contract.stage import ApiHarness
 
 KEYED = [operation.id for operation in OPERATIONS if operation.is_keyed]
@@ -47,7 +47,7 @@ def test_a_repetition_with_the_errors_key_is_carried_out_once(stage: ApiHarness,
         last = number == len(faults) - 1
         body = {"method": operation.method, "path": path, "action": fault, "after": number, "times": 9 if last else 1}
         stage.control("POST", "/faults", body)
-    with pytest.raises(errors.CallError) as caught:
+    with pytest.raises(exceptions.CallError) as caught:
         send()
     error = caught.value
     assert error.idempotency_key

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from pulumi_hosting.api.errors import CODES
+from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.emulator.middleware import route
 from tests.emulator.support import DAY, PUBLIC_KEY, START, EmulatorHarness, code, details
 

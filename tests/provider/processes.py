@@ -7,13 +7,13 @@ from typing import Any
 
 import httpx
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.provider.adapter import Adapter
+from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.session import InterruptibleClock, Session
-from pulumi_hosting.provider.values import IDENTITY
-from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources import RESOURCES
 from tests.emulator.support import EmulatorHarness
 
 WEB: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web"}
@@ -62,7 +62,7 @@ class Process:
         self.session.configure({"apiKey": self.lab.live_key, "baseUrl": "http://127.0.0.1:1/v1", **self.settings})
 
     def of(self, kind: str, *, native: bool = False) -> Adapter:
-        return Adapter(NOUNS[kind], self.session, self.lines.append, ids_may_change=native)
+        return Adapter(RESOURCES[kind], self.session, self.lines.append, ids_may_change=native)
 
     def check(self, kind: str, name: str, given: dict[str, Any], olds: dict[str, Any] | None = None) -> dict[str, Any]:
         inputs, failures = self.of(kind).check(olds or {}, {**given, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.provider.adapter import Adapter
+from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.session import Session
-from pulumi_hosting.provider.values import camel
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.resources import RESOURCES
 from tests.pulumi.test_nouns import ALL
 from tests.pulumi.test_preview import CANARY, WRONG
 
@@ -66,12 +66,14 @@ def wire(values: dict[str, Any]) -> dict[str, Any]:
     return {camel(name): value for name, value in values.items()}
 
 
-@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, noun in NOUNS.items() for field in noun.Inputs.model_fields])
+@pytest.mark.parametrize(
+    ("kind", "field"), [(kind, field) for kind, resource in RESOURCES.items() for field in resource.Inputs.model_fields]
+)
 def test_every_field_refuses_what_is_wrong_and_names_itself(kind: str, field: str) -> None:
     """Without an account: nothing can be asked, let alone sent."""
     bad = "" if (kind, field) == ("ssh_key", "name") else BAD[field]  # a key may have any name
     given = {name: value for name, value in GOOD[kind].items() if name != field}
-    _, failures = Adapter(NOUNS[kind], Session({})).check({}, wire({**given, field: bad}))
+    _, failures = Adapter(RESOURCES[kind], Session({})).check({}, wire({**given, field: bad}))
     assert field in failures, failures
     assert not re.search(r"\bx{20}", failures[field])
 
@@ -79,7 +81,7 @@ def test_every_field_refuses_what_is_wrong_and_names_itself(kind: str, field: st
 @pytest.mark.parametrize(("kind", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
 def test_what_the_account_alone_can_tell_is_asked(session: Session, kind: str, arguments: dict[str, Any], message: str) -> None:
     told: list[str] = []
-    _, failures = Adapter(NOUNS[KINDS[kind]], session, told.append).check(
+    _, failures = Adapter(RESOURCES[KINDS[kind]], session, told.append).check(
         {}, wire({"name": "it", **arguments} if kind in ("Server", "SshKey") else arguments)
     )
     field, _, reason = message.partition(": ")
@@ -93,6 +95,6 @@ def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(session: Session
     told: list[str] = []
     control = Control(emulator.control_url)
     control("POST", "/faults", {"action": {"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, "times": 100})
-    _, failures = Adapter(NOUNS["server"], session, told.append).check({}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"}))
+    _, failures = Adapter(RESOURCES["server"], session, told.append).check({}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"}))
     assert failures == {}
     assert any("prices and limits were not checked" in line for line in told)

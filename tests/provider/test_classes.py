@@ -23,15 +23,15 @@ from pulumi.runtime.sync_await import _sync_await
 import pulumi_hosting
 from pulumi_hosting import native
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.errors import NotFound
-from pulumi_hosting.provider import asking, classes, dynamic, functions, lookups
-from pulumi_hosting.provider.record import Record
+from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.provider import classes, dynamic, functions, invoke, lookup_tokens
+from pulumi_hosting.provider.conversion import camel
+from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of
 from pulumi_hosting.provider.session import Session
-from pulumi_hosting.provider.shapes import class_name, inputs_of, outputs_of, secrets_of
-from pulumi_hosting.provider.values import camel
-from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.lookups import LOOKUPS
-from pulumi_hosting.resources.shapes import Type, fields, type_name
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.schema.fields import Type, fields, type_name
+from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.contract.stage import ApiHarness
 from tests.provider.test_lookups import prepared
 from tools import classes as generator
@@ -123,7 +123,7 @@ def form(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-@pytest.fixture(params=NOUNS)
+@pytest.fixture(params=RESOURCES)
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -138,15 +138,15 @@ def sample(type: Type, name: str) -> Any:
 
 
 def declared(kind: str) -> dict[str, Any]:
-    return {field.name: sample(field.type, field.name) for field in inputs_of(NOUNS[kind])}
+    return {field.name: sample(field.type, field.name) for field in inputs_of(RESOURCES[kind])}
 
 
 def class_of(form: str, kind: str) -> Any:
-    return getattr(FORMS[form], class_name(NOUNS[kind]))
+    return getattr(FORMS[form], class_name(RESOURCES[kind]))
 
 
 def args_of(kind: str) -> Any:
-    return getattr(pulumi_hosting, f"{class_name(NOUNS[kind])}Args")
+    return getattr(pulumi_hosting, f"{class_name(RESOURCES[kind])}Args")
 
 
 def revealed(value: Any) -> Any:
@@ -160,11 +160,11 @@ def test_every_input_travels_by_its_name_on_the_wire(pretended: Engine, form: st
     given = declared(kind)
     pretended.run(lambda: class_of(form, kind)("main", **given))
     (made,) = pretended.world.made
-    assert made.typ == TOKENS[form].format(class_name(NOUNS[kind]))
+    assert made.typ == TOKENS[form].format(class_name(RESOURCES[kind]))
     own = {name: value for name, value in made.inputs.items() if not name.startswith("__")}
     assert {name: revealed(value) for name, value in own.items()} == {camel(name): value for name, value in given.items()}
     secret = {name for name, value in own.items() if revealed(value) is not value}
-    assert secret == {camel(name) for name in given if name in secrets_of(NOUNS[kind])}
+    assert secret == {camel(name) for name in given if name in secrets_of(RESOURCES[kind])}
 
 
 def test_args_and_keywords_are_the_same(pretended: Engine, form: str, kind: str) -> None:
@@ -185,7 +185,7 @@ def test_the_forms_declare_alike(pretended: Engine, kind: str) -> None:
 
 
 def test_every_output_is_an_attribute(pretended: Engine, form: str, kind: str) -> None:
-    shown = {field.name: field for field in outputs_of(NOUNS[kind])}
+    shown = {field.name: field for field in outputs_of(RESOURCES[kind])}
     wire = {field.wire: sample(field.type, name) for name, field in shown.items()}
     pretended.world.outputs = {name: float(value) if type(value) is int else value for name, value in wire.items()}
     made = pretended.run(lambda: class_of(form, kind)("main", **declared(kind)))
@@ -210,7 +210,7 @@ def test_secret_outputs_are_named_to_the_engine(pretended: Engine, form: str, ki
     more = pulumi.ResourceOptions(additional_secret_outputs=["created_at"])
     pretended.run(lambda: class_of(form, kind)("main", **declared(kind), opts=more))
     (request,) = pretended.world.requests
-    assert set(request.additionalSecretOutputs) == {*map(camel, secrets_of(NOUNS[kind])), "createdAt"}
+    assert set(request.additionalSecretOutputs) == {*map(camel, secrets_of(RESOURCES[kind])), "createdAt"}
 
 
 def test_each_form_takes_over_what_the_other_declared(pretended: Engine, form: str, kind: str) -> None:
@@ -218,7 +218,7 @@ def test_each_form_takes_over_what_the_other_declared(pretended: Engine, form: s
     (request,) = pretended.world.requests
     aliased = [alias.spec.type for alias in request.aliases] + [urn.split("::")[2] for urn in request.aliasURNs]
     other = "dynamic" if form == "native" else "native"
-    assert aliased == [TOKENS[other].format(class_name(NOUNS[kind]))]
+    assert aliased == [TOKENS[other].format(class_name(RESOURCES[kind]))]
 
 
 def test_the_resources_own_name_is_the_default_one(pretended: Engine, form: str) -> None:
@@ -318,7 +318,7 @@ def test_an_object_is_looked_up_by_its_id(pretended: Engine, form: str, kind: st
     pretended.world.outputs = {"createdAt": "2026-01-02T03:04:05Z"} if kind == "server" else {}
     found = pretended.run(lambda: class_of(form, kind).get("old", "815"))
     (made,) = pretended.world.made
-    assert (made.typ, made.resource_id) == (TOKENS[form].format(class_name(NOUNS[kind])), "815")
+    assert (made.typ, made.resource_id) == (TOKENS[form].format(class_name(RESOURCES[kind])), "815")
     assert {name: value for name, value in made.inputs.items() if name != "__provider"} == {}
     assert type(found) is class_of(form, kind)
     if kind == "server":
@@ -343,7 +343,7 @@ def test_a_provider_holds_its_key_as_a_secret(pretended: Engine) -> None:
 def test_what_pulumi_stores_of_a_provider_never_changes() -> None:
     stored = {provider.kind: serialize_provider(provider()) for provider in dynamic._Provider.__subclasses__()}
     assert stored == SERIALISED
-    assert set(stored) == set(NOUNS)
+    assert set(stored) == set(RESOURCES)
 
 
 def test_a_declaration_is_named_by_project_stack_type_parent_and_name(pretended: Engine) -> None:
@@ -372,15 +372,15 @@ def test_a_changed_file_is_noticed(capsys: pytest.CaptureFixture[str], monkeypat
 
 
 def test_every_field_is_in_the_signature_and_in_args(kind: str) -> None:
-    noun = NOUNS[kind]
-    names = {field.name for field in inputs_of(noun)} | ({"server"} if "server_id" in noun.Inputs.model_fields else set())
+    resource = RESOURCES[kind]
+    names = {field.name for field in inputs_of(resource)} | ({"server"} if "server_id" in resource.Inputs.model_fields else set())
     assert {field.name for field in dataclasses.fields(args_of(kind))} == names
     for form in FORMS:
         by_args, by_keywords = typing.get_overloads(class_of(form, kind).__init__)
         hints = inspect.get_annotations(by_keywords)
         assert hints.keys() - {"resource_name", "args", "opts", "return"} == names
         assert inspect.get_annotations(by_args)["args"] is args_of(kind)
-        shown = {field.name for field in outputs_of(noun)}
+        shown = {field.name for field in outputs_of(resource)}
         assert {name for name, hint in class_of(form, kind).__annotations__.items() if typing.get_origin(hint) is pulumi.Output} == shown
         assert class_of(form, kind).__doc__
 
@@ -392,7 +392,7 @@ def test_args_do_not_print_secrets() -> None:
 def test_every_name_of_the_package_is_there() -> None:
     for name in pulumi_hosting.__all__:
         assert getattr(pulumi_hosting, name).__name__ == name if name != "UNSET" else True
-    made = {class_name(noun) for noun in NOUNS.values()}
+    made = {class_name(resource) for resource in RESOURCES.values()}
     asked = {name for lookup in LOOKUPS.values() for name in (lookup.name, f"{lookup.name}_output")}
     assert made | {f"{name}Args" for name in made} | asked <= set(pulumi_hosting.__all__)
     assert {*made, *(f"{name}Args" for name in made), *asked, "Provider"} == set(native.__all__)
@@ -403,7 +403,7 @@ def test_every_name_of_the_package_is_there() -> None:
     "statement", ["from pulumi_hosting import Ptr", "from pulumi_hosting import get_me", "import pulumi_hosting.native"]
 )
 def test_without_pulumi_one_line_says_what_to_install(statement: str) -> None:
-    blocked = "import sys; sys.modules['pulumi'] = None\nimport pulumi_hosting, pulumi_hosting.api.client\n"
+    blocked = "import sys; sys.modules['pulumi'] = None\nimport pulumi_hosting, pulumi_hosting.client.client\n"
     run = subprocess.run([sys.executable, "-c", blocked + statement], check=False, capture_output=True, text=True)
     assert run.returncode == 1
     assert run.stderr.splitlines()[-1].endswith("needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'")
@@ -418,7 +418,7 @@ def account(stage: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiH
     monkeypatch.setenv("HOSTING_API_KEY", stage.live._settings.api_key.reveal())
     monkeypatch.setenv("HOSTING_BASE_URL", stage.live.base_url)
     session = Session()
-    monkeypatch.setattr(asking, "_session", lambda: session)
+    monkeypatch.setattr(invoke, "_session", lambda: session)
     yield stage
     if session._client is not None:
         session.client.close()
@@ -429,9 +429,9 @@ def test_all_four_ways_to_ask_find_the_same(account: ApiHarness, pretended: Engi
     lookup = LOOKUPS[name]
     wire = prepared(account, name)
     args = {field.name: wire[field.wire] for field in lookup.arguments if field.wire in wire}
-    wanted = lookups.call(account.live, name, wire)
+    wanted = lookup_tokens.call(account.live, name, wire)
     expected = wanted if lookup.single is None else wanted[camel(lookup.single)]
-    pretended.world.answer = lambda token, given: lookups.call(account.live, token, given)
+    pretended.world.answer = lambda token, given: lookup_tokens.call(account.live, token, given)
     later = {key: pulumi.Output.from_input(value) for key, value in args.items()}
     for module in (functions, native):
         now = pretended.run(partial(getattr(module, lookup.name), **args))
@@ -453,7 +453,7 @@ def settled(answer: Any) -> Any:
 @pytest.mark.parametrize("dialect", ["spec"])
 def test_attributes_are_lifted_and_whole_numbers_whole(account: ApiHarness, pretended: Engine) -> None:
     account.server()
-    pretended.world.answer = lambda token, given: floats(lookups.call(account.live, token, given))
+    pretended.world.answer = lambda token, given: floats(lookup_tokens.call(account.live, token, given))
     for module in (functions, native):
         found: Any = module
         number = pretended.run(partial(lambda found: found.get_servers_output(status="active")[0].tariff.id, found))
@@ -515,7 +515,7 @@ def test_what_goes_wrong_ends_the_program_with_one_line(account: ApiHarness, pre
 def test_without_a_key_it_says_which_setting_is_missing(pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
-    asking._session.cache_clear()
+    invoke._session.cache_clear()
     with pytest.raises(pulumi.RunError, match=re.escape("HOSTING_API_KEY is not set. Next: set it, or run pulumi config")):
         functions.get_me()
 
@@ -525,7 +525,7 @@ def test_the_stacks_configuration_is_enough(stage: ApiHarness, pretended: Engine
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
     session = Session()
-    monkeypatch.setattr(asking, "_session", lambda: session)
+    monkeypatch.setattr(invoke, "_session", lambda: session)
     pulumi.runtime.set_all_config({"hosting:apiKey": stage.test._settings.api_key.reveal(), "hosting:baseUrl": stage.test.base_url})
     try:
         assert functions.get_me().livemode is False

@@ -5,8 +5,8 @@ from decimal import Decimal
 import pytest
 
 from pulumi_hosting.provider.adapter import Partial
-from pulumi_hosting.provider.values import IDENTITY
-from pulumi_hosting.resources.base import NotReady, NounError
+from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, Account, Entry
 
@@ -74,7 +74,7 @@ def test_a_forced_replacement_without_a_refresh_fails_and_loses_nothing(account:
     found = forced.create("server", "web", WEB)
     assert found.id == web.id
     with pytest.raises(
-        NounError,
+        ResourceError,
         match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace '\*\*hosting:Server::web' --target-dependents",
     ):
         forced.delete("server", web)
@@ -155,7 +155,7 @@ def test_a_destroy_that_cannot_wait_so_long_fails_and_keeps_the_order() -> None:
         later.of("server", native=True).read(web.id, web.outputs, web.inputs)
     assert waiting.value.id == web.id
     assert later.of("server", native=True).diff(web.id, waiting.value.outputs, web.inputs).changes is False
-    with pytest.raises(NotReady, match="is still provisioning"):
+    with pytest.raises(WaitTimeout, match="is still provisioning"):
         later.of("server", native=True).delete(web.id, waiting.value.outputs)
     account.advance(600)
     last = account.process()

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import HostingError
-from pulumi_hosting.provider.values import IDENTITY
+from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures are imported
 
@@ -22,8 +22,8 @@ def debits(control: Control) -> int:
     return sum(row["direction"] == "debit" for row in control.ledger())
 
 
-def checked(process: Any, wish: dict[str, Any], stack: str = "dev") -> tuple[dict[str, Any], dict[str, str]]:
-    return process.of("domain").check({}, {**wish, IDENTITY: f"pulumi:t/{stack}/domain/site"})  # type: ignore[no-any-return]  # answers are any JSON
+def checked(process: Any, desired: dict[str, Any], stack: str = "dev") -> tuple[dict[str, Any], dict[str, str]]:
+    return process.of("domain").check({}, {**desired, IDENTITY: f"pulumi:t/{stack}/domain/site"})  # type: ignore[no-any-return]  # answers are any JSON
 
 
 @pytest.mark.emulator(clock="manual")
@@ -33,7 +33,7 @@ def test_a_replacement_on_demand_fails_and_changes_nothing(processes: Any, contr
     id, outputs, inputs = processes().made("domain", "site", WISH)
     control("POST", "/clock", {"advance": days * DAY})
     process = processes()
-    assert not process.of("domain").noun.delete_before_replace
+    assert not process.of("domain").resource.delete_before_replace
     if refreshed:
         _, outputs, _ = process.of("domain").read(id, outputs, inputs)
         assert not process.of("domain").diff(id, outputs, inputs).changes

@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import HostingError, InvalidInput
+from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.provider.adapter import Adapter, Partial
-from pulumi_hosting.provider.served import Served
+from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
+from pulumi_hosting.provider.dynamic_server import Served
 from pulumi_hosting.provider.session import Session
-from pulumi_hosting.provider.values import IDENTITY, UNKNOWN
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.fingerprints import fingerprint
+from pulumi_hosting.session.errors import ResourceError
 from tests.support.programs import PUBLIC_KEY
 
 WEB: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web"}
@@ -28,11 +28,11 @@ class Process:
         self.session.configure({"apiKey": emulator.live_key, "baseUrl": emulator.base_url, **settings})
 
     def of(self, kind: str, *, native: bool = False) -> Adapter:
-        return Adapter(NOUNS[kind], self.session, self.told.append, ids_may_change=native)
+        return Adapter(RESOURCES[kind], self.session, self.told.append, ids_may_change=native)
 
-    def made(self, kind: str, name: str, wish: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    def made(self, kind: str, name: str, desired: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
         """Id, outputs and inputs of a creation."""
-        inputs, failures = self.of(kind).check({}, {**wish, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
+        inputs, failures = self.of(kind).check({}, {**desired, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
         assert failures == {}
         return (*self.of(kind).create(inputs), inputs)
 
@@ -62,17 +62,17 @@ def living(control: Control) -> list[dict[str, Any]]:
 def test_a_reinstallation_is_remembered_though_the_power_fails_afterwards(processes: Any, control: Control) -> None:
     first = processes()
     id, outputs, inputs = first.made("server", "web", {**WEB, "rebuild": "reinstall", "power": "stopped"})
-    wish = {**inputs, "os": "ubuntu-24.04", "password": "Zyxwvut9"}
+    desired = {**inputs, "os": "ubuntu-24.04", "password": "Zyxwvut9"}
     control("POST", "/faults", {"path": "/actions/power$", "action": {"status": 500, "code": "server_error"}, "times": 9})
     with pytest.raises(Partial) as stopped:
-        first.of("server").update(id, outputs, wish)
+        first.of("server").update(id, outputs, desired)
     assert not stopped.value.refresh
     left = stopped.value.outputs
     assert (left["os"], left["rootPassword"], left["power"]) == ("ubuntu-24.04", "Zyxwvut9", "running")
     control("DELETE", "/faults")
     second = processes()
-    assert second.of("server").diff(id, left, wish).properties.keys() == {"power"}
-    second.of("server").update(id, left, wish)
+    assert second.of("server").diff(id, left, desired).properties.keys() == {"power"}
+    second.of("server").update(id, left, desired)
     sent = [entry["path"] for entry in control("GET", "/requests") if entry["path"].endswith("/reinstall")]
     assert len(sent) == 1
 
@@ -81,12 +81,12 @@ def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: A
     process = processes()
     id, outputs, inputs = process.made("webhook_subscription", "hook", {"url": "https://hooks.example.com/x", "events": ["*"]})
     control("POST", "/faults", {"path": "/rotate-secret$", "action": {"status": 500, "code": "server_error"}, "times": 9})
-    wish = {**inputs, "rotation": "1", "description": "ops"}
+    desired = {**inputs, "rotation": "1", "description": "ops"}
     with pytest.raises(Partial) as stopped:
-        process.of("webhook_subscription").update(id, outputs, wish)
+        process.of("webhook_subscription").update(id, outputs, desired)
     left = stopped.value.outputs
     assert left["description"] == "ops"
-    assert process.of("webhook_subscription").diff(id, left, wish).properties.keys() == {"rotation"}
+    assert process.of("webhook_subscription").diff(id, left, desired).properties.keys() == {"rotation"}
 
 
 @pytest.mark.parametrize("form", ["adapter", "dynamic"])
@@ -95,14 +95,14 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
 ) -> None:
     control("POST", "/faults", {"method": "PATCH", "path": "^/servers/", "action": {"status": 500, "code": "server_error"}, "times": 9})
     process = processes()
-    wish = {**WEB, "notes": "the shop", IDENTITY: "pulumi:t/dev/server/web"}
+    desired = {**WEB, "notes": "the shop", IDENTITY: "pulumi:t/dev/server/web"}
     if form == "adapter":
         with pytest.raises(Partial) as stopped:
-            process.of("server").create(wish)
+            process.of("server").create(desired)
         id, left, line = stopped.value.id, stopped.value.outputs, str(stopped.value)
     else:
-        monkeypatch.setattr("pulumi_hosting.provider.served.SESSION", process.session)
-        made = Served("server").create(wish)
+        monkeypatch.setattr("pulumi_hosting.provider.dynamic_server.SESSION", process.session)
+        made = Served("server").create(desired)
         id, left = made.id, made.outs or {}
         line = capsys.readouterr().out
     assert line.strip().removeprefix("warning: ").startswith(f"server {id} exists and was charged 5.00 EUR, but: update_server: ")
@@ -110,8 +110,8 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
     assert line.count("Next:") == 1
     control("DELETE", "/faults")
     later = processes()
-    assert later.of("server").diff(id, left, wish).properties.keys() == {"notes"}
-    later.of("server").update(id, left, wish)
+    assert later.of("server").diff(id, left, desired).properties.keys() == {"notes"}
+    later.of("server").update(id, left, desired)
     assert [server["notes"].split(" [")[0] for server in living(control)] == ["the shop"]
     assert len(control.ledger()) == 1
 
@@ -119,7 +119,7 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
 def test_a_deletion_that_fails_says_what_the_next_up_finds_again(processes: Any, control: Control, emulator: Any) -> None:
     id, outputs, _ = processes().made("server", "web", WEB)
     refused = processes(apiKey=emulator.test_key)
-    with pytest.raises(NounError, match="made with a live key"):
+    with pytest.raises(ResourceError, match="made with a live key"):
         refused.of("server").delete(id, outputs)
     assert refused.told == ["warning: web: addresses and PTR records that were declared with server= are found again by the next up"]
     control("POST", "/faults", {"method": "DELETE", "path": "^/servers/", "action": {"status": 502, "code": "upstream_error"}, "times": 9})
@@ -132,10 +132,10 @@ def test_a_deletion_that_fails_says_what_the_next_up_finds_again(processes: Any,
 def test_what_is_to_be_replaced_is_not_adopted(processes: Any, control: Control) -> None:
     id, outputs, inputs = processes().made("server", "web", {**WEB, "password": "Abcdefg1"})
     process = processes()
-    wish = {**inputs, "password": "Zyxwvut9", "rebuild": "replace", "adoptId": id}
-    assert process.of("server").diff(id, outputs, wish).replaces == ("password",)
-    with pytest.raises(NounError, match="the very one that is to be replaced; nothing was changed"):
-        process.of("server").create(wish)
+    desired = {**inputs, "password": "Zyxwvut9", "rebuild": "replace", "adoptId": id}
+    assert process.of("server").diff(id, outputs, desired).replaces == ("password",)
+    with pytest.raises(ResourceError, match="the very one that is to be replaced; nothing was changed"):
+        process.of("server").create(desired)
     assert len(living(control)) == 1
 
 
@@ -143,13 +143,13 @@ def test_two_declarations_do_not_adopt_the_same(processes: Any) -> None:
     id, _, _ = processes().made("server", "web", WEB)
     process = processes()
     process.made("server", "one", {**WEB, "adoptId": id})
-    with pytest.raises(NounError, match="another declaration has server"):
+    with pytest.raises(ResourceError, match="another declaration has server"):
         process.made("server", "two", {**WEB, "adoptId": id})
 
 
 def test_equal_numbers_of_different_kinds_mean_nothing(processes: Any, control: Control) -> None:
     process = processes()
-    process.session.claims.of_kind("ssh_key").add("pulumi:t/dev/ssh_key/me", "20001")
+    process.session.ownership.of_kind("ssh_key").add("pulumi:t/dev/ssh_key/me", "20001")
     id, _, _ = process.made("server", "web", WEB)
     assert id == "20001"
     assert len(living(control)) == 1
@@ -181,7 +181,7 @@ def test_what_the_service_does_not_show_is_not_compared(processes: Any, field: s
 def test_values_that_come_later_are_no_mistakes(processes: Any, control: Control) -> None:
     process = processes(maxCharge="1.00")
     control("PATCH", "/tariffs/1", {"in_stock": False})
-    for kind, wish in (
+    for kind, desired in (
         ("server", {**WEB, "name": UNKNOWN, "tariffId": 2.0, "months": UNKNOWN}),
         ("server", {**WEB, "adoptId": UNKNOWN}),
         ("domain", {"name": "taken-1.com", "authCode": UNKNOWN}),
@@ -190,7 +190,7 @@ def test_values_that_come_later_are_no_mistakes(processes: Any, control: Control
         ("webhook_subscription", {"url": UNKNOWN, "events": UNKNOWN, "active": UNKNOWN}),
         ("ssh_key", {"name": "me", "publicKey": UNKNOWN}),
     ):
-        inputs, failures = process.of(kind).check({}, {**wish, IDENTITY: f"pulumi:t/dev/{kind}/it"})
+        inputs, failures = process.of(kind).check({}, {**desired, IDENTITY: f"pulumi:t/dev/{kind}/it"})
         assert failures == {}, kind
         assert process.of(kind).preview_create(inputs)["mode"] == "live"
 
@@ -209,13 +209,13 @@ def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(processes: A
     again = str(later.session.client.ssh_keys.create(name="me again", public_key=PUBLIC_KEY).id)
     other = str(later.session.client.ssh_keys.create(name="other", public_key=OTHER_KEY).id)
     assert again != key
-    wish, failures = later.of("server").check(inputs, {**inputs, "sshKeyIds": [again]})
+    desired, failures = later.of("server").check(inputs, {**inputs, "sshKeyIds": [again]})
     assert failures == {}
-    assert not later.of("server").diff(id, outputs, wish).changes
-    kept = later.of("server").update(id, outputs, wish)
+    assert not later.of("server").diff(id, outputs, desired).changes
+    kept = later.of("server").update(id, outputs, desired)
     assert kept["sshKeyFingerprints"] == [fingerprint(PUBLIC_KEY)]
     assert not [entry for entry in control("GET", "/requests") if entry["path"].endswith("/reinstall")]
-    changed = {**wish, "sshKeyIds": [again, other]}
+    changed = {**desired, "sshKeyIds": [again, other]}
     assert later.of("server").diff(id, outputs, changed).changes
     if rebuild == "reinstall":
         done = later.of("server").update(id, outputs, changed)
@@ -234,7 +234,7 @@ def test_drift_of_what_must_not_be_rebuilt_is_a_difference_and_no_failure(proces
     found = processes().of("server").read(id, outputs)
     assert found is not None
     assert process.of("server").diff(id, found[1], inputs).properties.keys() == {"os"}
-    with pytest.raises(NounError, match="rebuild is 'forbid'; nothing was changed"):
+    with pytest.raises(ResourceError, match="rebuild is 'forbid'; nothing was changed"):
         process.of("server").update(id, found[1], inputs)
     _, failures = process.of("server").check(inputs, {**inputs, "os": "ubuntu-24.04"})
     assert "rebuild is 'forbid'" in failures["os"]
@@ -244,9 +244,9 @@ def test_drift_of_what_must_not_be_rebuilt_is_a_difference_and_no_failure(proces
 def test_a_purchase_under_way_goes_with_its_server(processes: Any, control: Control) -> None:
     process = processes()
     server, _, _ = process.made("server", "web", WEB)
-    wish = {"serverId": server, "waitTimeout": 0.01}
+    desired = {"serverId": server, "waitTimeout": 0.01}
     with pytest.raises(Partial) as waiting:
-        process.made("server_ip", "spare", wish)
+        process.made("server_ip", "spare", desired)
     assert waiting.value.refresh
     pending = waiting.value.id
     assert pending.startswith("pending:")
@@ -300,13 +300,13 @@ def test_reading_writes_nothing(processes: Any, control: Control) -> None:
 @pytest.mark.parametrize("kind", ["server", "domain", "ssh_key", "webhook_subscription"])
 @pytest.mark.parametrize("place", ["/v2", ""])
 def test_not_found_at_a_wrong_address_is_nobodys_end(processes: Any, emulator: Any, control: Control, kind: str, place: str) -> None:
-    wish = {
+    desired = {
         "server": WEB,
         "domain": {"name": "example.com", "autoRenew": True},
         "ssh_key": {"name": "me", "publicKey": PUBLIC_KEY},
         "webhook_subscription": {"url": "https://hooks.example.com/x", "events": ["*"]},
     }[kind]
-    id, outputs, inputs = processes().made(kind, "it", wish)
+    id, outputs, inputs = processes().made(kind, "it", desired)
     before = control("GET", "/objects")
     astray = processes(baseUrl=emulator.base_url.removesuffix("/v1") + place)
     with pytest.raises(HostingError):
@@ -325,7 +325,7 @@ def test_another_accounts_silence_is_nobodys_end(processes: Any, control: Contro
         lambda: other.of("server").delete(id, outputs),
     ]
     for step in steps:
-        with pytest.raises(NounError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
+        with pytest.raises(ResourceError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
             step()
     assert len(living(control)) == 1
 
@@ -346,17 +346,17 @@ def test_a_failing_step_is_told_in_one_line(processes: Any, control: Control) ->
     assert "\n" not in str(refused.value)
 
 
-def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(processes: Any, control: Control) -> None:
+def test_what_a_killed_run_ordered_is_anresourceced_though_other_inputs_come_later(processes: Any, control: Control) -> None:
     id, _, _ = processes().made("server", "web", WEB)  # and killed before it was remembered
     again = processes(maxCharge="0")
-    wish = {**WEB, "sshKeyIds": [UNKNOWN], "promoCode": UNKNOWN, IDENTITY: "pulumi:t/dev/server/web"}
-    inputs, failures = again.of("server").check({}, wish)
+    desired = {**WEB, "sshKeyIds": [UNKNOWN], "promoCode": UNKNOWN, IDENTITY: "pulumi:t/dev/server/web"}
+    inputs, failures = again.of("server").check({}, desired)
     assert failures == {}
     assert again.told == [f"web: takes over server {id}, ordered 0 min ago, 5.00 EUR (it carries this resource's ownership tag)"]
     assert again.of("server").preview_create(inputs)["charged"] == "0.00"
     taken, outputs, _ = again.made("server", "web", WEB)
     assert taken == id
-    with pytest.raises(NounError, match=r"a later run took it over, .*; nothing was deleted"):
+    with pytest.raises(ResourceError, match=r"a later run took it over, .*; nothing was deleted"):
         processes().of("server").delete(id, {**outputs, "ownershipTag": outputs["ownershipTag"].replace(".1]", "]")})
     assert len(living(control)) == 1
     processes().of("server").delete(id, outputs)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.provider.plugin import Subject
+from pulumi_hosting.provider.conversion import IDENTITY, ORGANIZATION
+from pulumi_hosting.provider.plugin.servicer import Subject
 from pulumi_hosting.provider.session import Session
-from pulumi_hosting.provider.values import IDENTITY, ORGANIZATION
-from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Account
 
 BASE = "pulumi:t/dev/server/web"
@@ -73,7 +73,7 @@ def test_what_was_deleted_outside_is_said_to_be_gone(account: Account, kind: str
     account.control("DELETE", f"/{place}/{made.id.partition('/')[0]}")
     before = account.control("GET", "/objects")
     later = account.process()
-    with pytest.raises(NounError, match=rf"{made.id} is gone: it was deleted outside of this program\. Next: pulumi up --refresh"):
+    with pytest.raises(ResourceError, match=rf"{made.id} is gone: it was deleted outside of this program\. Next: pulumi up --refresh"):
         later.of(kind).update(made.id, made.outputs, {**made.inputs, **change})
     assert account.control("GET", "/objects") == before
     # The advice: the refresh finds it gone, and it is made again.

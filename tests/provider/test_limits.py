@@ -6,11 +6,11 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.api.errors import ConfigurationError, HostingError, InvalidInput
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidInput
 from pulumi_hosting.provider.adapter import Partial
-from pulumi_hosting.provider.settings import Settings, failures_of
-from pulumi_hosting.provider.values import IDENTITY
-from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.stack_settings import Settings, failures_of
+from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Account, Process
 
 
@@ -58,7 +58,7 @@ def priced_up(account: Account, process: Process, name: str) -> dict[str, Any]:
     return inputs
 
 
-def test_a_charge_above_its_announced_price_stops_the_run(account: Account) -> None:
+def test_a_charge_above_its_anresourceced_price_stops_the_run(account: Account) -> None:
     process = account.process(maxCharge="20.00")
     other = process.check("server", "other", {**WEB, "name": "other"})
     with pytest.raises(Partial) as stopped:
@@ -67,7 +67,7 @@ def test_a_charge_above_its_announced_price_stops_the_run(account: Account) -> N
     assert stopped.value.outputs["charged"] == "50.00"
     assert "50.00 EUR were charged for VDS-1, 1 month, announced were 5.00" in str(stopped.value)
     assert "maxCharge is 20.00" in str(stopped.value)
-    with pytest.raises(NounError, match=r"nothing more is ordered in this run: 50\.00 EUR were charged"):
+    with pytest.raises(ResourceError, match=r"nothing more is ordered in this run: 50\.00 EUR were charged"):
         process.of("server").create(other)
     assert account.living == [stopped.value.id]
     assert account.moved() == 50
@@ -147,7 +147,7 @@ def test_what_exists_is_compared_without_answers(account: Account, settings: dic
     web = account.process().create("server", "web", WEB)
     process = account.process(Dead(), **settings)
     if settings:
-        with pytest.raises(NounError, match="prices and limits were not checked"):
+        with pytest.raises(ResourceError, match="prices and limits were not checked"):
             process.of("server").diff(web.id, web.outputs, web.inputs)
     else:
         assert not process.of("server").diff(web.id, web.outputs, web.inputs).changes
@@ -159,7 +159,8 @@ def test_what_a_test_key_made_is_not_taken_for_real(account: Account) -> None:
     live = account.process()
     checked = live.check("server", "web", WEB, web.inputs)
     with pytest.raises(
-        NounError, match=r"was made with a test key: nothing of it is real.*Next: pulumi up, then pulumi destroy, both with the test key"
+        ResourceError,
+        match=r"was made with a test key: nothing of it is real.*Next: pulumi up, then pulumi destroy, both with the test key",
     ):
         live.of("server").diff(web.id, web.outputs, checked)
     # The advice.
@@ -180,7 +181,7 @@ def test_another_accounts_key_is_noticed_before_anything_is_done(account: Accoun
     web = account.process().create("server", "web", WEB)
     other = account.process(apiKey=account.control("POST", "/accounts", {})["live_key"])
     checked = other.check("server", "web", WEB, web.inputs)
-    with pytest.raises(NounError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
+    with pytest.raises(ResourceError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
         other.of("server").diff(web.id, web.outputs, checked)
     assert account.living == [web.id]
 

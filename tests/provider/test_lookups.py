@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import InvalidInput, NotFound
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
-from pulumi_hosting.provider import lookups
-from pulumi_hosting.provider.schema import package_spec, token
-from pulumi_hosting.resources.lookups import LOOKUPS
+from pulumi_hosting.client.exceptions import InvalidInput, NotFound
+from pulumi_hosting.provider import lookup_tokens
+from pulumi_hosting.provider.plugin.package_schema import package_spec, token
+from pulumi_hosting.schema.lookups import LOOKUPS
 from tests.contract.stage import ApiHarness
 
 Args = Mapping[str, Any]
@@ -86,7 +86,7 @@ def object_complaints(value: Any, spec: Mapping[str, Any], where: str) -> list[s
 
 def test_every_read_is_a_lookup_and_no_write_is() -> None:
     assert {lookup.operation.id for lookup in LOOKUPS.values()} == {row.id for row in OPERATIONS if row.method == "GET"}
-    assert [token(name) for name in lookups.names()] == list(SPEC["functions"])
+    assert [token(name) for name in lookup_tokens.names()] == list(SPEC["functions"])
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_names_follow_from_the_operation(operation: str, name: str) -> None:
 def test_a_lookup_asks_its_operation_and_answers_as_the_schema_says(stage: ApiHarness, name: str) -> None:
     args = prepared(stage, name)
     before = len(stage.requests())
-    found = lookups.call(stage.live, name, args)
+    found = lookup_tokens.call(stage.live, name, args)
     operation = LOOKUPS[name].operation
     asked = stage.requests()[before:]
     path = re.compile(re.sub(r"{\w+}", r"[0-9]+", operation.path))
@@ -131,13 +131,13 @@ def test_a_list_is_walked_whole(stage: ApiHarness) -> None:
     for number in range(101):
         stage.live.servers.create(tariff_id=tariff.id, os="debian-12", name=f"web-{number}", months=1)
     before = len(stage.requests())
-    found = lookups.call(stage.live, "getServers", {"status": "active"})
+    found = lookup_tokens.call(stage.live, "getServers", {"status": "active"})
     assert len(found["servers"]) == 101
     assert len(stage.requests()) - before == 2
 
 
 def test_a_whole_token_is_a_name_too(stage: ApiHarness) -> None:
-    assert lookups.call(stage.live, "hosting:index:getMe", {})["livemode"] is True
+    assert lookup_tokens.call(stage.live, "hosting:index:getMe", {})["livemode"] is True
 
 
 WRONG: list[tuple[str, Args, str, str]] = [
@@ -163,7 +163,7 @@ WRONG: list[tuple[str, Args, str, str]] = [
 def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(stage: ApiHarness, name: str, args: Args, field: str, reason: str) -> None:
     before = len(stage.requests())
     with pytest.raises(InvalidInput) as refused:
-        lookups.call(stage.live, name, args)
+        lookup_tokens.call(stage.live, name, args)
     assert list(refused.value.fields) == [field]
     assert reason in refused.value.fields[field]
     assert "\n" not in str(refused.value)
@@ -172,13 +172,13 @@ def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(stage: ApiHarness,
 
 def test_a_refused_value_is_not_repeated(stage: ApiHarness) -> None:
     with pytest.raises(InvalidInput) as refused:
-        lookups.call(stage.live, "getServers", {"status": "cAnary-41"})
+        lookup_tokens.call(stage.live, "getServers", {"status": "cAnary-41"})
     assert "cAnary" not in f"{refused.value} {refused.value.__cause__} {refused.value.__context__}"
 
 
 def test_what_the_service_refuses_is_one_line_with_code_and_request(stage: ApiHarness) -> None:
     with pytest.raises(NotFound) as refused:
-        lookups.call(stage.live, "getServer", {"serverId": "4242"})
+        lookup_tokens.call(stage.live, "getServer", {"serverId": "4242"})
     assert "\n" not in str(refused.value)
     assert refused.value.request_id is not None
     assert refused.value.request_id in str(refused.value)

@@ -15,9 +15,9 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.link import engine_address
-from pulumi_hosting.provider.plugin import Plugin, serve
-from pulumi_hosting.provider.wire import SECRET, SIGNATURE, UNKNOWN, Opened, closed, opened
+from pulumi_hosting.provider.plugin.engine_log import engine_address
+from pulumi_hosting.provider.plugin.marshal import SECRET, SIGNATURE, UNKNOWN, Opened, closed, opened
+from pulumi_hosting.provider.plugin.servicer import Plugin, serve
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.support.programs import PUBLIC_KEY
 
@@ -153,12 +153,12 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
     inputs = plugin.inputs(SERVER, {**WEB, "notes": "one"})
     assert opened(inputs).values == {**WEB, "notes": "one", "name": "web"}
 
-    foreseen = plugin.create(SERVER, inputs, preview=True)
-    assert foreseen.id == ""
-    seen = opened(foreseen.properties).values
+    predicted = plugin.create(SERVER, inputs, preview=True)
+    assert predicted.id == ""
+    seen = opened(predicted.properties).values
     assert seen["name"] == "web"
     assert seen["charged"] == "5.00"
-    assert foreseen.properties.fields["ip"].string_value == UNKNOWN
+    assert predicted.properties.fields["ip"].string_value == UNKNOWN
     assert plugin.control("GET", "/objects")["servers"] == []
 
     made = plugin.create(SERVER, inputs)
@@ -244,8 +244,8 @@ def test_what_was_secret_comes_back_secret(plugin: Asked) -> None:
     assert {"notes", "password"} <= opened(live.inputs).secrets
     updated = plugin.update(SERVER, made.id, made.properties, reseen(answer.inputs, notes="quiet"))
     assert {"notes", "password", "rootPassword"} <= opened(updated.properties).secrets
-    foreseen = plugin.create(SERVER, answer.inputs, preview=True).properties
-    assert foreseen.fields["rootPassword"].struct_value.fields[SIGNATURE].string_value == SECRET
+    predicted = plugin.create(SERVER, answer.inputs, preview=True).properties
+    assert predicted.fields["rootPassword"].struct_value.fields[SIGNATURE].string_value == SECRET
 
 
 @pytest.mark.parametrize(

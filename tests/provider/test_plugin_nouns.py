@@ -1,13 +1,13 @@
-"""Every noun through the plugin: what it creates it reads, and what it imports is what was declared."""
+"""Every resource through the plugin: what it creates it reads, and what it imports is what was declared."""
 
 from typing import Any
 
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from pulumi_hosting.provider.plugin import Subject
-from pulumi_hosting.provider.wire import opened
-from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.provider.plugin.marshal import opened
+from pulumi_hosting.provider.plugin.servicer import Subject
+from pulumi_hosting.resources import RESOURCES
 from tests.provider.test_plugin import NOT_AT_ALL, SERVER, WEB, Asked, Refused, asked, plugin  # noqa: F401  fixtures are found by name
 from tests.support.programs import PUBLIC_KEY
 
@@ -22,8 +22,8 @@ DECLARED: dict[str, dict[str, Any]] = {
 }
 
 
-def test_every_noun_is_here() -> None:
-    assert {Subject.of(f"urn:pulumi:dev::toys::{token}::x").noun.kind for token in DECLARED} == set(NOUNS)
+def test_every_resource_is_here() -> None:
+    assert {Subject.of(f"urn:pulumi:dev::toys::{token}::x").resource.kind for token in DECLARED} == set(RESOURCES)
 
 
 @pytest.mark.parametrize("token", DECLARED)

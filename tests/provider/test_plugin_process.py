@@ -19,9 +19,10 @@ from google.protobuf.struct_pb2 import Struct
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
 from pulumi_hosting import cli
-from pulumi_hosting.provider import plugin_install, version
-from pulumi_hosting.provider.plugin import Plugin
-from pulumi_hosting.provider.wire import closed
+from pulumi_hosting.provider import version
+from pulumi_hosting.provider.plugin import install
+from pulumi_hosting.provider.plugin.marshal import closed
+from pulumi_hosting.provider.plugin.servicer import Plugin
 from pulumi_hosting.rehearsal.account_check import check
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine
@@ -60,7 +61,7 @@ def process(*command: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def plugin(*arguments: str, **environ: str) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    return process(sys.executable, "-P", "-m", "pulumi_hosting.provider.plugin", *arguments, **environ)
+    return process(sys.executable, "-P", "-m", "pulumi_hosting.provider.plugin.servicer", *arguments, **environ)
 
 
 def port(started: subprocess.Popen[str]) -> str:
@@ -78,7 +79,7 @@ def stub(port: str) -> Iterator[provider_pb2_grpc.ResourceProviderStub]:
 def test_it_prints_its_port_and_nothing_else_and_ends_when_told(sign: signal.Signals) -> None:
     with plugin("--logtostderr", "-v=9", "--tracing", "x", "127.0.0.1:1") as started:
         with stub(port(started)) as asked:
-            assert asked.GetPluginInfo(empty_pb2.Empty()).version == plugin_install.version()
+            assert asked.GetPluginInfo(empty_pb2.Empty()).version == install.version()
             with pytest.raises(grpc.RpcError):
                 asked.Check(provider_pb2.CheckRequest(urn="nonsense"))
         started.send_signal(sign)
@@ -142,26 +143,26 @@ def test_no_write_is_begun_for_an_engine_that_is_gone(emulator: Any) -> None:
 
 def test_without_a_cli_it_is_put_where_one_would_look(tmp_path: Path) -> None:
     home = {"PULUMI_HOME": str(tmp_path), "PATH": ""}
-    place = plugin_install.install(environ=home)
-    assert place == tmp_path / "plugins" / f"resource-hosting-v{plugin_install.version()}"
-    assert plugin_install.install(environ=home) == place  # again is no mistake
+    place = install.install(environ=home)
+    assert place == tmp_path / "plugins" / f"resource-hosting-v{install.version()}"
+    assert install.install(environ=home) == place  # again is no mistake
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / "pulumi.py").write_text("raise SystemExit('a file of the program stood in for a module')")
-    with process("/bin/sh", "-c", f"cd {tmp_path}/elsewhere && exec {place / plugin_install.EXECUTABLE}") as started:
+    with process("/bin/sh", "-c", f"cd {tmp_path}/elsewhere && exec {place / install.EXECUTABLE}") as started:
         with stub(port(started)) as asked:
-            assert asked.GetPluginInfo(empty_pb2.Empty()).version == plugin_install.version()
+            assert asked.GetPluginInfo(empty_pb2.Empty()).version == install.version()
         started.terminate()
         assert started.wait(30) == 0
-    assert plugin_install.uninstall(home) == place
-    assert plugin_install.uninstall(home) is None
+    assert install.uninstall(home) == place
+    assert install.uninstall(home) is None
 
 
 def test_the_cli_takes_it_and_shows_its_schema(engine: Engine, tmp_path: Path) -> None:
     home = {**os.environ, "PULUMI_HOME": str(tmp_path), "PULUMI_SKIP_UPDATE_CHECK": "true", "NO_COLOR": "1"}
     if engine.name != PULUMI:
         home["PATH"] = ""
-    place = plugin_install.install(environ=home)
-    assert os.access(place / plugin_install.EXECUTABLE, os.X_OK)
+    place = install.install(environ=home)
+    assert os.access(place / install.EXECUTABLE, os.X_OK)
     if engine.name == PULUMI:
         listed = subprocess.run([*engine.command, "plugin", "ls", "--json"], env=home, capture_output=True, text=True, check=True)
         assert '"hosting"' in listed.stdout
@@ -169,7 +170,7 @@ def test_the_cli_takes_it_and_shows_its_schema(engine: Engine, tmp_path: Path) -
             [*engine.command, "package", "get-schema", "hosting"], env=home, cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert '"hosting:index:Server"' in schema.stdout, schema.stderr
-    assert plugin_install.uninstall(home) == place
+    assert install.uninstall(home) == place
     assert not list(place.parent.glob("resource-hosting*"))
 
 
@@ -177,14 +178,14 @@ def test_a_cli_that_refuses_is_quoted_in_one_line(tmp_path: Path) -> None:
     refusing = tmp_path / "pulumi"
     refusing.write_text("#!/bin/sh\necho 'error: no such\nplugin' >&2\nexit 3\n")
     refusing.chmod(0o755)
-    with pytest.raises(plugin_install.InstallError, match=r"refused the plugin: error: no such plugin\. Next: run `") as refused:
-        plugin_install.install(str(refusing), {"PULUMI_HOME": str(tmp_path)})
+    with pytest.raises(install.InstallError, match=r"refused the plugin: error: no such plugin\. Next: run `") as refused:
+        install.install(str(refusing), {"PULUMI_HOME": str(tmp_path)})
     assert "\n" not in str(refused.value)
 
 
 def test_the_command_line_installs_and_removes(tmp_path: Path) -> None:
     home = {"PULUMI_HOME": str(tmp_path), "PATH": ""}
-    place = str(plugin_install.place(home))
+    place = str(install.place(home))
     runner = CliRunner()
     said = [
         runner.invoke(cli.main, ["plugin", *command], env=home)

@@ -12,15 +12,15 @@ from typing import Any
 import jsonschema_rs
 import pytest
 
-from pulumi_hosting.provider.schema import package_spec, token
-from pulumi_hosting.provider.settings import SETTINGS
-from pulumi_hosting.provider.shapes import class_name, secrets_of
-from pulumi_hosting.provider.values import camel
-from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.lookups import LOOKUPS
+from pulumi_hosting.provider.conversion import camel
+from pulumi_hosting.provider.plugin.package_schema import package_spec, token
+from pulumi_hosting.provider.resource_shape import class_name, secrets_of
+from pulumi_hosting.provider.stack_settings import SETTINGS
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.schema.lookups import LOOKUPS
 
 SPEC = package_spec("1.2.3")
-RESOURCES = {noun.kind: SPEC["resources"][token(class_name(noun))] for noun in NOUNS.values()}
+SPECS = {resource.kind: SPEC["resources"][token(class_name(resource))] for resource in RESOURCES.values()}
 
 # The metamodel is a file of Pulumi's Go module, taken by the ordinary Go client; it is not ours to copy.
 METAMODEL = "github.com/pulumi/pulumi/pkg/v3@v3.259.0"
@@ -51,30 +51,30 @@ def test_the_metamodel_refuses_what_is_wrong() -> None:
     assert not validator.is_valid(broken)
 
 
-@pytest.mark.parametrize("kind", NOUNS)
-def test_every_field_of_every_noun_is_in_it(kind: str) -> None:
-    noun, spec = NOUNS[kind], RESOURCES[kind]
-    assert set(spec["inputProperties"]) == {*map(camel, noun.Inputs.model_fields), "waitTimeout"}
-    assert set(spec["properties"]) == {camel(name) for name in (*noun.Inputs.model_fields, *noun.State.model_fields)} - {"id"}
-    needed = {camel(name) for name, info in noun.Inputs.model_fields.items() if info.is_required()}
-    assert set(spec["requiredInputs"]) == needed - ({"name"} if noun.default_name else set())
-    assert spec["aliases"] == [{"type": f"pulumi-python:dynamic/hosting:{class_name(noun)}"}]
+@pytest.mark.parametrize("kind", RESOURCES)
+def test_every_field_of_every_resource_is_in_it(kind: str) -> None:
+    resource, spec = RESOURCES[kind], SPECS[kind]
+    assert set(spec["inputProperties"]) == {*map(camel, resource.Inputs.model_fields), "waitTimeout"}
+    assert set(spec["properties"]) == {camel(name) for name in (*resource.Inputs.model_fields, *resource.State.model_fields)} - {"id"}
+    needed = {camel(name) for name, info in resource.Inputs.model_fields.items() if info.is_required()}
+    assert set(spec["requiredInputs"]) == needed - ({"name"} if resource.default_name else set())
+    assert spec["aliases"] == [{"type": f"pulumi-python:dynamic/hosting:{class_name(resource)}"}]
     for properties in (spec["inputProperties"], spec["properties"]):
         assert {name for name, found in properties.items() if found.get("secret")} == {
-            name for name in map(camel, secrets_of(noun)) if name in properties
+            name for name in map(camel, secrets_of(resource)) if name in properties
         }
         assert all(found["description"] for found in properties.values())
 
 
-@pytest.mark.parametrize("kind", NOUNS)
+@pytest.mark.parametrize("kind", RESOURCES)
 def test_what_replaces_says_so(kind: str) -> None:
-    inputs = NOUNS[kind].Inputs
-    replacing = {name for name, found in RESOURCES[kind]["inputProperties"].items() if found.get("willReplaceOnChanges")}
+    inputs = RESOURCES[kind].Inputs
+    replacing = {name for name, found in SPECS[kind]["inputProperties"].items() if found.get("willReplaceOnChanges")}
     assert replacing == {camel(name) for name in inputs.model_fields if inputs.trait(name).replaces}
 
 
 def test_there_are_no_others() -> None:
-    assert len(SPEC["resources"]) == len(NOUNS)
+    assert len(SPEC["resources"]) == len(RESOURCES)
     assert set(SPEC["functions"]) == {token(name) for name in LOOKUPS}
 
 
@@ -116,7 +116,7 @@ def test_ids_of_the_account_are_text_and_numbers_of_the_catalog_are_numbers() ->
 
 
 def test_no_default_is_sent_for_what_was_not_said() -> None:
-    assert not any("default" in found for spec in RESOURCES.values() for found in spec["inputProperties"].values())
+    assert not any("default" in found for spec in SPECS.values() for found in spec["inputProperties"].values())
 
 
 def test_other_languages_do_not_take_this_packages_name() -> None:

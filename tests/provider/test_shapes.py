@@ -8,11 +8,12 @@ import pytest
 from pydantic import BaseModel, Field
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.redact import Secret
-from pulumi_hosting.provider.shapes import changes_of, inputs_of, outputs_of, secrets_of
-from pulumi_hosting.resources import NOUNS, shapes
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.provider.resource_shape import changes_of, inputs_of, outputs_of, secrets_of
+from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs, State
-from pulumi_hosting.resources.shapes import ID, NUMBER, TEXT, WHOLE, Type, fields, to_wire
+from pulumi_hosting.schema import fields as schema_fields
+from pulumi_hosting.schema.fields import ID, NUMBER, TEXT, WHOLE, Type, fields, to_wire
 
 
 class Part(BaseModel):
@@ -34,7 +35,7 @@ class Sample(m.Response):
     ready: bool
     price: m.Money
     at: m.Timestamp | None = None
-    kind: Annotated[str, m._known("a", "b")]
+    kind: Annotated[str, m.known("a", "b")]
     choice: Literal["x", "y"] | None = None
     only: Literal["z"] | None = None
     code: Secret | None = None
@@ -106,13 +107,13 @@ def test_own_words_come_first() -> None:
 
 
 def test_docstrings_become_markdown() -> None:
-    assert shapes.description(Part) == "A part, with `one` field. See `Server`.\n\nMore of it."
+    assert schema_fields.description(Part) == "A part, with `one` field. See `Server`.\n\nMore of it."
 
 
 def test_names_of_types_stay_clear_of_the_resources() -> None:
-    assert shapes.type_name(m.Server) == "ServerInfo"
-    assert shapes.type_name(m.TopupInfo) == "TopupInfo"
-    assert shapes.type_name(Part) == "Part"
+    assert schema_fields.type_name(m.Server) == "ServerInfo"
+    assert schema_fields.type_name(m.TopupInfo) == "TopupInfo"
+    assert schema_fields.type_name(Part) == "Part"
 
 
 def test_values_on_the_wire() -> None:
@@ -132,7 +133,7 @@ def test_values_on_the_wire() -> None:
         answers={"a_b": "c_d"},
         open={"deep_key": [None, {"x_y": 1}]},
     )
-    assert shapes.object_to_wire(sample) == {
+    assert schema_fields.object_to_wire(sample) == {
         "id": str(2**62 + 1),
         "serverIds": ["5"],
         "tariffId": 3,
@@ -151,7 +152,7 @@ def test_values_on_the_wire() -> None:
 
 def test_what_is_derived_is_shown_under_its_own_name() -> None:
     delivery = m.Delivery(id=4, event_type="ping", delivered_at=datetime(2026, 1, 2, tzinfo=UTC))
-    assert shapes.object_to_wire(delivery)["status"] == "delivered"
+    assert schema_fields.object_to_wire(delivery)["status"] == "delivered"
     assert "given_status" not in {field.name for field in fields(m.Delivery)}
 
 
@@ -161,37 +162,37 @@ def test_a_file_is_base64() -> None:
 
 @pytest.mark.parametrize(("wire", "plain"), [(3.0, 3), (3.5, 3.5), (2.0**60, 2.0**60), ("3", "3"), (True, True)])
 def test_whole_numbers_come_back(wire: Any, plain: Any) -> None:
-    assert shapes.number_from_wire(wire) == plain
-    assert type(shapes.number_from_wire(wire)) is type(plain)
+    assert schema_fields.number_from_wire(wire) == plain
+    assert type(schema_fields.number_from_wire(wire)) is type(plain)
 
 
 def test_a_type_that_pulumi_does_not_have_is_a_defect() -> None:
     with pytest.raises(TypeError, match="no Pulumi type"):
-        shapes.type_of(complex, "number")
+        schema_fields.type_of(complex, "number")
 
 
-@pytest.mark.parametrize("kind", NOUNS)
-def test_every_field_of_a_noun_has_a_shape_and_words(kind: str) -> None:
-    noun = NOUNS[kind]
-    inputs: type[Inputs] = noun.Inputs
-    state: type[State] = noun.State
-    declared = {field.name: field for field in inputs_of(noun)}
-    shown = {field.name: field for field in outputs_of(noun)}
+@pytest.mark.parametrize("kind", RESOURCES)
+def test_every_field_of_a_resource_has_a_shape_and_words(kind: str) -> None:
+    resource = RESOURCES[kind]
+    inputs: type[Inputs] = resource.Inputs
+    state: type[State] = resource.State
+    declared = {field.name: field for field in inputs_of(resource)}
+    shown = {field.name: field for field in outputs_of(resource)}
     assert set(declared) == {*inputs.model_fields, "wait_timeout"}
     assert set(shown) == {*inputs.model_fields, *state.model_fields} - {"id"}
     assert all(field.description for field in (*declared.values(), *shown.values()))
     assert {name for name, field in declared.items() if field.secret} == inputs.secret_fields()
-    assert secrets_of(noun) == inputs.secret_fields() | state.secret_fields()
+    assert secrets_of(resource) == inputs.secret_fields() | state.secret_fields()
     assert declared["wait_timeout"].type == NUMBER
     for name, field in declared.items():
         needed = name in inputs.model_fields and inputs.model_fields[name].is_required()
-        assert field.required == (needed and not (name == "name" and noun.default_name)), name
+        assert field.required == (needed and not (name == "name" and resource.default_name)), name
 
 
-@pytest.mark.parametrize("kind", NOUNS)
+@pytest.mark.parametrize("kind", RESOURCES)
 def test_every_input_says_what_its_change_does(kind: str) -> None:
-    noun = NOUNS[kind]
-    said = [name for names in changes_of(noun).values() for name in names]
-    assert sorted(said) == sorted(noun.Inputs.model_fields)
-    replacing = changes_of(noun).get("A change replaces it", ())
-    assert set(replacing) == {name for name in noun.Inputs.model_fields if noun.Inputs.trait(name).replaces}
+    resource = RESOURCES[kind]
+    said = [name for names in changes_of(resource).values() for name in names]
+    assert sorted(said) == sorted(resource.Inputs.model_fields)
+    replacing = changes_of(resource).get("A change replaces it", ())
+    assert set(replacing) == {name for name in resource.Inputs.model_fields if resource.Inputs.trait(name).replaces}

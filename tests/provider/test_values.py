@@ -5,15 +5,15 @@ from typing import Any
 import pytest
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider.values import camel, from_pulumi, is_unknown, snake, to_pulumi
-from pulumi_hosting.resources import NOUNS
+from pulumi_hosting.provider.conversion import camel, from_pulumi, is_unknown, snake, to_pulumi
+from pulumi_hosting.resources import RESOURCES
 
 LATER: Any = Unknown.__new__(Unknown)  # the SDK's constructor has no types
 
 
-def test_every_field_of_every_noun_survives_both_spellings() -> None:
-    for noun in NOUNS.values():
-        for name in (*noun.Inputs.model_fields, *noun.State.model_fields):
+def test_every_field_of_every_resource_survives_both_spellings() -> None:
+    for resource in RESOURCES.values():
+        for name in (*resource.Inputs.model_fields, *resource.State.model_fields):
             assert snake(camel(name)) == name
 
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider.values import is_unknown
-from pulumi_hosting.provider.wire import OUTPUT, SECRET, SIGNATURE, UNKNOWN, closed, opened
+from pulumi_hosting.provider.conversion import is_unknown
+from pulumi_hosting.provider.plugin.marshal import OUTPUT, SECRET, SIGNATURE, UNKNOWN, closed, opened
 
 numbers = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import OFFLINE
 from tests.support.programs import PUBLIC_KEY, Program
 
@@ -125,7 +125,7 @@ def test_killed_between_purchase_and_answer(formed: Program, orphan: bool) -> No
 def wait_for_the_end_of(processes: list[int]) -> None:
     """A plugin whose engine is gone finishes what it began, and ends by itself."""
     deadline = time.monotonic() + 60
-    while any(b"pulumi_hosting.provider.plugin" in command(pid) for pid in processes):
+    while any(b"pulumi_hosting.provider.plugin.servicer" in command(pid) for pid in processes):
         assert time.monotonic() < deadline, "a plugin lives on without its engine"
         time.sleep(0.1)
 

@@ -1,9 +1,9 @@
-"""The ladder every noun climbs: preview, create, unchanged, update, replace, drift, gone, destroy — on every engine, in both dialects."""
+"""The ladder every resource climbs: preview, create, unchanged, update, replace, drift, gone, destroy — on every engine, in both dialects."""
 
 import pytest
 
-from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.models import ServerCreated
+from pulumi_hosting.client.client import Client
 from tests.support.programs import OTHER_KEY, PUBLIC_KEY, Program
 
 BASE = f"""
@@ -13,7 +13,7 @@ pulumi.export("ip", web.ip)
 """
 
 
-@pytest.mark.slow  # test_nouns climbs it with every noun
+@pytest.mark.slow  # test_nouns climbs it with every resource
 def test_server_and_key_live_their_whole_lives(program: Program, dialect: str) -> None:
     program.write(BASE)
 
@@ -48,7 +48,7 @@ def test_server_and_key_live_their_whole_lives(program: Program, dialect: str) -
     assert program.objects("ssh_keys") == []
 
 
-@pytest.mark.slow  # test_nouns climbs it with every noun
+@pytest.mark.slow  # test_nouns climbs it with every resource
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
@@ -111,7 +111,7 @@ def test_a_key_that_is_on_the_account_is_found_and_not_doubled(program: Program)
     assert len(program.objects("ssh_keys")) == 1
 
 
-@pytest.mark.slow  # test_nouns climbs it with every noun
+@pytest.mark.slow  # test_nouns climbs it with every resource
 @pytest.mark.parametrize(
     ("patch", "field"),
     [({"name": "renamed"}, "name"), ({"notes": "by hand"}, "notes"), ({"auto_renew": False}, "autoRenew"), ({"os": "ubuntu-24.04"}, "os")],

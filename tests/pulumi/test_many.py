@@ -1,4 +1,4 @@
-"""Twelve hundred resources in one program, of every noun: they come up, and again nothing changes."""
+"""Twelve hundred resources in one program, of every resource: they come up, and again nothing changes."""
 
 from collections import Counter
 from pathlib import Path
@@ -28,7 +28,7 @@ for site in range(100):
     hosting.Domain(f"site-{{site}}", name=f"site-{{site}}.com", nameservers=["ns1.example.com", "ns2.example.com"])
     hosting.WebhookSubscription(f"news-{{site}}", url=f"https://hooks-{{site}}.example.com/", events=["server.created"])
 """
-NOUNS = {"SshKey": 300, "Server": 300, "Ptr": 300, "ServerIp": 100, "Domain": 100, "WebhookSubscription": 100}
+RESOURCES = {"SshKey": 300, "Server": 300, "Ptr": 300, "ServerIp": 100, "Domain": 100, "WebhookSubscription": 100}
 
 
 @pytest.mark.parametrize("form", ["dynamic", pytest.param("native", marks=pytest.mark.slow)])
@@ -41,7 +41,7 @@ def test_twelve_hundred_resources(form: str, engine: Engine, emulator: Any, tmp_
     (program.directory / "__main__.py").write_text(PROGRAM.format(module=FORMS[form]), encoding="utf-8")
 
     made = program.run(program.stack.up(), {"create": 1201})
-    assert Counter(step.type.rpartition(":")[2] for step in made.steps if step.op == "create" and "hosting:" in step.type) == NOUNS
+    assert Counter(step.type.rpartition(":")[2] for step in made.steps if step.op == "create" and "hosting:" in step.type) == RESOURCES
     assert len(program.living) == 300
     assert len({address["ptr"] for address in program.objects("addresses")} - {None}) == 300
 

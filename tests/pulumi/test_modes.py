@@ -22,7 +22,7 @@ def with_key(formed: Program, key: str) -> Program:
     return formed
 
 
-def test_every_noun_lives_in_the_sandbox(sandboxed: Program, dialect: str) -> None:
+def test_every_resource_lives_in_the_sandbox(sandboxed: Program, dialect: str) -> None:
     # Whether later reads of a sandbox server show what was written to it: one reading in each dialect.
     sandboxed.control("PATCH", "/service", {"readings": {"sandbox_echo": {"spec": "none", "live": "server"}[dialect]}})
     sandboxed.declare(ALL)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import Run
 from tests.pulumi.test_crash import wait_until
 from tests.support.programs import PUBLIC_KEY, Program
@@ -25,7 +25,7 @@ def done(run: Run) -> Run:
     return run
 
 
-@pytest.mark.slow  # test_nouns climbs it with every noun
+@pytest.mark.slow  # test_nouns climbs it with every resource
 def test_server_and_key_live_their_whole_lives(native: Program, dialect: str) -> None:
     native.write(KEY + WEB)
     looked = done(native.stack.preview())

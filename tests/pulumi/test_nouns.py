@@ -1,4 +1,4 @@
-"""The ladder every noun climbs, all of them in one stack: in both forms, in both dialects, on every engine."""
+"""The ladder every resource climbs, all of them in one stack: in both forms, in both dialects, on every engine."""
 
 from typing import Any
 
@@ -79,7 +79,7 @@ def look(formed: Program) -> Any:
     return formed.stack.refresh("--preview-only", "--expect-no-changes", "--diff")
 
 
-def test_every_noun_is_made_changed_and_removed(formed: Program, dialect: str) -> None:
+def test_every_resource_is_made_changed_and_removed(formed: Program, dialect: str) -> None:
     formed.declare(ALL)
     formed.run(formed.stack.preview(), {"create": len(ALL) + 1})
     assert formed.charges() == 0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 from tests.pulumi.test_nouns import ALL, Declarations
 from tests.support.programs import PUBLIC_KEY, Program, Ref
 
@@ -127,18 +127,18 @@ def test_rebuilding_is_for_the_user_to_say(formed: Program) -> None:
     formed.run(formed.stack.up())
     (before,) = formed.living
     for change in ({"os": "ubuntu-24.04"}, {"password": "Zyxwvut9"}):
-        wish = {**SERVER, "password": "Abcdefg1", **change}
-        formed.declare({"web": ("Server", {**wish, "rebuild": "forbid"})})
+        desired = {**SERVER, "password": "Abcdefg1", **change}
+        formed.declare({"web": ("Server", {**desired, "rebuild": "forbid"})})
         refused = formed.stack.preview()
         assert refused.exit_code != 0
         assert "rebuild is 'forbid': declare what it was" in refused.output
         assert "Zyxwvut9" not in refused.output
-        formed.declare({"web": ("Server", wish)})
+        formed.declare({"web": ("Server", desired)})
         formed.run(formed.stack.preview(), {"replace": 1} if "os" in change else {})
-        formed.declare({"web": ("Server", {**wish, "rebuild": "replace"})})
+        formed.declare({"web": ("Server", {**desired, "rebuild": "replace"})})
         formed.run(formed.stack.preview(), {"replace": 1})
-    wish = {**SERVER, "os": "ubuntu-24.04", "password": "Zyxwvut9", "rebuild": "reinstall"}
-    formed.declare({"web": ("Server", wish)})
+    desired = {**SERVER, "os": "ubuntu-24.04", "password": "Zyxwvut9", "rebuild": "reinstall"}
+    formed.declare({"web": ("Server", desired)})
     assert "ITS DISK IS ERASED" in formed.run(formed.stack.preview(), {"update": 1}).output
     done = formed.run(formed.stack.up(), {"update": 1})
     assert "its disk is erased" in done.output
@@ -149,7 +149,7 @@ def test_rebuilding_is_for_the_user_to_say(formed: Program) -> None:
 
 
 def outside(formed: Program) -> dict[str, dict[str, Any]]:
-    """One object of each noun, made by hand: what names it for an import, and what adopts it."""
+    """One object of each resource, made by hand: what names it for an import, and what adopts it."""
     with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
         server = client.servers.create(tariff_id=1, os="debian-12", name="web", months=1).server  # type: ignore[union-attr]  # answered at once, with a 201
         base = str(server.id)

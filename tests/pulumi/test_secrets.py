@@ -87,7 +87,7 @@ LOUD = ("--verbose=9", "--logtostderr", "--diff")
 
 
 def shop(public: str) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every noun that has a secret."""
+    """Every resource that has a secret."""
     return {
         "key": ("SshKey", {"public_key": public}),
         "given": ("Server", {"tariff_id": 1, "os": "debian-12", "password": PASSWORD, "notes": "x"}),

@@ -12,14 +12,15 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.api.client import Client
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator import running
+from pulumi_hosting.planning import engine
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Clock, Context
-from pulumi_hosting.resources.claims import Claims
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.server_shape import ServerState
+from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.ownership import Ownership
 
 GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
 
@@ -134,9 +135,9 @@ class House:
             client=client,
             identity=identity,
             owned=owned,
-            claims=more.pop("claims", None) or Claims(),
+            ownership=more.pop("ownership", None) or Ownership(),
             clock=more.pop("clock", None) or EmulatorClock(self.control),
-            tell=self.told.append,
+            info=self.told.append,
             warn=self.told.append,
             **more,
         )

@@ -1,4 +1,4 @@
-"""Every action, the whole way, against the emulator: foreseen, done, found done, refused. Charges are in ``test_actions_charged``."""
+"""Every action, the whole way, against the emulator: predicted, done, found done, refused. Charges are in ``test_actions_charged``."""
 
 import threading
 from collections.abc import Iterator
@@ -10,14 +10,16 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import Forbidden, InvalidInput, ServiceState, Unauthorized, WriteRefused
-from pulumi_hosting.resources.actions import ACTIONS, Deed, Failed, act, check
-from pulumi_hosting.resources.actions.base import Result, resolve
-from pulumi_hosting.resources.base import Ambiguous, Cost, Noun, NounError, State
+from pulumi_hosting.actions import ACTIONS, ActionResult, Failed, act, check
+from pulumi_hosting.actions.action import Result, resolve
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import Forbidden, InvalidInput, ServiceState, Unauthorized, WriteRefused
+from pulumi_hosting.resources.base import Resource, State
 from pulumi_hosting.resources.domain import DOMAIN
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceError
 from tests.resources.conftest import Dying, EmulatorClock, House, Killed
 
 HOOK = "https://hooks.example.com/x"
@@ -39,7 +41,7 @@ class ItsClock(EmulatorClock):
         return datetime.fromisoformat(self.control("GET", "/")["now"])
 
 
-def do(house: House, kind: str, raw: dict[str, Any], *, dry_run: bool = False, **more: Any) -> Deed:
+def do(house: House, kind: str, raw: dict[str, Any], *, dry_run: bool = False, **more: Any) -> ActionResult:
     """One run of an action, as a new process that remembers nothing."""
     approve = more.pop("approve", lambda cost: None)
     action = ACTIONS[kind]
@@ -139,21 +141,21 @@ def test_an_object_is_found_by_id_and_by_its_natural_key(house: House) -> None:
     domain = house.context().client.domains.register(name="münster-1.com")
     hook = house.context().client.webhooks.create(url=HOOK, events=["*"])
     context = house.context()
-    cases: tuple[tuple[Noun[Any, Any], str, dict[str, str]], ...] = (
+    cases: tuple[tuple[Resource[Any, Any], str, dict[str, str]], ...] = (
         (SERVER, id, {"name": "web-1"}),
         (DOMAIN, str(domain.domain_id), {"name": "MÜNSTER-1.com."}),
         (WEBHOOK_SUBSCRIPTION, str(hook.id), {"url": "https://HOOKS.example.com:443/x"}),
     )
-    for noun, found, key in cases:
-        by_id, by_key = resolve(context, noun, id=found), resolve(context, noun, **key)
+    for resource, found, key in cases:
+        by_id, by_key = resolve(context, resource, id=found), resolve(context, resource, **key)
         assert by_id.id == by_key.id == found
         assert by_id.mode == "live"
         assert set(by_id.shown()) == set(by_key.shown())
 
 
-def test_nothing_found_and_several_found_read_alike_for_every_noun(house: House) -> None:
+def test_nothing_found_and_several_found_read_alike_for_every_resource(house: House) -> None:
     context = house.context()
-    cases: tuple[tuple[Noun[Any, Any], dict[str, str], str], ...] = (
+    cases: tuple[tuple[Resource[Any, Any], dict[str, str], str], ...] = (
         (SERVER, {"id": "7"}, "server with id 7"),
         (SERVER, {"name": "web-9"}, "server named 'web-9'"),
         (DOMAIN, {"id": "7"}, "domain with id 7"),
@@ -161,11 +163,11 @@ def test_nothing_found_and_several_found_read_alike_for_every_noun(house: House)
         (WEBHOOK_SUBSCRIPTION, {"id": "7"}, "webhook subscription with id 7"),
         (WEBHOOK_SUBSCRIPTION, {"url": HOOK}, f"webhook subscription with url {HOOK}"),
     )
-    for noun, key, named in cases:
-        with pytest.raises(NounError, match=rf"there is no {named} on this account\. Next: "):
-            resolve(context, noun, **key)
+    for resource, key, named in cases:
+        with pytest.raises(ResourceError, match=rf"there is no {named} on this account\. Next: "):
+            resolve(context, resource, **key)
     ids = {server(house), server(house, order_attempt=1)}
-    with pytest.raises(Ambiguous, match=r"server name 'web-1' matches several objects") as caught:
+    with pytest.raises(AmbiguousMatch, match=r"server name 'web-1' matches several objects") as caught:
         resolve(house.context(), SERVER, name="web-1")
     assert set(caught.value.ids) == ids
     with pytest.raises(InvalidInput) as refused:
@@ -177,7 +179,7 @@ def test_what_is_gone_is_not_found(house: House) -> None:
     house.read_as(deleted_servers="listed")
     id = server(house)
     house.context().client.servers.delete(int(id))
-    with pytest.raises(NounError, match=r"there is no server named"):
+    with pytest.raises(ResourceError, match=r"there is no server named"):
         resolve(house.context(), SERVER, name="web-1")
     assert server(house, notes="new") == resolve(house.context(), SERVER, name="web-1").id
 
@@ -206,10 +208,10 @@ def test_a_test_key_looks_at_a_real_server_and_leaves_it_alone(house: House, kin
     if kind == "server_renew":
         more = {"until": _due(house, id, days=10)}
     key = house.emulator.test_key
-    foreseen = do(house, kind, {"id": id, **more}, key=key, dry_run=True)
-    assert foreseen.changed
-    assert one(foreseen.after)["mode"] == "live"
-    with pytest.raises(NounError, match=r"a test key may look at it but never change it; nothing was sent"):
+    predicted = do(house, kind, {"id": id, **more}, key=key, dry_run=True)
+    assert predicted.changed
+    assert one(predicted.after)["mode"] == "live"
+    with pytest.raises(ResourceError, match=r"a test key may look at it but never change it; nothing was sent"):
         do(house, kind, {"id": id, **more}, key=key)
     assert sent(house) == []
 
@@ -221,14 +223,14 @@ def test_a_test_key_leaves_a_real_domain_alone(house: House) -> None:
     assert paid_until is not None
     raw = {"name": "example-1.com", "until": (paid_until + timedelta(days=30)).date().isoformat()}
     assert do(house, "domain_renew", raw, key=house.emulator.test_key, dry_run=True).changed
-    with pytest.raises(NounError, match=r"a test key may look at it but never change it; nothing was sent"):
+    with pytest.raises(ResourceError, match=r"a test key may look at it but never change it; nothing was sent"):
         do(house, "domain_renew", raw, key=house.emulator.test_key)
     assert sent(house) == []
 
 
 def test_a_live_key_does_not_see_what_was_simulated(house: House) -> None:
     id = str(house.order(key=house.emulator.test_key).id)
-    with pytest.raises(NounError, match=r"there is no server with id"):
+    with pytest.raises(ResourceError, match=r"there is no server with id"):
         do(house, "server_restart", {"id": id})
     deed = do(house, "server_restart", {"id": id}, key=house.emulator.test_key)
     assert (deed.changed, one(deed.after)["mode"]) == (True, "test")
@@ -236,7 +238,7 @@ def test_a_live_key_does_not_see_what_was_simulated(house: House) -> None:
 
 def test_webhooks_are_closed_to_test_keys(house: House) -> None:
     for kind in ("webhook_test", "webhook_redeliver"):
-        with pytest.raises(NounError, match=r"cannot be looked at with a test key; nothing was sent"):
+        with pytest.raises(ResourceError, match=r"cannot be looked at with a test key; nothing was sent"):
             do(house, kind, {"url": HOOK}, key=house.emulator.test_key)
 
 
@@ -252,13 +254,13 @@ def _due(house: House, id: str, *, days: float) -> str:
 
 def test_a_password_is_reset_and_shown_to_its_owner_alone(town: House) -> None:
     id = server(town)
-    foreseen = do(town, "server_password", {"name": "web-1"}, dry_run=True)
+    predicted = do(town, "server_password", {"name": "web-1"}, dry_run=True)
     assert sent(town) == []
     deed = do(town, "server_password", {"name": "web-1"})
-    assert foreseen.changed
+    assert predicted.changed
     assert deed.changed
-    assert foreseen.after == deed.after == {"mode": "live", "id": id, "name": "web-1"}
-    assert foreseen.result.password is None
+    assert predicted.after == deed.after == {"mode": "live", "id": id, "name": "web-1"}
+    assert predicted.result.password is None
     secret = deed.result.password.reveal()
     assert len(secret) >= 8
     assert secret not in repr(deed) + str(deed.result) + str(town.told)
@@ -291,12 +293,12 @@ def test_the_sixth_reset_in_five_minutes_says_so(house: House) -> None:
 
 def test_a_restart_is_sent_once_each_time(town: House) -> None:
     id = server(town)
-    foreseen = do(town, "server_restart", {"id": id}, dry_run=True)
+    predicted = do(town, "server_restart", {"id": id}, dry_run=True)
     assert sent(town) == []
     deed = do(town, "server_restart", {"id": id})
-    assert foreseen.changed
+    assert predicted.changed
     assert deed.changed
-    assert foreseen.after == deed.after
+    assert predicted.after == deed.after
     assert deed.result.power == "running"
     assert sent(town) == [f"POST /v1/servers/{id}/actions/power"]
     assert do(town, "server_restart", {"id": id}).changed
@@ -305,9 +307,9 @@ def test_a_restart_is_sent_once_each_time(town: House) -> None:
 def test_a_stopped_server_is_started_by_it(house: House) -> None:
     id = server(house)
     house.control("PATCH", f"/servers/{id}", {"status": "stopped", "power": "stopped"})
-    foreseen, deed = (do(house, "server_restart", {"id": id}, dry_run=dry_run) for dry_run in (True, False))
+    predicted, deed = (do(house, "server_restart", {"id": id}, dry_run=dry_run) for dry_run in (True, False))
     assert one(deed.before)["power"] == "stopped"
-    assert deed.result.power == foreseen.result.power == "running"
+    assert deed.result.power == predicted.result.power == "running"
 
 
 def test_a_restart_waits_for_what_runs_already(house: House) -> None:
@@ -322,7 +324,7 @@ def test_a_suspended_server_is_neither_restarted_nor_reinstalled(house: House) -
     house.control("PATCH", f"/servers/{id}", {"status": "suspended"})
     for kind, more in (("server_restart", {}), ("server_reinstall", {"erase": id})):
         for dry_run in (True, False):
-            with pytest.raises(NounError, match=r"is suspended and cannot be re.* nothing was sent"):
+            with pytest.raises(ResourceError, match=r"is suspended and cannot be re.* nothing was sent"):
                 do(house, kind, {"id": id, **more}, dry_run=dry_run)
 
 
@@ -355,13 +357,13 @@ def test_a_disk_is_erased_only_for_who_names_the_server_twice(house: House) -> N
 def test_a_reinstallation_keeps_its_passwords_to_itself(town: House) -> None:
     id = server(town)
     raw = {"name": "web-1", "erase": id, "os": "ubuntu-24.04"}
-    foreseen = do(town, "server_reinstall", raw, dry_run=True)
+    predicted = do(town, "server_reinstall", raw, dry_run=True)
     assert sent(town) == []
     deed = do(town, "server_reinstall", raw)
-    assert foreseen.changed
+    assert predicted.changed
     assert deed.changed
-    assert one(deed.after)["os"] == one(foreseen.after)["os"] == "ubuntu-24.04"
-    assert "erased" in (foreseen.note or "")
+    assert one(deed.after)["os"] == one(predicted.after)["os"] == "ubuntu-24.04"
+    assert "erased" in (predicted.note or "")
     generated = deed.result.root_password.reveal()
     given = do(town, "server_reinstall", {**raw, "password": PASSWORD})
     assert given.result.root_password.reveal() == PASSWORD
@@ -385,7 +387,7 @@ def test_the_image_is_the_present_one_or_one_of_the_catalog(house: House) -> Non
 def test_a_reinstallation_whose_answer_is_lost_is_not_repeated(house: House) -> None:
     id = server(house)
     house.arm({"drop": "after"}, path="reinstall$")
-    with pytest.raises(NounError, match=r"whether server .* was reinstalled is not known"):
+    with pytest.raises(ResourceError, match=r"whether server .* was reinstalled is not known"):
         do(house, "server_reinstall", {"id": id, "erase": id, "password": PASSWORD})
     assert len(sent(house)) == 1
 
@@ -424,9 +426,9 @@ def subscribed(house: House, **more: Any) -> str:
 
 def test_a_probe_changes_nothing_and_says_what_came_back(town: House) -> None:
     id = subscribed(town)
-    foreseen = do(town, "webhook_test", {"url": HOOK}, dry_run=True)
+    predicted = do(town, "webhook_test", {"url": HOOK}, dry_run=True)
     unknown = {"mode": "live", "id": id, "url": HOOK, "ok": None, "status": None, "latency_ms": None, "detail": None}
-    assert (foreseen.changed, foreseen.after, sent(town)) == (False, unknown, [])
+    assert (predicted.changed, predicted.after, sent(town)) == (False, unknown, [])
     with receiver(town):
         deed = do(town, "webhook_test", {"id": id})
     assert (deed.changed, deed.result.ok, deed.result.status) == (False, True, 204)
@@ -451,7 +453,7 @@ def test_a_disabled_subscription_is_not_probed(house: House) -> None:
     id = subscribed(house)
     house.control("PATCH", f"/webhooks/{id}", {"active": False})
     for dry_run in (True, False):
-        with pytest.raises(NounError, match=r"is disabled.*; nothing was sent. Next: enable it"):
+        with pytest.raises(ResourceError, match=r"is disabled.*; nothing was sent. Next: enable it"):
             do(house, "webhook_test", {"id": id}, dry_run=dry_run)
 
 
@@ -473,12 +475,12 @@ def statuses(house: House, id: str) -> dict[str, str]:
 
 def test_dead_deliveries_are_queued_once(town: House) -> None:
     id, dead = dead_deliveries(town, 3)
-    foreseen = do(town, "webhook_redeliver", {"url": HOOK}, dry_run=True)
+    predicted = do(town, "webhook_redeliver", {"url": HOOK}, dry_run=True)
     assert sent(town) == []
     deed = do(town, "webhook_redeliver", {"url": HOOK})
-    assert foreseen.changed
+    assert predicted.changed
     assert deed.changed
-    assert foreseen.after == deed.after
+    assert predicted.after == deed.after
     assert [(item["id"], item["status"]) for item in map(one, deed.before or ())] == [(one, "dead") for one in dead]
     assert [(item.id, item.status, item.event_type) for item in deed.result] == [(one, "pending", "key.created") for one in dead]
     assert len(sent(town)) == 3
@@ -500,9 +502,9 @@ def test_one_delivery_is_queued_and_another_left_alone(town: House) -> None:
 def test_a_delivery_of_another_subscription_is_refused(house: House) -> None:
     _, dead = dead_deliveries(house, 1)
     other = str(house.context().client.webhooks.create(url="https://hooks.example.com/y", events=["*"]).id)
-    with pytest.raises(NounError, match=rf"delivery {dead[0]} is of webhook subscription"):
+    with pytest.raises(ResourceError, match=rf"delivery {dead[0]} is of webhook subscription"):
         do(house, "webhook_redeliver", {"id": other, "delivery_id": dead[0]})
-    with pytest.raises(NounError, match=r"there is no delivery with id 999"):
+    with pytest.raises(ResourceError, match=r"there is no delivery with id 999"):
         do(house, "webhook_redeliver", {"id": other, "delivery_id": "999"})
 
 
@@ -559,13 +561,13 @@ def new_key(house: House, mode: str = "live") -> tuple[str, str]:
 @pytest.mark.parametrize("mode", ["live", "test"])
 def test_a_key_revokes_itself_and_nothing_is_read_with_it_afterwards(town: House, mode: str) -> None:
     id, key = new_key(town, mode)
-    foreseen = do(town, "api_key_revoke", {"key_id": id}, key=key, dry_run=True)
+    predicted = do(town, "api_key_revoke", {"key_id": id}, key=key, dry_run=True)
     assert sent(town, "DELETE") == []
     deed = do(town, "api_key_revoke", {"key_id": id}, key=key)
-    assert foreseen.changed
+    assert predicted.changed
     assert deed.changed
-    assert set(foreseen.after or {}) == set(deed.after or {})
-    assert (deed.result.id, deed.result.status, deed.result.mode, foreseen.result.status) == (id, "revoked", mode, "revoked")
+    assert set(predicted.after or {}) == set(deed.after or {})
+    assert (deed.result.id, deed.result.status, deed.result.mode, predicted.result.status) == (id, "revoked", mode, "revoked")
     assert town.transports[-1].sent[-1] == f"DELETE /v1/keys/{id}"
     assert key not in repr(deed)
     with pytest.raises(Unauthorized):
@@ -576,7 +578,7 @@ def test_no_key_revokes_another(house: House) -> None:
     id, _ = new_key(house)
     own = house.context().client.me().key.id
     for dry_run in (True, False):
-        with pytest.raises(NounError, match=rf"key_id is {id}, and the key that makes the call is {own}: .* nothing was sent"):
+        with pytest.raises(ResourceError, match=rf"key_id is {id}, and the key that makes the call is {own}: .* nothing was sent"):
             do(house, "api_key_revoke", {"key_id": id}, dry_run=dry_run)
     assert sent(house, "DELETE") == []
 
@@ -621,9 +623,9 @@ def test_a_refused_cost_sends_nothing(house: House) -> None:
 
     def refuse(cost: Cost) -> None:
         assert cost.amount == Decimal("5.00")
-        raise NounError("too dear")
+        raise ResourceError("too dear")
 
     for dry_run in (True, False):
-        with pytest.raises(NounError, match=r"too dear"):
+        with pytest.raises(ResourceError, match=r"too dear"):
             do(house, "server_renew", {"id": id, "until": _due(house, id, days=1)}, approve=refuse, dry_run=dry_run)
         assert sent(house) == []

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from pulumi_hosting.actions import ACTIONS, Failed, check
+from pulumi_hosting.actions.periods import after_months, after_years
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.client import Client
-from pulumi_hosting.api.errors import (
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import (
     Conflict,
     DomainBlocked,
     Forbidden,
@@ -21,10 +23,10 @@ from pulumi_hosting.api.errors import (
     UpstreamRejected,
 )
 from pulumi_hosting.emulator.periods import months_after
-from pulumi_hosting.resources.actions import ACTIONS, Failed, check
-from pulumi_hosting.resources.actions.once import GENERATIONS
-from pulumi_hosting.resources.actions.periods import after_months, after_years
-from pulumi_hosting.resources.base import Cost, NounError, as_text
+from pulumi_hosting.exactly_once.charges import GENERATIONS
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.text import as_text
 from tests.resources.conftest import Dying, House, Killed
 from tests.resources.test_actions import do, new_key, one, sent, server, town
 
@@ -83,7 +85,7 @@ class Case:
 
     kind: str
     make: Callable[[House], str]
-    wish: Callable[[House, str], dict[str, Any]]
+    desired: Callable[[House, str], dict[str, Any]]
     operation: str
     path: str
 
@@ -132,22 +134,22 @@ def set_balance(house: House, amount: str) -> None:
 
 @each
 def test_foreseen_then_done_then_found_done(town: House, case: Case) -> None:
-    wish = case.wish(town, case.make(town))
+    desired = case.desired(town, case.make(town))
     approved: list[Cost] = []
-    foreseen = do(town, case.kind, wish, dry_run=True, approve=approved.append)
+    predicted = do(town, case.kind, desired, dry_run=True, approve=approved.append)
     assert sent(town) == []
-    deed = do(town, case.kind, wish, approve=approved.append)
-    assert foreseen.changed
+    deed = do(town, case.kind, desired, approve=approved.append)
+    assert predicted.changed
     assert deed.changed
-    assert foreseen.cost is not None
+    assert predicted.cost is not None
     assert deed.cost is not None
-    assert foreseen.cost.amount == deed.cost.amount == charged(town, case)
+    assert predicted.cost.amount == deed.cost.amount == charged(town, case)
     assert [cost.amount for cost in approved] == [deed.cost.amount] * 2
-    assert foreseen.before == deed.before
-    assert set(one(foreseen.after)) == set(one(deed.after))
-    for name, value in one(foreseen.after).items():
-        assert value in (None, one(deed.after)[name]), name  # what is foreseen is so
-    again = do(town, case.kind, wish, approve=lambda cost: pytest.fail("nothing is charged"))
+    assert predicted.before == deed.before
+    assert set(one(predicted.after)) == set(one(deed.after))
+    for name, value in one(predicted.after).items():
+        assert value in (None, one(deed.after)[name]), name  # what is predicted is so
+    again = do(town, case.kind, desired, approve=lambda cost: pytest.fail("nothing is charged"))
     assert (again.changed, again.cost, sent(town)) == (False, None, [])
     assert again.note
     assert set(one(again.after)) == set(one(deed.after))
@@ -158,19 +160,19 @@ def test_foreseen_then_done_then_found_done(town: House, case: Case) -> None:
 @pytest.mark.parametrize(("readings", "after"), [({}, False), *((readings, True) for readings in READINGS)], ids=names)
 def test_killed_anywhere_and_run_again_it_is_one_charge(house: House, case: Case, readings: dict[str, Any], after: bool) -> None:
     house.read_as(**readings)
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     at = 0
     while True:
         transport = Dying(at, after)
         try:
-            do(house, case.kind, wish, transport=transport)
+            do(house, case.kind, desired, transport=transport)
         except Killed:
             at += 1
             continue
         break
     assert at > 1
     assert charges(house, case) == 1
-    assert do(house, case.kind, wish).changed is False
+    assert do(house, case.kind, desired).changed is False
 
 
 @each
@@ -186,31 +188,31 @@ def test_killed_anywhere_and_run_again_it_is_one_charge(house: House, case: Case
     ids=lambda action: str(next(iter(action.values()))),
 )
 def test_a_cut_answer_is_asked_for_with_the_same_key(house: House, case: Case, action: dict[str, Any]) -> None:
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     house.arm(action, path=case.path)
-    assert do(house, case.kind, wish).changed
+    assert do(house, case.kind, desired).changed
     assert charges(house, case) == 1
 
 
 @each
 def test_an_answer_that_never_comes_is_made_out_by_the_account(house: House, case: Case) -> None:
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     house.arm({"drop": "after"}, path=case.path, times=50)
-    deed = do(house, case.kind, wish)
+    deed = do(house, case.kind, desired)
     assert deed.changed
     assert charges(house, case) == 1
     house.control("DELETE", "/faults")
-    assert do(house, case.kind, wish).changed is False
+    assert do(house, case.kind, desired).changed is False
 
 
 @each
 def test_a_request_that_never_arrives_is_repeated_by_the_next_run(house: House, case: Case) -> None:
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     house.arm({"drop": "before"}, path=case.path, times=50)
     with pytest.raises(Failed, match=r"was carried out is not known; it does not show yet. Next: run again: the same request is repeated"):
-        do(house, case.kind, wish)
+        do(house, case.kind, desired)
     house.control("DELETE", "/faults")
-    assert do(house, case.kind, wish).changed
+    assert do(house, case.kind, desired).changed
     assert charges(house, case) == 1
 
 
@@ -218,86 +220,86 @@ def test_a_request_that_never_arrives_is_repeated_by_the_next_run(house: House, 
 @pytest.mark.parametrize("readings", READINGS, ids=names)
 def test_refused_for_want_of_money_then_filled_up_it_works_once(house: House, case: Case, readings: dict[str, Any]) -> None:
     house.read_as(**readings)
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     set_balance(house, "0.50")
     for _ in range(3):
         with pytest.raises(InsufficientFunds, match="top up the balance and run again"):
-            do(house, case.kind, wish)
+            do(house, case.kind, desired)
     set_balance(house, "100.00")
-    assert do(house, case.kind, wish).changed
-    assert do(house, case.kind, wish).changed is False
+    assert do(house, case.kind, desired).changed
+    assert do(house, case.kind, desired).changed is False
     assert charges(house, case) == 1
 
 
 @each
 def test_a_refusal_without_figures_is_compared_with_the_price(house: House, case: Case) -> None:
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     set_balance(house, "0.50")
     house.arm({"patch": {"error": {"details": {"required": None}}}}, path=case.path, times=9)
     with pytest.raises(InsufficientFunds):
-        do(house, case.kind, wish)
+        do(house, case.kind, desired)
     set_balance(house, "100.00")
-    assert do(house, case.kind, wish).changed
+    assert do(house, case.kind, desired).changed
     assert charges(house, case) == 1
 
 
 @each
 def test_charged_failed_and_returned_it_is_reported_and_works_later(house: House, case: Case) -> None:
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     house.arm({"refunded": 502, "code": "upstream_error"}, path=case.path)
     with pytest.raises(
         Failed, match=r"the charge was returned \(invoice [0-9]+\); nothing was repeated. Next: run again in a few"
     ) as caught:
-        do(house, case.kind, wish)
+        do(house, case.kind, desired)
     assert (caught.value.status, caught.value.code) == (502, "upstream_error")
     assert charges(house, case) == 0
     house.control("POST", "/clock", {"advance": 600})
     # The outcome is stored under its key for a week; a run that sees it to be of the past goes on.
-    assert do(house, case.kind, wish).changed
+    assert do(house, case.kind, desired).changed
     assert charges(house, case) == 1
 
 
 @pytest.mark.parametrize("case", CASES[:2], ids=lambda case: case.kind)  # of an invoice its own status tells
 def test_money_that_is_gone_without_effect_stops_everything(house: House, case: Case) -> None:
-    wish = case.wish(house, case.make(house))
-    assert do(house, case.kind, wish).changed
+    desired = case.desired(house, case.make(house))
+    assert do(house, case.kind, desired).changed
     # The same again, with a failure in between: the account shows a paid invoice of a moment ago, and not what it was for.
     house.arm({"status": 500, "code": "server_error"}, path=case.path)
     with pytest.raises(Failed, match=r"invoice [0-9]+ is paid, and the renewal of .* does not show; nothing was repeated"):
-        do(house, case.kind, {**wish, "until": further(house, case, wish)})
+        do(house, case.kind, {**desired, "until": further(house, case, desired)})
     assert charges(house, case) == 1
 
 
-def further(house: House, case: Case, wish: dict[str, Any]) -> str:
-    now = due(house, wish["id"]) if case.kind == "server_renew" else expires(house, wish["id"])
+def further(house: House, case: Case, desired: dict[str, Any]) -> str:
+    now = due(house, desired["id"]) if case.kind == "server_renew" else expires(house, desired["id"])
     return text(now + timedelta(days=1))
 
 
 @each
 def test_a_failure_of_the_service_without_a_charge_is_tried_with_another_key(house: House, case: Case) -> None:
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     house.arm({"status": 500, "code": "server_error"}, path=case.path)
-    assert do(house, case.kind, wish).changed
+    assert do(house, case.kind, desired).changed
     assert charges(house, case) == 1
 
 
 @each
 def test_where_the_money_cannot_be_seen_nothing_is_repeated(house: House, case: Case) -> None:
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     scopes = [scope for scope in client(house).me().scopes if scope != "balance:read"]
     blind = house.control("POST", "/keys", {"mode": "live", "scopes": scopes})["key"]
     house.arm({"status": 500, "code": "server_error"}, path=case.path)
     with pytest.raises(Failed, match="is not known; it does not show yet"):
-        do(house, case.kind, wish, key=blind)
+        do(house, case.kind, desired, key=blind)
     assert charges(house, case) == 0
 
 
 @each
 def test_two_runs_that_saw_the_same_pay_once_between_them(house: House, case: Case) -> None:
     """Both planned before either was done."""
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     action = ACTIONS[case.kind]
-    inputs = check(action, wish)
+    inputs = check(action, desired)
     contexts = [house.context(identity=f"ansible:/{who}", name_is_identity=True) for who in ("a", "b")]
     plans = [action.plan(context, inputs) for context in contexts]
     for context, plan in zip(contexts, plans, strict=True):
@@ -307,11 +309,11 @@ def test_two_runs_that_saw_the_same_pay_once_between_them(house: House, case: Ca
 
 @each
 def test_a_failure_while_another_run_was_quicker_is_none(house: House, case: Case) -> None:
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     action = ACTIONS[case.kind]
-    inputs, context = check(action, wish), house.context(identity="ansible:/a", name_is_identity=True)
+    inputs, context = check(action, desired), house.context(identity="ansible:/a", name_is_identity=True)
     plan = action.plan(context, inputs)
-    do(house, case.kind, wish)
+    do(house, case.kind, desired)
     house.arm({"status": 500, "code": "server_error"}, path=case.path)
     result: Any = action.perform(context, inputs, plan)
     assert result.mode in ("live", None)
@@ -321,15 +323,15 @@ def test_a_failure_while_another_run_was_quicker_is_none(house: House, case: Cas
 @each
 def test_an_answer_that_came_too_late_is_never_followed_by_another_request(house: House, case: Case) -> None:
     """504: it may be carried out yet (API document, "Errors")."""
-    wish = case.wish(house, case.make(house))
+    desired = case.desired(house, case.make(house))
     house.arm({"status": 504, "code": "upstream_timeout"}, path=case.path, times=50)
     with pytest.raises(Failed, match="the same request is repeated, never a second one") as caught:
-        do(house, case.kind, wish)
+        do(house, case.kind, desired)
     assert caught.value.status == 504
     keys = {row["headers"]["idempotency-key"] for row in requests(house) if row["status"] == 504}
     assert len(keys) == 1
     house.control("DELETE", "/faults")
-    assert do(house, case.kind, wish).changed
+    assert do(house, case.kind, desired).changed
     assert charges(house, case) == 1
 
 
@@ -394,10 +396,10 @@ def test_a_given_period_is_bought_as_given(house: House) -> None:
 def test_another_period_from_the_same_date_is_not_charged_beside_the_first(house: House) -> None:
     id = server(house)
     action = ACTIONS["server_renew"]
-    wishes = [check(action, {"id": id, "until": text(due(house, id) + timedelta(days=1)), "months": months}) for months in (3, 1)]
+    desired = [check(action, {"id": id, "until": text(due(house, id) + timedelta(days=1)), "months": months}) for months in (3, 1)]
     contexts = [house.context(identity=f"ansible:/{who}", name_is_identity=True) for who in ("a", "b")]
-    plans = [action.plan(context, inputs) for context, inputs in zip(contexts, wishes, strict=True)]
-    for context, inputs, plan in zip(contexts, wishes, plans, strict=True):
+    plans = [action.plan(context, inputs) for context, inputs in zip(contexts, desired, strict=True)]
+    for context, inputs, plan in zip(contexts, desired, plans, strict=True):
         action.perform(context, inputs, plan)
     assert charges(house, CASES[0]) == 1
 
@@ -414,16 +416,16 @@ def test_another_period_after_a_refused_one_is_charged(house: House) -> None:
 
 def test_a_lock_and_a_cancellation_that_were_lifted_are_of_the_past(house: House) -> None:
     id = server(house)
-    wish = {"id": id, "until": text(due(house, id) + timedelta(days=1))}
+    desired = {"id": id, "until": text(due(house, id) + timedelta(days=1))}
     house.control("PATCH", f"/servers/{id}", {"blocked": True})
     with pytest.raises(ServerBlocked):
-        do(house, "server_renew", wish)
+        do(house, "server_renew", desired)
     house.control("PATCH", f"/servers/{id}", {"blocked": False, "status": "pending_cancel"})
     for _ in range(2):
         with pytest.raises(Conflict, match="a cancellation of the service is pending"):
-            do(house, "server_renew", wish)
+            do(house, "server_renew", desired)
     house.control("PATCH", f"/servers/{id}", {"status": "active"})
-    assert do(house, "server_renew", wish).changed
+    assert do(house, "server_renew", desired).changed
     assert charges(house, CASES[0]) == 1
 
 
@@ -438,19 +440,19 @@ def test_a_refusal_that_nothing_explains_ends(house: House) -> None:
 def test_a_server_without_a_due_date_is_not_renewed(house: House) -> None:
     id = server(house)
     house.arm({"patch": {"billing": {"next_due_at": None}}}, path=f"^/servers/{id}$", method="GET", times=2)
-    with pytest.raises(NounError, match="has no due date"):
+    with pytest.raises(ResourceError, match="has no due date"):
         do(house, "server_renew", {"id": id, "until": "2030-01-01"})
 
 
 def test_a_price_that_nobody_quotes_is_taken_in_proportion(house: House) -> None:
     id = server(house)
-    wish = {"id": id, "until": text(due(house, id) + timedelta(days=50))}
+    desired = {"id": id, "until": text(due(house, id) + timedelta(days=50))}
     house.arm({"status": 404, "code": "not_found"}, path="^/catalog/quote$", method="GET", times=2)
-    cost = do(house, "server_renew", wish, dry_run=True).cost
+    cost = do(house, "server_renew", desired, dry_run=True).cost
     assert cost is not None
     assert (cost.amount, cost.what.endswith(", in proportion")) == (Decimal("15.00"), True)
     house.control("DELETE", "/faults")
-    quoted = do(house, "server_renew", wish).cost
+    quoted = do(house, "server_renew", desired).cost
     assert quoted is not None
     assert quoted.what.endswith(", as quoted")
     assert quoted.amount == Decimal("14.25") == charged(house, CASES[0])
@@ -458,12 +460,12 @@ def test_a_price_that_nobody_quotes_is_taken_in_proportion(house: House) -> None
 
 def test_a_renewal_waits_for_another_operation(house: House) -> None:
     id = server(house)
-    wish = {"id": id, "until": text(due(house, id) + timedelta(days=1))}
+    desired = {"id": id, "until": text(due(house, id) + timedelta(days=1))}
     client(house).servers.reinstall(int(id), os="debian-12")
     for _ in range(2):
         with pytest.raises(OperationInProgress):
-            do(house, "server_renew", wish, wait_timeout=0.0)
-    assert do(house, "server_renew", wish).changed
+            do(house, "server_renew", desired, wait_timeout=0.0)
+    assert do(house, "server_renew", desired).changed
     assert any("another operation is running" in line for line in house.told)
     assert charges(house, CASES[0]) == 1
 
@@ -472,10 +474,10 @@ def test_a_suspended_server_is_renewed(house: House) -> None:
     _unpaid_renewal(house)
     found = client(house).servers.list()
     id = str(next(iter(found)).id)
-    wish = {"id": id, "until": text(due(house, id) + timedelta(days=3))}
-    foreseen = do(house, "server_renew", wish, dry_run=True)
-    assert one(foreseen.after)["status"] is None or one(foreseen.after)["status"] == "active"
-    deed = do(house, "server_renew", wish)
+    desired = {"id": id, "until": text(due(house, id) + timedelta(days=3))}
+    predicted = do(house, "server_renew", desired, dry_run=True)
+    assert one(predicted.after)["status"] is None or one(predicted.after)["status"] == "active"
+    deed = do(house, "server_renew", desired)
     assert (deed.before is not None, deed.result.status) == (True, "active")
     assert charges(house, CASES[0]) == 1
 
@@ -484,12 +486,12 @@ def test_a_refunded_renewal_is_renewed_anew(house: House) -> None:
     """Its answer is stored, and what it brought was taken back: the date is the old one again."""
     id = server(house)
     seen = due(house, id)
-    wish = {"id": id, "until": text(seen + timedelta(days=1))}
-    first = do(house, "server_renew", wish).result.invoice_id
+    desired = {"id": id, "until": text(seen + timedelta(days=1))}
+    first = do(house, "server_renew", desired).result.invoice_id
     for _ in range(2):
         house.arm({"patch": {"billing": {"next_due_at": as_text(seen)}}}, path=f"^/servers/{id}$", method="GET", times=4)
         house.arm({"patch": {"status": "refunded"}}, path=f"^/invoices/{first}$", method="GET")
-        do(house, "server_renew", wish)
+        do(house, "server_renew", desired)
         house.control("DELETE", "/faults")
         assert charges(house, CASES[0]) == 2  # the answer of the second one holds
 
@@ -532,19 +534,19 @@ def test_years_that_fall_short_are_refused_before_anything_is_sent(house: House)
 def test_a_renewal_that_does_not_show_yet_is_not_paid_again(town: House) -> None:
     id = domain(town)
     before = expires(town, id)
-    wish = {"id": id, "until": text(before + timedelta(days=1))}
+    desired = {"id": id, "until": text(before + timedelta(days=1))}
     town.arm({"registrar": "pending"}, path="/renew$")
-    deed = do(town, "domain_renew", wish)
+    deed = do(town, "domain_renew", desired)
     assert deed.result.renewal in ("pending_sync", "pending")
     assert expires(town, id) == before
     for more in ({}, {"years": 3}):
         for dry_run in (True, False):
-            again = do(town, "domain_renew", {**wish, **more}, dry_run=dry_run)
+            again = do(town, "domain_renew", {**desired, **more}, dry_run=dry_run)
             assert (again.changed, again.result.renewal, sent(town)) == (False, "pending_sync", [])
             assert "the new date shows later" in (again.note or "")
     town.control("POST", "/clock", {"advance": 90000})
     assert expires(town, id) == later(before, 12)
-    assert do(town, "domain_renew", wish).changed is False
+    assert do(town, "domain_renew", desired).changed is False
     assert charges(town, CASES[1]) == 1
 
 
@@ -557,38 +559,38 @@ def test_two_renewals_in_a_row_are_two_where_two_are_wished(house: House) -> Non
 
 def test_without_a_look_at_the_invoices_the_key_still_protects(house: House) -> None:
     id = domain(house)
-    wish = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
+    desired = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
     scopes = [scope for scope in client(house).me().scopes if scope != "invoices:read"]
     blind = house.control("POST", "/keys", {"mode": "live", "scopes": scopes})["key"]
     house.arm({"registrar": "pending"}, path="/renew$")
-    do(house, "domain_renew", wish, key=blind)
-    assert do(house, "domain_renew", wish, key=blind).result.renewal == "pending_sync"
+    do(house, "domain_renew", desired, key=blind)
+    assert do(house, "domain_renew", desired, key=blind).result.renewal == "pending_sync"
     assert any("known by its key alone" in line for line in house.told)
     with pytest.raises(Forbidden):
-        do(house, "domain_renew", {**wish, "years": 2}, key=blind)
+        do(house, "domain_renew", {**desired, "years": 2}, key=blind)
     assert charges(house, CASES[1]) == 1
 
 
 def test_another_period_beside_a_paid_one_is_refused_while_it_does_not_show(house: House) -> None:
     """A promo price hides the years that were paid, so that only the key tells."""
     id = domain(house)
-    wish = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
+    desired = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
     house.arm({"registrar": "pending"}, path="/renew$")
-    do(house, "domain_renew", wish)
+    do(house, "domain_renew", desired)
     house.arm({"patch": {"registered_at": None}}, path="^/domains/", method="GET", times=9)
-    with pytest.raises(NounError, match=r"was renewed from .* already, for another period \(invoice [0-9]+\).* nothing was charged"):
-        do(house, "domain_renew", {**wish, "years": 2})
+    with pytest.raises(ResourceError, match=r"was renewed from .* already, for another period \(invoice [0-9]+\).* nothing was charged"):
+        do(house, "domain_renew", {**desired, "years": 2})
     assert charges(house, CASES[1]) == 1
 
 
 def test_a_locked_domain_is_renewed_once_it_is_unlocked(house: House) -> None:
     id = domain(house)
-    wish = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
+    desired = {"id": id, "until": text(expires(house, id) + timedelta(days=1))}
     house.control("PATCH", f"/domains/{id}", {"blocked": True})
     with pytest.raises(DomainBlocked):
-        do(house, "domain_renew", wish)
+        do(house, "domain_renew", desired)
     house.control("PATCH", f"/domains/{id}", {"blocked": False})
-    assert do(house, "domain_renew", wish).changed
+    assert do(house, "domain_renew", desired).changed
     assert charges(house, CASES[1]) == 1
 
 
@@ -601,7 +603,7 @@ def test_what_the_registrar_refuses_is_its_refusal(house: House) -> None:
 def test_a_domain_without_a_date_is_not_renewed(house: House) -> None:
     house.arm({"registrar": "pending"}, path="^/domains$")
     client(house).domains.register(name="example-1.com")
-    with pytest.raises(NounError, match=r"is pending and shows no expiry date. Next: run again once it is active"):
+    with pytest.raises(ResourceError, match=r"is pending and shows no expiry date. Next: run again once it is active"):
         do(house, "domain_renew", {"name": "example-1.com", "until": "2030-01-01"})
 
 
@@ -610,14 +612,14 @@ def test_a_domain_without_a_date_is_not_renewed(house: House) -> None:
 
 def test_what_cannot_be_paid_says_why(house: House) -> None:
     topup = client(house).balance.topup(amount="10.00", gateway="card").invoice_id
-    with pytest.raises(NounError, match="is a top-up of the balance and cannot be paid from it; nothing was sent"):
+    with pytest.raises(ResourceError, match="is a top-up of the balance and cannot be paid from it; nothing was sent"):
         do(house, "invoice_pay", {"id": topup})
-    with pytest.raises(NounError, match="there is no invoice with id 999 on this account"):
+    with pytest.raises(ResourceError, match="there is no invoice with id 999 on this account"):
         do(house, "invoice_pay", {"id": "999"})
     id = _unpaid_renewal(house)
     for status in ("cancelled", "refunded", "pending", "failed", "disputed"):
         house.arm({"patch": {"status": status}}, path=f"^/invoices/{id}$", method="GET")
-        with pytest.raises(NounError, match=f"invoice {id} is {status} and cannot be paid; nothing was sent. Next: "):
+        with pytest.raises(ResourceError, match=f"invoice {id} is {status} and cannot be paid; nothing was sent. Next: "):
             do(house, "invoice_pay", {"id": id})
         assert sent(house) == []
 
@@ -649,13 +651,13 @@ def unpaid(house: House) -> list[int]:
 
 
 def test_a_topup_is_asked_for_once(town: House) -> None:
-    foreseen = do(town, "balance_topup", WISH, dry_run=True)
-    assert (foreseen.changed, sent(town), foreseen.cost) == (True, [], None)
+    predicted = do(town, "balance_topup", WISH, dry_run=True)
+    assert (predicted.changed, sent(town), predicted.cost) == (True, [], None)
     deed = do(town, "balance_topup", WISH)
     assert deed.changed
     assert deed.result.payment_url.startswith("https://")
     assert (deed.result.amount, deed.result.gateway, deed.result.currency, deed.result.balance) == ("50.00", "card", "EUR", "1000.00")
-    for name, value in one(foreseen.after).items():
+    for name, value in one(predicted.after).items():
         assert value in (None, one(deed.after)[name]), name
     seen = do(town, "balance_topup", WISH, dry_run=True)
     assert (seen.changed, seen.result.payment_url, seen.result.invoice_id, sent(town)) == (False, None, deed.result.invoice_id, [])

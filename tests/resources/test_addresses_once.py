@@ -13,13 +13,15 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator import running
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.planning import engine
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.session import Session
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.resources import engine, local_files
-from pulumi_hosting.resources.base import Cost, NounError
-from pulumi_hosting.resources.claims import Claims
 from pulumi_hosting.resources.server_ip import SERVER_IP, ServerIpInputs, ServerIpState
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, Dying, EmulatorClock, House, Killed
 
 PURCHASE = "/ips"
@@ -108,7 +110,7 @@ def test_a_killed_purchase_is_never_paid_twice(house: House, server: str, days: 
     if days < 7:
         assert buy(house, server, clock=clock).id == bought(house)[0]
     else:
-        with pytest.raises(NounError, match="nothing was bought") as stopped:
+        with pytest.raises(ResourceError, match="nothing was bought") as stopped:
             buy(house, server, clock=clock)
         id = bought(house)[0].rpartition("/")[2]
         assert "set adopt_id" in str(stopped.value)
@@ -131,7 +133,7 @@ def test_order_attempt_allows_for_the_addresses_that_were_named_and_no_more(hous
     killed(house, server, after=True, order_attempt=1)
     house.control("POST", "/clock", {"advance": 30 * DAY})
     house.another_machine()
-    with pytest.raises(NounError, match="nothing was bought"):
+    with pytest.raises(ResourceError, match="nothing was bought"):
         buy(house, server, order_attempt=1)
     assert len(debits(house)) == len(bought(house)) == 2
 
@@ -155,16 +157,16 @@ def separate_machines(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[N
         yield
 
 
-def at_the_same_time(house: House, server: str, *identities: str) -> dict[str, ServerIpState | NounError]:
+def at_the_same_time(house: House, server: str, *identities: str) -> dict[str, ServerIpState | ResourceError]:
     """What each of the runs ends with; their purchases leave together, if nothing keeps them apart."""
     meeting = threading.Barrier(len(identities))
-    ends: dict[str, ServerIpState | NounError] = {}
+    ends: dict[str, ServerIpState | ResourceError] = {}
 
     def run(identity: str) -> None:
         transport = Together(meeting=meeting)
         try:
             ends[identity] = buy(house, server, identity, transport=transport)
-        except NounError as error:
+        except ResourceError as error:
             ends[identity] = error
         finally:
             meeting.abort()  # whoever waits for this run's purchase goes on
@@ -177,7 +179,7 @@ def at_the_same_time(house: House, server: str, *identities: str) -> dict[str, S
     return ends
 
 
-def repeated(house: House, server: str, ends: dict[str, ServerIpState | NounError]) -> dict[str, str]:
+def repeated(house: House, server: str, ends: dict[str, ServerIpState | ResourceError]) -> dict[str, str]:
     """The ids in the states of all runs, the failed ones repeated."""
     return {identity: end.id if isinstance(end, ServerIpState) else buy(house, server, identity).id for identity, end in ends.items()}
 
@@ -243,10 +245,10 @@ def test_where_refusals_are_not_remembered_two_machines_stop_and_pay_no_more(
     ids = [end.id for end in ends.values() if isinstance(end, ServerIpState)]
     assert len({*ids}) == len(ids)
     for identity, end in ends.items():
-        if isinstance(end, NounError):
+        if isinstance(end, ResourceError):
             assert "Next: give adopt_id the one that no other stack or play has" in str(end)
             house.another_machine()
-            with pytest.raises(NounError, match="nothing"):
+            with pytest.raises(ResourceError, match="nothing"):
                 buy(house, server, identity)
     assert len(debits(house)) == len(bought(house)) == 2
 
@@ -276,7 +278,7 @@ def test_two_plays_that_want_the_first_address_buy_one(
 def test_plays_of_two_scopes_that_want_the_first_address_buy_one(house: House, server: str) -> None:
     """Both looked before either bought: the second is told to look again, and finds the first address in its place."""
     buy(house, server, "ansible:one/server_ip/1", name_is_identity=True)
-    with pytest.raises(NounError, match=r"got addresses since this run looked: .*; nothing was bought\. Next: run again"):
+    with pytest.raises(ResourceError, match=r"got addresses since this run looked: .*; nothing was bought\. Next: run again"):
         buy(house, server, "ansible:two/server_ip/1", name_is_identity=True)
     assert len(debits(house)) == len(bought(house)) == 1
 
@@ -291,13 +293,13 @@ def test_another_stack_of_this_machine_is_known_later(house: House, server: str)
 
 def test_an_address_that_another_running_process_has_is_not_adopted(house: House, server: str) -> None:
     first = buy(house, server, A)
-    with pytest.raises(NounError, match=r"adopt_id: another resource has server address .* already; nothing was changed"):
+    with pytest.raises(ResourceError, match=r"adopt_id: another resource has server address .* already; nothing was changed"):
         buy(house, server, B, adopt_id=first.id.rpartition("/")[2])
-    claims = Claims()
-    claims.add(A, first.id)
+    ownership = Ownership()
+    ownership.add(A, first.id)
     house.another_machine()
-    with pytest.raises(NounError, match="another resource has"):
-        buy(house, server, B, adopt_id=first.id.rpartition("/")[2], claims=claims)
+    with pytest.raises(ResourceError, match="another resource has"):
+        buy(house, server, B, adopt_id=first.id.rpartition("/")[2], ownership=ownership)
 
 
 def test_without_a_private_directory_nothing_is_bought(house: House, server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -310,7 +312,7 @@ def test_without_a_private_directory_nothing_is_bought(house: House, server: str
 
 def test_with_strict_nothing_is_taken_over_without_a_scope(house: House, server: str) -> None:
     killed(house, server, after=True)
-    with pytest.raises(NounError, match=r"strict is set; nothing was bought\. Next: set adopt_id"):
+    with pytest.raises(ResourceError, match=r"strict is set; nothing was bought\. Next: set adopt_id"):
         buy(house, server, strict=True)
     assert buy(house, server, strict=True, scope="mine").id == bought(house)[0]
     assert len(debits(house)) == 1
@@ -320,7 +322,7 @@ def test_with_strict_nothing_is_taken_over_without_a_scope(house: House, server:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_what_an_interrupted_run_bought_is_announced_and_costs_nothing(house: House, server: str, elsewhere: bool) -> None:
+def test_what_an_interrupted_run_bought_is_anresourceced_and_costs_nothing(house: House, server: str, elsewhere: bool) -> None:
     inputs = inputs_of(server)
     assert SERVER_IP.takeover(house.context(identity=A), inputs) is None
     killed(house, server, after=True)
@@ -330,8 +332,8 @@ def test_what_an_interrupted_run_bought_is_announced_and_costs_nothing(house: Ho
     taken = SERVER_IP.takeover(context, inputs)
     assert taken is not None
     assert taken.state.id == bought(house)[0]
-    announced = taken.announcement(context.service_now())
-    assert announced.startswith(f"takes over server address {taken.state.id}, ordered ")
+    anresourceced = taken.anresourcecement(context.service_now())
+    assert anresourceced.startswith(f"takes over server address {taken.state.id}, ordered ")
     assert {request.split()[0] for request in house.transports[-1].sent} == {"GET"}
 
 
@@ -344,14 +346,14 @@ def test_a_preview_says_what_the_purchase_will_do_after_the_key_s_seven_days(hou
         taken = SERVER_IP.takeover(house.context(identity=A), inputs_of(server))
         assert taken is not None
         assert "the run will stop: it is older than the 7 days of its key" in taken.reason
-        with pytest.raises(NounError, match="nothing was bought"):
+        with pytest.raises(ResourceError, match="nothing was bought"):
             buy(house, server)
     else:
-        with pytest.raises(NounError) as announced:
+        with pytest.raises(ResourceError) as anresourceced:
             SERVER_IP.takeover(house.context(identity=A), inputs_of(server))
-        with pytest.raises(NounError) as stopped:
+        with pytest.raises(ResourceError) as stopped:
             buy(house, server)
-        assert str(announced.value) == str(stopped.value)
+        assert str(anresourceced.value) == str(stopped.value)
         assert str(stopped.value).endswith(f'Next: set adopt_id="{id.rpartition("/")[2]}" to take it over')
     assert buy(house, server, adopt_id=id.rpartition("/")[2]).id == id
     assert len(debits(house)) == len(bought(house)) == 1
@@ -359,12 +361,12 @@ def test_a_preview_says_what_the_purchase_will_do_after_the_key_s_seven_days(hou
 
 def test_a_preview_under_strict_stops_as_the_purchase_does(house: House, server: str) -> None:
     buy(house, server)
-    with pytest.raises(NounError, match="strict is set; nothing was bought"):
+    with pytest.raises(ResourceError, match="strict is set; nothing was bought"):
         SERVER_IP.takeover(house.context(identity=A, strict=True), inputs_of(server))
     assert len(debits(house)) == 1
 
 
-def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(house: House, server: str) -> None:
+def test_what_was_anresourceced_as_found_and_is_paid_after_all_is_approved_first(house: House, server: str) -> None:
     """A preview cannot know what the other resources of the program have: here their claims come between preview and purchase."""
     first = buy(house, server, A)
     house.another_machine()
@@ -372,15 +374,15 @@ def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(hou
     taken = SERVER_IP.takeover(context, inputs_of(server))
     assert taken is not None
     assert "nothing is paid before that is known" in taken.reason
-    context.claims.add(A, first.id)
+    context.ownership.add(A, first.id)
     approved: list[Decimal] = []
 
     def refuse(cost: Cost) -> None:
         approved.append(cost.amount)
-        raise NounError("beyond the limit")
+        raise ResourceError("beyond the limit")
 
     context.approve = refuse
-    with pytest.raises(NounError, match="beyond the limit"):
+    with pytest.raises(ResourceError, match="beyond the limit"):
         engine.create(context, SERVER_IP, inputs_of(server))
     assert approved == debits(house) == [Decimal("2.00")]
 
@@ -404,7 +406,7 @@ def test_a_purchase_beside_one_that_is_still_coming_looks_again(slow: House, mon
     states = [end for end in ends.values() if isinstance(end, ServerIpState)]
     assert [state.id for state in states] == bought(slow)
     assert len(debits(slow)) == 1
-    (stopped,) = (str(end) for end in ends.values() if isinstance(end, NounError))
+    (stopped,) = (str(end) for end in ends.values() if isinstance(end, ResourceError))
     assert "nothing here explains" in stopped
 
 

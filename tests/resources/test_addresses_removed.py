@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import ApiError, HostingError
-from pulumi_hosting.resources import engine
+from pulumi_hosting.client.exceptions import ApiError, HostingError
+from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.ptr import PTR
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.server_ip import SERVER_IP
@@ -20,14 +20,14 @@ def server(house: House) -> str:
     return house.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id
 
 
-def made(house: House, noun: Any, **inputs: Any) -> Any:
-    checked = engine.check(noun, inputs)
+def made(house: House, resource: Any, **inputs: Any) -> Any:
+    checked = engine.check(resource, inputs)
     assert not checked.failures
-    return engine.create(house.context(identity=f"pulumi:t/dev/{noun.kind}/it"), noun, checked.inputs)
+    return engine.create(house.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, checked.inputs)
 
 
-def remove(house: House, noun: Any, state: Any) -> None:
-    engine.delete(house.context(identity=f"pulumi:t/dev/{noun.kind}/it"), noun, state)
+def remove(house: House, resource: Any, state: Any) -> None:
+    engine.delete(house.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, state)
 
 
 def bought(house: House) -> list[Any]:

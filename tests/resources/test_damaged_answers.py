@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import HostingError, InvalidResponse
-from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.client.exceptions import HostingError, InvalidResponse
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.server import SERVER
 from tests.resources.conftest import GOOD, House
 
@@ -66,10 +67,10 @@ def test_the_readable_is_found_beside_the_damaged(house: House) -> None:
     assert found is not None
     assert found.id == "20001"
     with pytest.raises(InvalidResponse):
-        list(NOUNS["server"].all(context))
+        list(RESOURCES["server"].all(context))
     skipped: list[HostingError] = []
     context.skip_damaged = skipped.append
-    assert [state.id for state in NOUNS["server"].all(context)] == ["20001"]
+    assert [state.id for state in RESOURCES["server"].all(context)] == ["20001"]
     assert "item 5" in str(skipped[0])
 
 

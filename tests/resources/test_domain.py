@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import HostingError
-from pulumi_hosting.resources import NOUNS, engine
-from pulumi_hosting.resources.base import Foreign, NotReady
+from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.errors import ResourceConflict, WaitTimeout
 from tests.resources.conftest import House
 
-NOUN = NOUNS["domain"]
+NOUN = RESOURCES["domain"]
 ME = "pulumi:t/dev/domain/shop"
 RENAMED = "pulumi:t/prod/domain/shop"
 DAY = 86400
@@ -108,12 +109,12 @@ def test_the_name_that_is_bought_is_shown_with_its_price(house: House, written: 
 # --- whose it is
 
 
-def test_what_an_earlier_run_ordered_is_announced_and_taken_over(house: House) -> None:
+def test_what_an_earlier_run_ordered_is_anresourceced_and_taken_over(house: House) -> None:
     first = create(house)
     house.control("POST", "/clock", {"advance": 2 * 3600 + 60})  # the service shows its time in whole seconds
     failures, taken = preview(house, inputs())
     assert failures == {}
-    line = taken.announcement(house.context().service_now())
+    line = taken.anresourcecement(house.context().service_now())
     assert line == (
         f"takes over domain {first.id}, ordered 2 h ago (it has the name; unless an earlier run of this resource ordered it, the order "
         f"will stop. Next: set adopt_id={first.id} then)"
@@ -125,7 +126,7 @@ def test_what_an_earlier_run_ordered_is_announced_and_taken_over(house: House) -
 
 def test_another_resources_domain_stops_and_the_edit_resolves_it(house: House) -> None:
     first = create(house)
-    with pytest.raises(Foreign, match=re.escape(f"Next: set adopt_id={first.id} to take it over")):
+    with pytest.raises(ResourceConflict, match=re.escape(f"Next: set adopt_id={first.id} to take it over")):
         create(house, identity=RENAMED)
     adopting = inputs(adopt_id=first.id)
     failures, taken = preview(house, adopting, RENAMED)
@@ -142,7 +143,7 @@ def test_an_old_one_is_refused_in_the_preview(house: House, days: float, refused
     assert bool(failures) is refused
     if refused:
         assert f"Next: set adopt_id={first.id} to take it over" in failures["name"]
-        with pytest.raises(Foreign, match="after seven days nothing shows by which resource"):
+        with pytest.raises(ResourceConflict, match="after seven days nothing shows by which resource"):
             create(house)
     else:
         assert create(house).id == first.id
@@ -153,7 +154,7 @@ def test_under_strict_only_with_a_scope(house: House) -> None:
     first = create(house)
     failures, _ = preview(house, inputs(), strict=True)
     assert "strict is set and hosting:scope is not" in failures["name"]
-    with pytest.raises(Foreign, match=f"adopt_id={first.id}"):
+    with pytest.raises(ResourceConflict, match=f"adopt_id={first.id}"):
         create(house, strict=True)
     assert create(house, strict=True, scope="shop").id == first.id
     assert debits(house) == 1
@@ -163,7 +164,7 @@ def test_after_a_stack_was_renamed_and_destroyed_the_domain_is_adopted(house: Ho
     """The identity that ordered it went with the state."""
     first = create(house, inputs(auto_renew=True))
     delete(house, first)
-    with pytest.raises(Foreign, match=f"adopt_id={first.id}"):
+    with pytest.raises(ResourceConflict, match=f"adopt_id={first.id}"):
         create(house, inputs(auto_renew=True), RENAMED)
     again = create(house, inputs(auto_renew=True, adopt_id=first.id), RENAMED)
     assert (again.id, again.auto_renew) == (first.id, True)
@@ -205,10 +206,10 @@ def test_one_that_cannot_be_changed_yet_is_not_reported_as_removed(house: House)
     house.arm({"registrar": "pending"}, path="^/domains$")
     state = create(house)
     house.control("PATCH", f"/domains/{state.id}", {"auto_renew": True})
-    with pytest.raises(NotReady, match="is pending, and its auto-renew cannot be turned off before it is active; nothing was changed"):
+    with pytest.raises(WaitTimeout, match="is pending, and its auto-renew cannot be turned off before it is active; nothing was changed"):
         delete(house, state)
     context = house.context(identity="ansible:play", name_is_identity=True)
-    with pytest.raises(NotReady, match="before it is active"):
+    with pytest.raises(WaitTimeout, match="before it is active"):
         engine.ensure_absent(context, NOUN, inputs())
     # what the message says
     house.control("POST", "/clock", {"advance": 3 * DAY})
@@ -226,7 +227,7 @@ def test_one_that_is_pending_and_does_not_renew_stays(house: House) -> None:
 def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(house: House) -> None:
     unlisted = NOUN.partial_state({"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"})
     assert engine.read(house.context(identity=ME), NOUN, unlisted) == unlisted
-    with pytest.raises(NotReady, match="was ordered and is not among the domains of the account yet"):
+    with pytest.raises(WaitTimeout, match="was ordered and is not among the domains of the account yet"):
         delete(house, unlisted)
     first = create(house)
     delete(house, unlisted)

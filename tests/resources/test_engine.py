@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.resources import NOUNS, engine
+from pulumi_hosting.exactly_once.ownership_tag import split_tag, with_tag
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.resources.marks import split_tag, with_tag
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 
@@ -165,10 +166,10 @@ def test_an_unknown_value_may_be_a_change() -> None:
     assert engine.diff(SERVER, olds, GOOD, {"os"}).replaces == ("os",)
 
 
-def test_every_noun_says_what_it_needs() -> None:
-    for noun in NOUNS.values():
-        assert set(noun.scopes) == {"read", "create", "update", "delete"}
-        for model in (noun.Inputs, noun.State):
+def test_every_resource_says_what_it_needs() -> None:
+    for resource in RESOURCES.values():
+        assert set(resource.scopes) == {"read", "create", "update", "delete"}
+        for model in (resource.Inputs, resource.State):
             missing = [name for name, info in model.model_fields.items() if not info.description]
             assert not missing, f"{model.__name__}: {missing} have no description"
 

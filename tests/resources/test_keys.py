@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import KEY_LENGTH
-from pulumi_hosting.resources.keys import KeyRing, canonical
-from pulumi_hosting.resources.marks import is_tag_of, next_tag, ownership_tag, split_tag, with_tag
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, canonical
+from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, with_tag
 
 BODY: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1", "months": 1}
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pulumi_hosting.resources import local_files
-from pulumi_hosting.resources.local_files import LocalFilesError, LockTimeout
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.local_files import LocalFilesError, LockTimeout
 from tests.resources.conftest import House
 
 
@@ -21,7 +21,7 @@ def runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_importing_the_package_does_not_load_filelock() -> None:
-    modules = "pulumi_hosting, pulumi_hosting.resources.local_files, pulumi_hosting.resources.server_ip"
+    modules = "pulumi_hosting, pulumi_hosting.exactly_once.local_files, pulumi_hosting.resources.server_ip"
     code = f"import sys, {modules}; assert 'filelock' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -62,7 +62,7 @@ def test_a_second_holder_in_the_process_waits(runtime: Path) -> None:
 
 def test_another_process_waits_and_says_what_to_do_when_it_gives_up(runtime: Path) -> None:
     code = (
-        "from pulumi_hosting.resources import local_files\n"
+        "from pulumi_hosting.exactly_once import local_files\n"
         "try:\n with local_files.lock('scope', 'server 20001', 0): print('held')\n"
         "except local_files.LockTimeout as error: print(error)\n"
     )
@@ -78,7 +78,7 @@ def test_another_process_waits_and_says_what_to_do_when_it_gives_up(runtime: Pat
 
 def test_a_killed_holder_releases_the_lock(runtime: Path) -> None:
     code = (
-        "import sys; from pulumi_hosting.resources import local_files\n"
+        "import sys; from pulumi_hosting.exactly_once import local_files\n"
         "with local_files.lock('scope', 'it', 1): print('held', flush=True); sys.stdin.read()"
     )
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:

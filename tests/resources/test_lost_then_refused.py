@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.session.errors import ResourceError
 from tests.resources.conftest import House
 from tests.resources.test_actions import do
 
@@ -25,7 +25,7 @@ def debits(house: House) -> int:
 def test_an_order_is_not_sent_with_another_key(house: House, lost: dict[str, Any], then: dict[str, Any]) -> None:
     house.arm(lost)
     house.arm(then, after=1, times=99)
-    with pytest.raises(NounError, match=r"whether the order was carried out is not known.*Next: run again"):
+    with pytest.raises(ResourceError, match=r"whether the order was carried out is not known.*Next: run again"):
         house.order()
     keys = {row["headers"]["idempotency-key"] for row in _posts(house, "/servers")}
     assert len(keys) == 1
@@ -50,7 +50,7 @@ def test_a_renewal_that_shows_on_the_account_is_done_and_one_that_does_not_is_no
         if lost == {"drop": "after"}:
             do(house, "server_renew", raw)
         else:
-            with pytest.raises(NounError, match="is not known"):
+            with pytest.raises(ResourceError, match="is not known"):
                 do(house, "server_renew", raw)
         house.control("DELETE", "/faults")
         assert debits(house) == (2 if lost == {"drop": "after"} else 1)

@@ -1,4 +1,4 @@
-"""Every noun, the whole way, against the emulator: made, found unchanged, changed in place, drifted, gone, removed."""
+"""Every resource, the whole way, against the emulator: made, found unchanged, changed in place, drifted, gone, removed."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.resources import NOUNS, engine
-from pulumi_hosting.resources.base import Context
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.context import Context
 from tests.resources.conftest import GOOD, House
 
 KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB me@example"
@@ -15,7 +16,7 @@ KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF
 
 @dataclass(frozen=True)
 class Case:
-    """One noun's inputs, other spellings of the same, in-place changes, and drifts (a PATCH of the emulator's object → field)."""
+    """One resource's inputs, other spellings of the same, in-place changes, and drifts (a PATCH of the emulator's object → field)."""
 
     kind: str
     inputs: dict[str, Any]
@@ -98,8 +99,8 @@ def town(house: House, request: pytest.FixtureRequest) -> Iterator[House]:
     house.control("PATCH", "/service", {"dialect": "spec"})
 
 
-def test_every_noun_has_a_case() -> None:
-    assert {case.kind for case in CASES} == set(NOUNS)
+def test_every_resource_has_a_case() -> None:
+    assert {case.kind for case in CASES} == set(RESOURCES)
 
 
 def ready(house: House, case: Case) -> dict[str, Any]:
@@ -113,7 +114,7 @@ def where(path: str, state: Any) -> str:
 
 
 def checked(case: Case, inputs: dict[str, Any]) -> Any:
-    found = engine.check(NOUNS[case.kind], inputs)
+    found = engine.check(RESOURCES[case.kind], inputs)
     assert not found.failures
     return found.inputs
 
@@ -124,43 +125,43 @@ def context_of(house: House, case: Case, **more: Any) -> Context:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind)
 def test_the_whole_way(town: House, case: Case) -> None:
-    noun = NOUNS[case.kind]
+    resource = RESOURCES[case.kind]
     inputs = ready(town, case)
     context = context_of(town, case)
-    state = engine.create(context, noun, checked(case, inputs))
+    state = engine.create(context, resource, checked(case, inputs))
     assert state.mode == "live"
     # other spellings, and a fresh look, are no difference
     for spelling in ({}, case.same):
-        wish = checked(case, {**inputs, **spelling}).given()
-        assert not engine.diff(noun, state.values(), wish), spelling
-        state = engine.read(context_of(town, case), noun, state)
-        assert not engine.diff(noun, state.values(), wish), spelling
+        desired = checked(case, {**inputs, **spelling}).given()
+        assert not engine.diff(resource, state.values(), desired), spelling
+        state = engine.read(context_of(town, case), resource, state)
+        assert not engine.diff(resource, state.values(), desired), spelling
     # changed in place, each on its own
     for change in case.changes:
-        wish = checked(case, {**inputs, **change})
-        found = engine.diff(noun, {**state.values(), "rotation": None}, wish.given())
+        desired = checked(case, {**inputs, **change})
+        found = engine.diff(resource, {**state.values(), "rotation": None}, desired.given())
         assert found.fields == set(change), change
         assert not found.replaces
-        state = engine.update(context_of(town, case), noun, state, wish, found.fields)
-        state = engine.read(context_of(town, case), noun, state)
-        assert not engine.diff(noun, {**state.values(), **change}, wish.given()), change
+        state = engine.update(context_of(town, case), resource, state, desired, found.fields)
+        state = engine.read(context_of(town, case), resource, state)
+        assert not engine.diff(resource, {**state.values(), **change}, desired.given()), change
         back = checked(case, inputs)
-        fields = engine.diff(noun, state.values(), back.given()).fields
+        fields = engine.diff(resource, state.values(), back.given()).fields
         if fields:
-            state = engine.update(context_of(town, case), noun, state, back, fields)
+            state = engine.update(context_of(town, case), resource, state, back, fields)
     # drift is seen and repaired
     for path, patch, name in case.drifts:
         town.control("PATCH", where(path, state), patch)
-        state = engine.read(context_of(town, case), noun, state)
-        found = engine.diff(noun, state.values(), checked(case, inputs).given())
+        state = engine.read(context_of(town, case), resource, state)
+        found = engine.diff(resource, state.values(), checked(case, inputs).given())
         assert found.fields == {name}
-        state = engine.update(context_of(town, case), noun, state, checked(case, inputs), found.fields)
-        state = engine.read(context_of(town, case), noun, state)
-        assert not engine.diff(noun, state.values(), checked(case, inputs).given())
+        state = engine.update(context_of(town, case), resource, state, checked(case, inputs), found.fields)
+        state = engine.read(context_of(town, case), resource, state)
+        assert not engine.diff(resource, state.values(), checked(case, inputs).given())
     # removed, twice
-    engine.delete(context_of(town, case), noun, state)
-    engine.delete(context_of(town, case), noun, state)
+    engine.delete(context_of(town, case), resource, state)
+    engine.delete(context_of(town, case), resource, state)
     if case.kind == "domain":  # no delete exists
-        assert engine.read(context_of(town, case), noun, state).auto_renew is False
+        assert engine.read(context_of(town, case), resource, state).auto_renew is False
     else:
-        assert engine.read(context_of(town, case), noun, state) is None
+        assert engine.read(context_of(town, case), resource, state) is None

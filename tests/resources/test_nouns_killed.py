@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.resources import NOUNS, engine
-from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.errors import ResourceError
 from tests.resources.conftest import GOOD, Dying, House, Killed
 
 WISHES: dict[str, tuple[str, dict[str, Any]]] = {
@@ -26,14 +27,14 @@ TABLES = {"domain": "domains", "server_ip": "addresses", "webhook_subscription":
 def wish_of(house: House, name: str) -> tuple[Any, Any]:
     kind, inputs = WISHES[name]
     server = house.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id if kind == "server_ip" else ""
-    found = engine.check(NOUNS[kind], {key: server if value == "{server}" else value for key, value in inputs.items()})
+    found = engine.check(RESOURCES[kind], {key: server if value == "{server}" else value for key, value in inputs.items()})
     assert not found.failures
-    return NOUNS[kind], found.inputs
+    return RESOURCES[kind], found.inputs
 
 
-def made(house: House, noun: Any) -> list[Any]:
-    rows = house.control("GET", "/objects")[TABLES[noun.kind]]
-    return [row for row in rows if row.get("bought")] if noun.kind == "server_ip" else list(rows)
+def made(house: House, resource: Any) -> list[Any]:
+    rows = house.control("GET", "/objects")[TABLES[resource.kind]]
+    return [row for row in rows if row.get("bought")] if resource.kind == "server_ip" else list(rows)
 
 
 def spent(house: House) -> Decimal:
@@ -41,16 +42,16 @@ def spent(house: House) -> Decimal:
     return sum((Decimal(str(row["amount"])) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
 
 
-def run(house: House, noun: Any, inputs: Any, **more: Any) -> Any:
-    return engine.create(house.context(identity=f"pulumi:t/dev/{noun.kind}/it", **more), noun, inputs)
+def run(house: House, resource: Any, inputs: Any, **more: Any) -> Any:
+    return engine.create(house.context(identity=f"pulumi:t/dev/{resource.kind}/it", **more), resource, inputs)
 
 
 def reference(house: House, name: str) -> tuple[int, Decimal]:
     """Exchanges and cost of an undisturbed creation; the account is fresh again afterwards."""
-    noun, inputs = wish_of(house, name)
+    resource, inputs = wish_of(house, name)
     transport = Dying()
     before = spent(house)
-    run(house, noun, inputs, transport=transport)
+    run(house, resource, inputs, transport=transport)
     cost = spent(house) - before
     house.reset()
     return len(transport.sent), cost
@@ -73,13 +74,13 @@ def killed_anywhere(house: House, name: str, dialect: str, move: Callable[[], No
     for at in range(exchanges):
         for after in (False, True):
             house.control("PATCH", "/service", {"dialect": dialect})
-            noun, inputs = wish_of(house, name)
+            resource, inputs = wish_of(house, name)
             before = spent(house)
             with pytest.raises(Killed):
-                run(house, noun, inputs, transport=Dying(at, after))
+                run(house, resource, inputs, transport=Dying(at, after))
             move()
-            run(house, noun, inputs)
-            assert len(made(house, noun)) == 1, (at, after)
+            run(house, resource, inputs)
+            assert len(made(house, resource)) == 1, (at, after)
             assert spent(house) - before == cost, (at, after)
             house.reset()
 
@@ -88,85 +89,85 @@ def killed_anywhere(house: House, name: str, dialect: str, move: Callable[[], No
 @pytest.mark.parametrize("name", WISHES)
 def test_a_lost_answer_costs_nothing_twice(house: House, name: str, action: dict[str, Any]) -> None:
     _, cost = reference(house, name)
-    noun, inputs = wish_of(house, name)
+    resource, inputs = wish_of(house, name)
     before = spent(house)
     house.arm(action, path="^/(domains|domains/transfers|servers/[0-9]+/ips|webhooks|ssh-keys)$", times=1)
     try:
-        run(house, noun, inputs)
+        run(house, resource, inputs)
     except Exception:  # noqa: BLE001  # the next run decides
-        run(house, noun, inputs)
-    assert len(made(house, noun)) == 1
+        run(house, resource, inputs)
+    assert len(made(house, resource)) == 1
     assert spent(house) - before == cost
 
 
 @pytest.mark.parametrize("name", ["domain", "transfer", "webhook", "ssh_key"])
 def test_an_answer_that_cannot_be_read_hides_nothing(house: House, name: str) -> None:
     _, cost = reference(house, name)
-    noun, inputs = wish_of(house, name)
+    resource, inputs = wish_of(house, name)
     damage = {"id": "x", "charged": "much", "domain_id": [], "status": 7}
     house.arm({"patch": damage}, path="^/(domains|domains/transfers|webhooks|ssh-keys)$", times=1)
-    state = run(house, noun, inputs)
-    (row,) = made(house, noun)
+    state = run(house, resource, inputs)
+    (row,) = made(house, resource)
     assert state.id == str(row["id"])
     assert spent(house) == cost
 
 
 def test_two_addresses_of_one_server_are_two_purchases(house: House) -> None:
-    noun, inputs = wish_of(house, "server_ip")
+    resource, inputs = wish_of(house, "server_ip")
     context = house.context(identity="pulumi:t/dev/server_ip/a")
-    first = engine.create(context, noun, inputs)
+    first = engine.create(context, resource, inputs)
     other = house.context(identity="pulumi:t/dev/server_ip/b")
-    other.claims.add("pulumi:t/dev/server_ip/a", first.id)
-    second = engine.create(other, noun, inputs)
+    other.ownership.add("pulumi:t/dev/server_ip/a", first.id)
+    second = engine.create(other, resource, inputs)
     assert first.id != second.id
-    assert len(made(house, noun)) == 2
+    assert len(made(house, resource)) == 2
 
 
 def test_both_killed_before_they_were_saved_both_are_found(house: House) -> None:
-    noun, inputs = wish_of(house, "server_ip")
+    resource, inputs = wish_of(house, "server_ip")
     ids = {}
     context = house.context(identity="pulumi:t/dev/server_ip/a")
-    ids["a"] = engine.create(context, noun, inputs).id
+    ids["a"] = engine.create(context, resource, inputs).id
     other = house.context(identity="pulumi:t/dev/server_ip/b")
-    other.claims.add("pulumi:t/dev/server_ip/a", ids["a"])
-    ids["b"] = engine.create(other, noun, inputs).id
+    other.ownership.add("pulumi:t/dev/server_ip/a", ids["a"])
+    ids["b"] = engine.create(other, resource, inputs).id
     for name in ("b", "a"):
-        assert engine.create(house.context(identity=f"pulumi:t/dev/server_ip/{name}"), noun, inputs).id == ids[name]
-    assert len(made(house, noun)) == 2
+        assert engine.create(house.context(identity=f"pulumi:t/dev/server_ip/{name}"), resource, inputs).id == ids[name]
+    assert len(made(house, resource)) == 2
 
 
 def test_an_address_nobody_explains_stops_the_purchase(house: House) -> None:
-    noun, inputs = wish_of(house, "server_ip")
-    engine.create(house.context(identity="pulumi:other/dev/server_ip/x"), noun, inputs)
+    resource, inputs = wish_of(house, "server_ip")
+    engine.create(house.context(identity="pulumi:other/dev/server_ip/x"), resource, inputs)
     house.another_machine()
-    with pytest.raises(NounError, match=r"nothing here explains: .*Next: if other .* have them, set order_attempt to 1 to buy another"):
-        run(house, noun, inputs)
-    assert len(made(house, noun)) == 1
-    another = engine.check(noun, {**inputs.given(), "order_attempt": 1}).inputs
-    run(house, noun, another)
-    assert len(made(house, noun)) == 2
+    with pytest.raises(ResourceError, match=r"nothing here explains: .*Next: if other .* have them, set order_attempt to 1 to buy another"):
+        run(house, resource, inputs)
+    assert len(made(house, resource)) == 1
+    another = engine.check(resource, {**inputs.given(), "order_attempt": 1}).inputs
+    run(house, resource, another)
+    assert len(made(house, resource)) == 2
 
 
 def test_a_domain_somebody_else_registered_is_adopted_on_request_only(house: House) -> None:
-    noun, inputs = wish_of(house, "domain")
-    theirs = engine.create(house.context(identity="pulumi:other/dev/domain/x"), noun, inputs)
+    resource, inputs = wish_of(house, "domain")
+    theirs = engine.create(house.context(identity="pulumi:other/dev/domain/x"), resource, inputs)
     paid = spent(house)
-    with pytest.raises(NounError, match=f"set adopt_id={theirs.id}"):
-        run(house, noun, inputs)
-    taken = run(house, noun, engine.check(noun, {**inputs.given(), "adopt_id": theirs.id}).inputs)
+    with pytest.raises(ResourceError, match=f"set adopt_id={theirs.id}"):
+        run(house, resource, inputs)
+    taken = run(house, resource, engine.check(resource, {**inputs.given(), "adopt_id": theirs.id}).inputs)
     assert taken.id == theirs.id
     assert spent(house) == paid
 
 
 def test_a_registration_under_way_is_a_state(house: House) -> None:
-    noun, inputs = wish_of(house, "domain")
+    resource, inputs = wish_of(house, "domain")
     house.arm({"registrar": "pending"}, path="^/domains$")
-    state = run(house, noun, inputs)
+    state = run(house, resource, inputs)
     assert state.status == "pending"
     house.control("POST", "/clock", {"advance": 3 * 86400})
-    state = engine.read(house.context(), noun, state)
+    state = engine.read(house.context(), resource, state)
     assert state.status == "active"
-    found = engine.diff(noun, state.values(), inputs.given())
+    found = engine.diff(resource, state.values(), inputs.given())
     assert found.fields == {"auto_renew"}
-    state = engine.update(house.context(), noun, state, inputs, found.fields)
+    state = engine.update(house.context(), resource, state, inputs, found.fields)
     assert state.auto_renew is True

@@ -10,10 +10,11 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.resources import engine, local_files
-from pulumi_hosting.resources.base import Foreign
-from pulumi_hosting.resources.ordering import ServerOrder
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.orders import ServerOrder
+from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.session.errors import ResourceConflict
 from tests.resources.conftest import GOOD, Dying, House
 
 
@@ -40,14 +41,14 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_files, "lock", lock)
 
 
-def at_once(house: House, wishes: list[dict[str, Any]], barrier: threading.Barrier | None = None) -> list[engine.Outcome]:
-    def run(wish: dict[str, Any]) -> engine.Outcome:
+def at_once(house: House, desired: list[dict[str, Any]], barrier: threading.Barrier | None = None) -> list[engine.Outcome]:
+    def run(desired: dict[str, Any]) -> engine.Outcome:
         transport = Together(barrier=barrier) if barrier else Dying()
         context = house.context(identity="ansible:/server/web-1", name_is_identity=True, transport=transport)
-        return engine.ensure(context, SERVER, engine.check(SERVER, wish).inputs)
+        return engine.ensure(context, SERVER, engine.check(SERVER, desired).inputs)
 
-    with ThreadPoolExecutor(len(wishes)) as pool:
-        return list(pool.map(run, wishes))
+    with ThreadPoolExecutor(len(desired)) as pool:
+        return list(pool.map(run, desired))
 
 
 @pytest.mark.usefixtures("machines")
@@ -72,12 +73,12 @@ def test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop(hous
     def run(stack: str) -> Any:
         try:
             return house.order(identity=f"pulumi:t/{stack}/server/web-1")
-        except Foreign as stopped:
+        except ResourceConflict as stopped:
             return stopped
 
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(run, ("dev", "prod")))
-    assert sorted(type(result).__name__ for result in results) == ["Foreign", "ServerState"]
+    assert sorted(type(result).__name__ for result in results) == ["ResourceConflict", "ServerState"]
     assert house.charges == 1
     assert len(house.living) == 1
 
@@ -86,9 +87,9 @@ def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_lo
     late = house.context(identity="pulumi:t/prod/server/web-1")
     SERVER.validate(late, GOOD, frozenset(GOOD))  # a preview that saw no such server
     with monkeypatch.context() as patched:
-        patched.setattr("pulumi_hosting.resources.ordering._PROCESS", "another")
+        patched.setattr("pulumi_hosting.exactly_once.orders._PROCESS", "another")
         house.order()
-    with pytest.raises(Foreign):
+    with pytest.raises(ResourceConflict):
         engine.create(late, SERVER, engine.check(SERVER, GOOD).inputs)
     assert house.charges == 1
 

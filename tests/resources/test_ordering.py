@@ -8,12 +8,12 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.api.errors import InsufficientFunds, NoCapacity
-from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Ambiguous, Foreign, NotReady, NounError, TakenOver
-from pulumi_hosting.resources.claims import Claims
-from pulumi_hosting.resources.marks import next_tag, ownership_tag, with_tag
+from pulumi_hosting.client.exceptions import InsufficientFunds, NoCapacity
+from pulumi_hosting.exactly_once.ownership_tag import next_tag, ownership_tag, with_tag
+from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, TakenOver, WaitTimeout
+from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, Dying, EmulatorClock, House, Killed
 
 WEEK = 7 * 24 * 3600
@@ -108,7 +108,7 @@ def test_a_stored_refusal_does_not_stick(house: House) -> None:
 
 def test_a_key_that_could_not_finish_orders_nothing(house: House) -> None:
     key = house.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "servers:order"]})["key"]
-    with pytest.raises(NounError, match=r"servers:manage, which notes and auto_renew need.*nothing was ordered"):
+    with pytest.raises(ResourceError, match=r"servers:manage, which notes and auto_renew need.*nothing was ordered"):
         house.order({**GOOD, "notes": "mine", "auto_renew": False}, key=key)
     assert house.charges == 0
     house.order(key=key)
@@ -134,7 +134,7 @@ def test_a_failed_and_refunded_order_is_placed_again_once(house: House) -> None:
 
 def test_a_service_that_goes_on_failing_is_reported_not_fed(house: House) -> None:
     house.arm({"refunded": 502, "code": "upstream_error"}, times=20)
-    with pytest.raises(NounError, match="no money moved"):
+    with pytest.raises(ResourceError, match="no money moved"):
         house.order()
     assert house.living == []
     assert house.charges == 0
@@ -143,10 +143,10 @@ def test_a_service_that_goes_on_failing_is_reported_not_fed(house: House) -> Non
 def test_money_that_no_server_explains_stops_it(house: House) -> None:
     """The service says it failed, and a paid order has no server: nobody but a person can tell whether it is this one."""
     house.arm({"panel_timeout": "active"})
-    with pytest.raises(NotReady):
+    with pytest.raises(WaitTimeout):
         house.order({**GOOD, "name": "other"}, identity="other", wait_timeout=0.0)
     house.arm({"status": 502, "code": "upstream_error"}, times=20)
-    with pytest.raises(NounError, match="not known"):
+    with pytest.raises(ResourceError, match="not known"):
         house.order()
     assert house.living == []
 
@@ -164,12 +164,12 @@ class WrongClock(EmulatorClock):
 @pytest.mark.parametrize("days", [-1, 1])
 def test_a_wrong_clock_hides_no_movement_of_money(house: House, days: float) -> None:
     house.arm({"panel_timeout": "active"})
-    with pytest.raises(NotReady):
+    with pytest.raises(WaitTimeout):
         house.order({**GOOD, "name": "other"}, identity="other", wait_timeout=0.0)
     house.arm({"status": 502, "code": "upstream_error"}, times=20)
     context = house.context()
     context.clock = WrongClock(house.control, days=days)
-    with pytest.raises(NounError, match="not known"):
+    with pytest.raises(ResourceError, match="not known"):
         engine.create(context, SERVER, engine.check(SERVER, GOOD).inputs)
     assert house.living == []
 
@@ -185,7 +185,7 @@ def test_a_wrong_clock_makes_no_order_younger_or_older(house: House, days: float
     if taken:
         assert engine.create(context, SERVER, inputs).id == first.id
     else:
-        with pytest.raises(Foreign, match=f"adopt_id={first.id}"):
+        with pytest.raises(ResourceConflict, match=f"adopt_id={first.id}"):
             engine.create(context, SERVER, inputs)
     assert house.charges == 1
 
@@ -200,7 +200,7 @@ def test_a_slow_order_is_waited_for(house: House) -> None:
 
 def test_a_slow_order_that_is_cut_short_is_found_by_the_next_run(house: House) -> None:
     house.arm({"panel_timeout": "active"})
-    with pytest.raises(NotReady, match="run again"):
+    with pytest.raises(WaitTimeout, match="run again"):
         house.order(wait_timeout=0.0)
     state = house.order()
     assert [str(server["id"]) for server in house.living] == [state.id]
@@ -210,7 +210,7 @@ def test_a_slow_order_that_is_cut_short_is_found_by_the_next_run(house: House) -
 @pytest.mark.parametrize("end", ["cancelled", "failed"])
 def test_an_order_that_comes_to_nothing_is_reported_and_ordered_anew_by_the_next_run(house: House, end: str) -> None:
     house.arm({"panel_timeout": end})
-    with pytest.raises(NounError, match="returned"):
+    with pytest.raises(ResourceError, match="returned"):
         house.order()
     assert house.charges == 0
     house.order()
@@ -220,7 +220,7 @@ def test_an_order_that_comes_to_nothing_is_reported_and_ordered_anew_by_the_next
 
 def test_a_foreign_namesake_stops_it_and_the_message_says_how_to_go_on(house: House) -> None:
     other = house.order(identity="somebody else", name_is_identity=True)
-    with pytest.raises(Foreign, match=f"adopt_id to {other.id}.*order_attempt to 1") as stopped:
+    with pytest.raises(ResourceConflict, match=f"adopt_id to {other.id}.*order_attempt to 1") as stopped:
         house.order()
     assert stopped.value.id == other.id
     assert house.charges == 1
@@ -231,7 +231,7 @@ def test_a_foreign_namesake_stops_it_and_the_message_says_how_to_go_on(house: Ho
 def test_a_replayed_order_whose_server_was_renamed_since_is_neither_taken_nor_doubled(house: House) -> None:
     first = house.order()
     house.control("PATCH", f"/servers/{first.id}", {"name": "web-2"})
-    with pytest.raises(Foreign, match=f"server {first.id} carries.*'web-2'.*adopt_id={first.id}.*order_attempt=1") as stopped:
+    with pytest.raises(ResourceConflict, match=f"server {first.id} carries.*'web-2'.*adopt_id={first.id}.*order_attempt=1") as stopped:
         house.order()
     assert stopped.value.id == first.id
     assert house.charges == 1
@@ -247,7 +247,7 @@ def test_ordering_one_more_of_a_name_has_to_be_said(house: House) -> None:
 
 def test_a_namesake_that_another_declaration_marked_stops_it_too(house: House) -> None:
     house.order(identity="pulumi:t/prod/server/web-1")
-    with pytest.raises(Foreign):
+    with pytest.raises(ResourceConflict):
         house.order()
     assert house.charges == 1
 
@@ -256,7 +256,7 @@ def test_after_the_keys_are_forgotten_an_unmarked_server_is_not_taken_and_not_bo
     with pytest.raises(Killed):
         house.order(transport=Dying(3, after=True))
     house.control("POST", "/clock", {"advance": WEEK + 60})
-    with pytest.raises(Foreign):
+    with pytest.raises(ResourceConflict):
         house.order()
     assert house.charges == 1
 
@@ -274,7 +274,7 @@ def test_what_a_killed_run_ordered_is_taken_over_within_seven_days_and_then_on_r
         assert house.living[0]["notes"] == next_tag(ownership_tag(IDENTITY) if tagged else None, IDENTITY) == state.ownership_tag
         assert any("takes over server 20001, ordered" in line for line in house.told)
     else:
-        with pytest.raises(Foreign, match="adopt_id") as stopped:
+        with pytest.raises(ResourceConflict, match="adopt_id") as stopped:
             house.order()
         assert stopped.value.id == "20001"
         assert ("adopt_id=20001" if tagged else "adopt_id to 20001") in str(stopped.value)
@@ -286,7 +286,7 @@ def test_what_a_killed_run_ordered_is_taken_over_within_seven_days_and_then_on_r
 def test_beside_an_old_tagged_server_another_one_is_ordered_on_request_only(house: House) -> None:
     first = house.order()
     house.control("POST", "/clock", {"advance": WEEK + 60})
-    with pytest.raises(Foreign, match=r"order_attempt=1 to order another one.*with --refresh"):
+    with pytest.raises(ResourceConflict, match=r"order_attempt=1 to order another one.*with --refresh"):
         house.order()
     second = house.order({**GOOD, "order_attempt": 1})
     assert second.id != first.id
@@ -296,9 +296,9 @@ def test_beside_an_old_tagged_server_another_one_is_ordered_on_request_only(hous
 
 def test_strict_takes_over_with_a_scope_or_on_request_only(house: House) -> None:
     first = house.order()
-    with pytest.raises(Foreign, match=rf"strict is set and hosting:scope is not.*adopt_id={first.id}"):
+    with pytest.raises(ResourceConflict, match=rf"strict is set and hosting:scope is not.*adopt_id={first.id}"):
         house.order(strict=True)
-    assert foreseen(house, strict=True, scope="mine").state.id == first.id
+    assert predicted(house, strict=True, scope="mine").state.id == first.id
     assert house.order(strict=True, scope="mine").id == first.id
     assert house.order({**GOOD, "adopt_id": first.id}, strict=True).id == first.id
     assert house.charges == 1
@@ -309,7 +309,7 @@ def test_strict_holds_for_what_only_a_key_proves(house: House, more: dict[str, A
     with pytest.raises(Killed):
         house.order(transport=Dying(3, after=True))
     if more:
-        with pytest.raises(Foreign, match=r"idempotency key.*adopt_id=20001"):
+        with pytest.raises(ResourceConflict, match=r"idempotency key.*adopt_id=20001"):
             house.order(**more)
     else:
         house.order()
@@ -317,17 +317,17 @@ def test_strict_holds_for_what_only_a_key_proves(house: House, more: dict[str, A
     assert len(house.living) == 1
 
 
-def foreseen(house: House, inputs: dict[str, Any] | None = None, **context: Any) -> Any:
+def predicted(house: House, inputs: dict[str, Any] | None = None, **context: Any) -> Any:
     return SERVER.takeover(house.context(**context), engine.check(SERVER, inputs or GOOD).inputs)
 
 
-def test_a_preview_announces_what_is_taken_over_and_its_charge(house: House) -> None:
+def test_a_preview_anresourceces_what_is_taken_over_and_its_charge(house: House) -> None:
     house.order()
     house.control("POST", "/clock", {"advance": 2 * 3600 + 60})
     context = house.context()
     taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
     assert taken is not None
-    assert taken.announcement(context.service_now()) == (
+    assert taken.anresourcecement(context.service_now()) == (
         "takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this resource's ownership tag)"
     )
     assert not [line for line in house.transports[-1].sent if not line.startswith("GET")]
@@ -339,7 +339,7 @@ def test_a_preview_says_the_monthly_price_where_the_charge_is_not_to_be_seen(hou
     context = house.context(key=key)
     taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
     assert taken is not None
-    assert "ordered 0 min ago, 5.00 EUR a month (" in taken.announcement(context.service_now())
+    assert "ordered 0 min ago, 5.00 EUR a month (" in taken.anresourcecement(context.service_now())
 
 
 def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happen(house: House) -> None:
@@ -353,11 +353,11 @@ def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happ
     assert "(id 20001, ordered 3 h ago): unless an interrupted run of this program ordered it, the order will stop" in said
     house.control("POST", "/clock", {"advance": WEEK})
     later = house.context()
-    with pytest.raises(Foreign) as announced:
+    with pytest.raises(ResourceConflict) as anresourceced:
         SERVER.takeover(later, engine.check(SERVER, GOOD).inputs)
-    with pytest.raises(Foreign) as stopped:
+    with pytest.raises(ResourceConflict) as stopped:
         house.order()
-    assert str(announced.value) == str(stopped.value)
+    assert str(anresourceced.value) == str(stopped.value)
     assert "Next: set adopt_id to 20001 to take it over" in str(stopped.value)
     assert len(house.control("GET", "/objects")["servers"]) == 1
 
@@ -366,38 +366,38 @@ def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(house: Hous
     """By another resource's tag, or by any namesake under strict; a renamed resource is advised to take an alias first."""
     old = house.order(identity="pulumi:t/dev/server/web-1")  # its name is that of the resource
     renamed, inputs = "pulumi:t/dev/server/web-9", engine.check(SERVER, GOOD).inputs
-    with pytest.raises(Foreign) as announced:
+    with pytest.raises(ResourceConflict) as anresourceced:
         SERVER.takeover(house.context(identity=renamed), inputs)
-    with pytest.raises(Foreign) as stopped:
+    with pytest.raises(ResourceConflict) as stopped:
         house.order(identity=renamed)
-    assert str(announced.value) == str(stopped.value)
+    assert str(anresourceced.value) == str(stopped.value)
     assert "Next: if this resource was renamed from 'web-1', add opts=pulumi.ResourceOptions(aliases=" in str(stopped.value)
     assert f"else set adopt_id to {old.id} to take it over" in str(stopped.value)
-    with pytest.raises(Foreign, match="if this resource had another name in the program before, add opts="):
+    with pytest.raises(ResourceConflict, match="if this resource had another name in the program before, add opts="):
         SERVER.takeover(house.context(identity="pulumi:other/dev/server/x"), inputs)
     # What another declaration of the program turns out to have is no obstacle, and another one may be asked for.
-    claims = Claims()
-    claims.add("pulumi:t/dev/server/web-1", old.id)
-    assert SERVER.takeover(house.context(identity=renamed, claims=claims), inputs) is None
+    ownership = Ownership()
+    ownership.add("pulumi:t/dev/server/web-1", old.id)
+    assert SERVER.takeover(house.context(identity=renamed, ownership=ownership), inputs) is None
     assert SERVER.takeover(house.context(identity=renamed), engine.check(SERVER, {**GOOD, "order_attempt": 1}).inputs) is None
     house.control("PATCH", f"/servers/{old.id}", {"notes": ""})
     assert SERVER.takeover(house.context(identity=renamed), inputs) is None
-    with pytest.raises(Foreign, match="nothing was ordered"):
+    with pytest.raises(ResourceConflict, match="nothing was ordered"):
         SERVER.takeover(house.context(identity=renamed, strict=True), inputs)
     assert len(house.control.ledger()) == 1
 
 
-def test_a_preview_announces_an_order_that_is_under_way(house: House) -> None:
+def test_a_preview_anresourceces_an_order_that_is_under_way(house: House) -> None:
     house.arm({"panel_timeout": "active"})
-    with pytest.raises(NotReady):
+    with pytest.raises(WaitTimeout):
         house.order(wait_timeout=0.0)
     assert SERVER.validate(house.context(), GOOD, frozenset(GOOD)) == {}
     assert "is being created (order 40001, placed 0 min ago, 5.00 EUR): it is waited for" in house.told[-1]
 
 
-def test_adopting_what_another_resource_has_is_announced(house: House) -> None:
+def test_adopting_what_another_resource_has_is_anresourceced(house: House) -> None:
     other = house.order(identity="pulumi:t/prod/server/web-1")
-    taken = foreseen(house, {**GOOD, "adopt_id": other.id})
+    taken = predicted(house, {**GOOD, "adopt_id": other.id})
     assert "carries the tag of another resource, which can no longer delete it then" in taken.reason
     adopted = house.order({**GOOD, "adopt_id": other.id})
     assert house.living[0]["notes"] == adopted.ownership_tag == ownership_tag(IDENTITY, 1)
@@ -465,7 +465,7 @@ def test_notes_are_shown_without_the_tag_and_an_update_keeps_it(house: House) ->
 def test_orders_are_found_by_their_key_after_stops_that_probed_keys(house: House, stops: int) -> None:
     other = house.order(identity="somebody else", name_is_identity=True)
     for _ in range(stops):
-        with pytest.raises(Foreign):
+        with pytest.raises(ResourceConflict):
             house.order()
     SERVER.delete(house.context(), other)
     with pytest.raises(Killed):
@@ -479,7 +479,7 @@ def test_orders_are_found_by_their_key_after_stops_that_probed_keys(house: House
 def test_a_program_edited_after_a_crash_buys_nothing_and_takes_nothing_unproven(house: House) -> None:
     with pytest.raises(Killed):
         house.order(transport=Dying(3, after=True))
-    with pytest.raises(Foreign):
+    with pytest.raises(ResourceConflict):
         house.order({**GOOD, "os": "ubuntu-24.04"})
     assert house.charges == 1
 
@@ -504,9 +504,9 @@ def test_a_rotated_key_finds_what_the_old_one_ordered(house: House) -> None:
 
 def test_adopting_checks_what_it_takes(house: House) -> None:
     other = house.order(identity="somebody else", name_is_identity=True)
-    with pytest.raises(NounError, match="os is 'debian-12'"):
+    with pytest.raises(ResourceError, match="os is 'debian-12'"):
         house.order({**GOOD, "os": "ubuntu-24.04", "adopt_id": other.id})
-    with pytest.raises(NounError, match="no living server"):
+    with pytest.raises(ResourceError, match="no living server"):
         house.order({**GOOD, "adopt_id": "424242"})
 
 
@@ -516,7 +516,7 @@ def test_adopting_checks_what_it_takes(house: House) -> None:
 def ensure(house: House, inputs: dict[str, Any] | None = None, id: str | None = None, **terms: Any) -> engine.Outcome:
     checked = engine.check(SERVER, inputs or GOOD)
     context = house.context(identity="ansible:/server/web-1", name_is_identity=True)
-    return engine.ensure(context, SERVER, checked.inputs, id=id, terms=engine.Terms(**terms))
+    return engine.ensure(context, SERVER, checked.inputs, id=id, terms=engine.ApplyOptions(**terms))
 
 
 def test_the_ladder_of_a_stateless_frontend(house: House) -> None:
@@ -524,15 +524,15 @@ def test_the_ladder_of_a_stateless_frontend(house: House) -> None:
     assert house.living == []
     assert ensure(house).action == "created"
     assert ensure(house).action == "unchanged"
-    wish = {**GOOD, "notes": "hello"}
-    assert ensure(house, wish, dry_run=True).action == "updated"
-    assert ensure(house, wish).action == "updated"
-    assert ensure(house, wish).action == "unchanged"
-    with pytest.raises(NounError, match="cannot be changed in place"):
+    desired = {**GOOD, "notes": "hello"}
+    assert ensure(house, desired, dry_run=True).action == "updated"
+    assert ensure(house, desired).action == "updated"
+    assert ensure(house, desired).action == "unchanged"
+    with pytest.raises(ResourceError, match="cannot be changed in place"):
         ensure(house, {**GOOD, "os": "ubuntu-24.04"})
     checked = engine.check(SERVER, GOOD)
     context = house.context(name_is_identity=True)
-    assert engine.ensure_absent(context, SERVER, checked.inputs, terms=engine.Terms(dry_run=True)).action == "deleted"
+    assert engine.ensure_absent(context, SERVER, checked.inputs, terms=engine.ApplyOptions(dry_run=True)).action == "deleted"
     assert engine.ensure_absent(context, SERVER, checked.inputs).action == "deleted"
     assert engine.ensure_absent(context, SERVER, checked.inputs).action == "unchanged"
     assert house.living == []
@@ -540,14 +540,14 @@ def test_the_ladder_of_a_stateless_frontend(house: House) -> None:
 
 def test_adopting_is_foreseen_by_a_dry_run(house: House) -> None:
     other = house.order({**GOOD, "name": "old"}, identity="somebody else", name_is_identity=True)
-    foreseen = ensure(house, {**GOOD, "adopt_id": other.id}, dry_run=True)
+    predicted = ensure(house, {**GOOD, "adopt_id": other.id}, dry_run=True)
     done = ensure(house, {**GOOD, "adopt_id": other.id})
-    for outcome in (foreseen, done):
+    for outcome in (predicted, done):
         assert outcome.before is not None
         assert (outcome.before["id"], outcome.before["name"]) == (other.id, "old")
         assert outcome.after is not None
         assert (outcome.after["id"], outcome.after["name"]) == (other.id, "web-1")
-    with pytest.raises(NounError, match="is not the declared one"):
+    with pytest.raises(ResourceError, match="is not the declared one"):
         ensure(house, {**GOOD, "name": "third", "tariff_id": 2, "adopt_id": other.id}, dry_run=True)
     assert house.charges == 1
 
@@ -579,22 +579,22 @@ def test_a_name_that_a_rename_set_free_gets_a_server_of_its_own(house: House) ->
 
 def test_what_is_set_once_a_slow_order_is_there_is_reported_as_a_change(house: House) -> None:
     house.arm({"panel_timeout": "active"})
-    with pytest.raises(NotReady):
+    with pytest.raises(WaitTimeout):
         house.order(wait_timeout=0.0)
-    wish = {**GOOD, "notes": "late"}
-    foreseen = ensure(house, wish, dry_run=True)
-    assert foreseen.action == "updated"
-    assert foreseen.diff.fields == {"notes"}
-    done = ensure(house, wish)
+    desired = {**GOOD, "notes": "late"}
+    predicted = ensure(house, desired, dry_run=True)
+    assert predicted.action == "updated"
+    assert predicted.diff.fields == {"notes"}
+    done = ensure(house, desired)
     assert done.action == "updated"
     assert done.diff.fields == {"notes"}
     assert house.living[0]["notes"].startswith("late")
-    assert ensure(house, wish).action == "unchanged"
+    assert ensure(house, desired).action == "unchanged"
 
 
 def test_only_waiting_for_a_slow_order_is_no_change(house: House) -> None:
     house.arm({"panel_timeout": "active"})
-    with pytest.raises(NotReady):
+    with pytest.raises(WaitTimeout):
         house.order(wait_timeout=0.0)
     assert ensure(house, dry_run=True).action == "unchanged"
     assert ensure(house).action == "unchanged"
@@ -617,7 +617,7 @@ class Overtaking(Dying):
 
 def test_an_order_carried_out_between_two_looks_is_found(house: House) -> None:
     house.arm({"panel_timeout": "active"})
-    with pytest.raises(NotReady):
+    with pytest.raises(WaitTimeout):
         house.order(wait_timeout=0.0)
     transport = Overtaking(meanwhile=lambda: house.control("POST", "/clock", {"advance": 31}))
     checked = engine.check(SERVER, GOOD)
@@ -629,13 +629,13 @@ def test_an_order_carried_out_between_two_looks_is_found(house: House) -> None:
 def test_several_servers_of_the_name_are_never_guessed_between(house: House) -> None:
     house.order()
     house.order({**GOOD, "order_attempt": 1}, identity="another")
-    with pytest.raises(Ambiguous, match="matches several"):
+    with pytest.raises(AmbiguousMatch, match="matches several"):
         ensure(house)
 
 
 def test_absent_waits_for_an_order_that_is_still_under_way(house: House) -> None:
     house.arm({"panel_timeout": "active"})
-    with pytest.raises(NotReady):
+    with pytest.raises(WaitTimeout):
         house.order(wait_timeout=0.0)
     checked = engine.check(SERVER, GOOD)
     assert engine.ensure_absent(house.context(name_is_identity=True), SERVER, checked.inputs).action == "deleted"

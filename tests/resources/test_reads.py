@@ -3,11 +3,11 @@
 import threading
 from typing import Any
 
-from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import Clock, Patience
-from pulumi_hosting.resources.claims import Claims
-from pulumi_hosting.resources.reads import FEW, Reads
+from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.session.clock import Clock, Poller
+from pulumi_hosting.session.ownership import Ownership
+from pulumi_hosting.session.shared_reads import FEW, Reads
 from tests.resources.conftest import GOOD, Dying, House
 
 
@@ -103,18 +103,18 @@ def test_sixteen_askers_wait_for_one_answer() -> None:
 
 def test_pauses_grow_to_the_longest_and_end() -> None:
     clock = Hand()
-    patience = Patience(clock, 20.0, 5.0)
-    while not patience.over:
-        patience.pause()
+    poller = Poller(clock, 20.0, 5.0)
+    while not poller.over:
+        poller.pause()
     assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
 
 
 def test_many_servers_are_read_by_the_list(house: House) -> None:
-    claims = Claims()
+    ownership = Ownership()
     made = [
-        engine.create(house.context(identity=f"pulumi:t/dev/server/{n}", claims=claims), SERVER, wish)
+        engine.create(house.context(identity=f"pulumi:t/dev/server/{n}", ownership=ownership), SERVER, desired)
         for n in range(12)
-        for wish in [engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs]
+        for desired in [engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs]
     ]
     transport = Dying()
     context = house.context(transport=transport)
@@ -125,10 +125,10 @@ def test_many_servers_are_read_by_the_list(house: House) -> None:
 
 
 def test_a_program_of_many_servers_looks_for_lost_ones_once(house: House) -> None:
-    transport, reads, claims = Dying(), Reads(), Claims()
+    transport, reads, ownership = Dying(), Reads(), Ownership()
     client: Any = None
     for n in range(5):
-        context = house.context(identity=f"pulumi:t/dev/server/{n}", transport=transport, reads=reads, claims=claims)
+        context = house.context(identity=f"pulumi:t/dev/server/{n}", transport=transport, reads=reads, ownership=ownership)
         client = client or context.client
         context.client = client
         engine.create(context, SERVER, engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs)

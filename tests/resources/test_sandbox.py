@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import TransportError
-from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.base import NounError
+from pulumi_hosting.client.exceptions import TransportError
+from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
+from pulumi_hosting.session.errors import ResourceError
 from tests.resources.conftest import GOOD, House
 
 DAY = 24 * 3600
@@ -55,7 +55,7 @@ def test_a_simulated_key_cannot_be_read_and_is_not_gone(house: House) -> None:
     assert engine.read(context, SSH_KEY, made) == made
     assert made.mode == "test"
     engine.delete(context, SSH_KEY, made)
-    with pytest.raises(NounError, match="only simulated, with a test key, and a live key must not touch it"):
+    with pytest.raises(ResourceError, match="only simulated, with a test key, and a live key must not touch it"):
         engine.read(house.context(), SSH_KEY, made)
 
 

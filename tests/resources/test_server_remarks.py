@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.resources import engine
-from pulumi_hosting.resources.claims import Claims
+from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.server_shape import ServerState
+from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, House
 
 DAY = 86400
@@ -78,22 +78,22 @@ def test_an_account_that_cannot_be_read_is_no_remark_and_is_asked_once(house: Ho
 
 
 def test_two_servers_of_one_program_with_one_name_are_remarked_on(house: House) -> None:
-    claims = Claims()
+    ownership = Ownership()
     for name in ("a", "b", "a"):
-        SERVER.validate(house.context(identity=f"pulumi:t/dev/server/{name}", claims=claims), GOOD, frozenset(GOOD))
+        SERVER.validate(house.context(identity=f"pulumi:t/dev/server/{name}", ownership=ownership), GOOD, frozenset(GOOD))
     said = "another server of this program is named 'web-1' too ({}): each of them is a server of its own. Next: give one of them another"
     assert house.told == [f"{said.format(other)} name, unless that is meant" for other in ("a", "b")]
 
 
 def test_a_server_that_another_resource_of_the_program_has_is_remarked_on_unless_it_is_renamed(house: House) -> None:
     state = house.order(identity="pulumi:t/dev/server/a")
-    claims = Claims()
-    claims.add("pulumi:t/dev/server/a", state.id)
-    SERVER.validate(house.context(identity="pulumi:t/dev/server/b", claims=claims), GOOD, frozenset(GOOD))
+    ownership = Ownership()
+    ownership.add("pulumi:t/dev/server/a", state.id)
+    SERVER.validate(house.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD))
     assert any("is named 'web-1' too (a)" in line for line in house.told)
     house.told.clear()
-    SERVER.validate(house.context(identity="pulumi:t/dev/server/a", claims=claims), {**GOOD, "name": "web-9"}, frozenset({"name"}))
-    SERVER.validate(house.context(identity="pulumi:t/dev/server/b", claims=claims), GOOD, frozenset(GOOD))
+    SERVER.validate(house.context(identity="pulumi:t/dev/server/a", ownership=ownership), {**GOOD, "name": "web-9"}, frozenset({"name"}))
+    SERVER.validate(house.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD))
     assert house.told == []
 
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.resources import NOUNS, engine
-from pulumi_hosting.resources.base import Foreign
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.errors import ResourceConflict
 from tests.resources.conftest import Dying, House, Killed, Together, at_once
 
-NOUN = NOUNS["ssh_key"]
+NOUN = RESOURCES["ssh_key"]
 LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
 STAGING, PROD = "pulumi:t/staging/ssh_key/alice", "pulumi:t/prod/ssh_key/alice"
 
@@ -40,7 +41,7 @@ def test_what_was_there_is_taken_over_with_a_message_and_stays(house: House) -> 
     first = create(house)
     planned = NOUN.takeover(house.context(identity=PROD), inputs())
     assert planned is not None
-    assert (planned.announcement(house.context().service_now())) == (
+    assert (planned.anresourcecement(house.context().service_now())) == (
         f"takes over SSH key {first.id} (it is on the account already; destroy keeps it)"
     )
     taken = create(house, PROD)
@@ -94,7 +95,7 @@ def test_a_key_under_another_name_is_refused_before_anything_is_sent(house: Hous
         "Next: declare it with the name 'alice', or delete it first"
     }
     assert NOUN.takeover(context, other) is None
-    with pytest.raises(Foreign, match="declare it with the name 'alice'"):
+    with pytest.raises(ResourceConflict, match="declare it with the name 'alice'"):
         create(house, PROD, other)
     # the advice resolves it
     assert NOUN.validate(context, inputs().given(), frozenset(inputs().given())) == {}

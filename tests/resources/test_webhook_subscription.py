@@ -10,12 +10,14 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator.transport import Transport
-from pulumi_hosting.resources import NOUNS, engine
-from pulumi_hosting.resources.base import Context, Foreign, TakenOver
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import ResourceConflict, TakenOver
 from tests.emulator.support import EmulatorHarness
 from tests.resources.conftest import Dying, House, Killed, Together, at_once
 
-NOUN = NOUNS["webhook_subscription"]
+NOUN = RESOURCES["webhook_subscription"]
 ME = "pulumi:t/dev/webhook_subscription/hook"
 DAY = 86400
 WISH: dict[str, Any] = {"url": "https://hooks.example.com/x", "events": ["*"]}
@@ -88,12 +90,14 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(ho
     (stopped,) = [one for one in results if isinstance(one, Exception)]
     row = the_one(house)
     assert (done.id, done.secret.reveal()) == (str(row["id"]), row["secret"])
-    assert isinstance(stopped, Foreign)
+    assert isinstance(stopped, ResourceConflict)
     assert "Next: run pulumi up again; it takes over what is left, and makes a new secret" in str(stopped)
     # what the message says: announced, and then one secret is in use again
     planned = NOUN.takeover(house.context(identity=ME), inputs())
     assert planned is not None
-    assert planned.announcement(house.context().service_now()).startswith(f"takes over webhook subscription {row['id']}, ordered 0 min ago")
+    assert planned.anresourcecement(house.context().service_now()).startswith(
+        f"takes over webhook subscription {row['id']}, ordered 0 min ago"
+    )
     again = create(house)
     row = the_one(house)
     assert (again.id, again.secret.reveal()) == (str(row["id"]), row["secret"])
@@ -144,7 +148,7 @@ def test_a_request_that_is_processed_between_look_and_creation_is_kept(house: In
                 late(house, description=tag)
             return super().handle_request(request)
 
-    with pytest.raises(Foreign, match="or a request of an interrupted run was processed late"):
+    with pytest.raises(ResourceConflict, match="or a request of an interrupted run was processed late"):
         create(house, transport=Late(inner=house.inner))
     left = the_one(house)["id"]
     again = create(house)
@@ -187,7 +191,7 @@ def test_an_old_one_is_taken_over_on_request_only(house: InProcess) -> None:
     first = create(house)
     house.control("POST", "/clock", {"advance": 7 * DAY + 60})
     for step in (lambda: NOUN.takeover(house.context(identity=ME), inputs()), lambda: create(house)):
-        with pytest.raises(Foreign, match=f"made 7 days ago carries .* older than seven days.* adopt_id={first.id} "):
+        with pytest.raises(ResourceConflict, match=f"made 7 days ago carries .* older than seven days.* adopt_id={first.id} "):
             step()
     before = the_one(house)
     assert before["secret"] == first.secret.reveal()
@@ -201,7 +205,7 @@ def test_an_old_one_is_taken_over_on_request_only(house: InProcess) -> None:
 
 def test_under_strict_only_with_a_scope(house: InProcess) -> None:
     first = create(house)
-    with pytest.raises(Foreign, match=f"strict is set and hosting:scope is not.* adopt_id={first.id} "):
+    with pytest.raises(ResourceConflict, match=f"strict is set and hosting:scope is not.* adopt_id={first.id} "):
         create(house, strict=True)
     assert the_one(house)["secret"] == first.secret.reveal()
     assert create(house, strict=True, scope="shop").id == first.id
@@ -211,7 +215,9 @@ def test_one_that_delivers_elsewhere_is_not_taken_over(house: InProcess) -> None
     """It may be the one of a resource that was renamed: both names are one identity."""
     first = create(house)
     other = inputs(url="https://hooks.example.com/other")
-    with pytest.raises(Foreign, match=re.escape("it delivers to https://hooks.example.com/x, not to https://hooks.example.com/other")):
+    with pytest.raises(
+        ResourceConflict, match=re.escape("it delivers to https://hooks.example.com/x, not to https://hooks.example.com/other")
+    ):
         create(house, other)
     assert the_one(house)["secret"] == first.secret.reveal()
 

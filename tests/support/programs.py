@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.emulator import Running
-from pulumi_hosting.provider.plugin_install import EXECUTABLE, install
+from pulumi_hosting.provider.plugin.install import EXECUTABLE, install
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
 from tests.checked import CheckedStack, checked

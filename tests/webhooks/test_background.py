@@ -5,7 +5,7 @@ import logging
 
 import pytest
 
-from pulumi_hosting.api.errors import ConfigurationError
+from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.webhooks.background import LimitedWarnings, retry_until_success
 
 

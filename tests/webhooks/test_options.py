@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.errors import ConfigurationError
+from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.webhooks.options import ReceiverOptions, WebhookSecrets
 from pulumi_hosting.webhooks.receiver import Receiver
 from tests.webhooks.support import SECRET

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.api.errors import ConfigurationError
+from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
 from pulumi_hosting.webhooks.store import EventStore
 from tests.webhooks.support import LIMIT_SECONDS, OTHER_SECRET, SECRET, Events, Receivers, body, no_pause, signed, until

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.api.client import Client
 from pulumi_hosting.api.models import Delivery
+from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.emulator.webhook_delivery import send

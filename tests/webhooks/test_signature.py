@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pulumi_hosting.api.errors import ConfigurationError, HostingError, WebhookRejected
-from pulumi_hosting.api.redact import Secret
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, WebhookRejected
 from pulumi_hosting.webhooks import parse, sign, verify, verify_signature
 from pulumi_hosting.webhooks import signature as signature_module
 

@@ -1,4 +1,4 @@
-"""Every noun once, as dynamic resources (form one): `pulumi_hosting` alone is installed, no plugin.
+"""Every resource once, as dynamic resources (form one): `pulumi_hosting` alone is installed, no plugin.
 
 pulumi config set domain example.com
 pulumi config set tariff 1

@@ -1,4 +1,4 @@
-"""Every noun once, by the plugin (form two): only the import differs from form one, and its stacks are taken over as they are.
+"""Every resource once, by the plugin (form two): only the import differs from form one, and its stacks are taken over as they are.
 
 pulumi-hosting plugin install
 pulumi config set domain example.com

@@ -26,10 +26,10 @@ class Nothing(ResourceProvider):
 
 def take_over() -> None:
     """``pulumi_hosting.Server`` gets this provider."""
-    from pulumi_hosting.provider import declare, dynamic
+    from pulumi_hosting.provider import dynamic, resource_base
 
     others: dict[str, Any] = {**dynamic.PROVIDERS, "server": Nothing}
-    vars(declare)["PROVIDERS"] = others
+    vars(resource_base)["PROVIDERS"] = others
 
 
 def serve() -> None:

@@ -41,16 +41,16 @@ from ansible_collections.hosting.cloud.plugins.module_utils.task import CONTROLL
 from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
 
 if TYPE_CHECKING:
-    from pulumi_hosting.api.client import Client
+    from pulumi_hosting.client.client import Client
 
 try:
     import httpx
 
     from pulumi_hosting.api.operations import OPERATIONS
-    from pulumi_hosting.api.transport import tls_context
+    from pulumi_hosting.client.transport import tls_context
 
     importlib.import_module("tenacity")  # the client loads it with its first request
-    importlib.import_module("pulumi_hosting.resources.actions")  # every noun and the engine with it
+    importlib.import_module("pulumi_hosting.actions")  # every resource and the engine with it
 except ImportError:  # the module then says what is missing, and where
     pass
 else:
@@ -231,8 +231,8 @@ class FastCall(Call):
 
     def _account(self) -> str:
         """Whose money it is: two keys of one account have one limit. ``UNKNOWN`` where the key is known elsewhere only."""
-        from pulumi_hosting.api.errors import HostingError
-        from pulumi_hosting.resources.base import account
+        from pulumi_hosting.client.exceptions import HostingError
+        from pulumi_hosting.session.context import account
 
         if not self.params.get("api_key"):
             return run_file.UNKNOWN
@@ -245,7 +245,7 @@ class FastCall(Call):
 
     def settle(self, news: dict[str, Any], result: dict[str, Any]) -> None:
         """Note what a module's process reports."""
-        from pulumi_hosting.resources.base import Cost
+        from pulumi_hosting.session.cost import Cost
 
         if self.planned is not None:
             for effect in news.get("planned") or ():

@@ -212,7 +212,7 @@ except ImportError:  # ansible-core trusts nothing of its own accord since 2.19,
 
 
 if TYPE_CHECKING:
-    from pulumi_hosting.resources.base import Context
+    from pulumi_hosting.session.context import Context
 
 Server = dict[str, Any]
 Host = tuple[Server, dict[str, Any]]
@@ -387,12 +387,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         if refusal := unusable():
             raise AnsibleParserError(refusal["msg"])
 
-        from pulumi_hosting.api.client import Client
-        from pulumi_hosting.api.errors import HostingError, InvalidInput
-        from pulumi_hosting.resources import NOUNS, engine
-        from pulumi_hosting.resources.base import Context
+        from pulumi_hosting.client.client import Client
+        from pulumi_hosting.client.exceptions import HostingError, InvalidInput
+        from pulumi_hosting.planning import engine
+        from pulumi_hosting.resources import RESOURCES
+        from pulumi_hosting.session.context import Context
 
-        noun = NOUNS["server"]
+        resource = RESOURCES["server"]
         try:
             timeout = self.get_option("timeout")
             client = Client(api_key, base_url, timeout=timeout, read_only=True, user_agent=f"ansible {self.NAME}")
@@ -401,7 +402,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
                 if not self.get_option("strict"):
                     context.skip_damaged = lambda error: self.display.warning(f"one server is left out: {error}")
                 # By id: what moves from one page to the next while they are read comes twice.
-                found = {state.id: engine.shown(noun, state) for state in noun.all(context, **filters)}
+                found = {state.id: engine.shown(resource, state) for state in resource.all(context, **filters)}
                 if self.get_option("addresses"):
                     return [{**server, "addresses": self._addresses(context, server)} for server in found.values()]
             return list(found.values())
@@ -413,9 +414,9 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
 
     def _addresses(self, context: Context, server: Server) -> list[dict[str, Any]]:
         """Every address of a server, with its reverse DNS."""
-        from pulumi_hosting.api.errors import ServiceState
-        from pulumi_hosting.resources import addresses
-        from pulumi_hosting.resources.base import as_text
+        from pulumi_hosting.client.exceptions import ServiceState
+        from pulumi_hosting.exactly_once import addresses
+        from pulumi_hosting.session.text import as_text
 
         if server["status"] in GONE:
             return []
@@ -512,7 +513,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             self._construct(name)
 
     def _tell(self, wished: Iterable[tuple[str, str]], names: Iterable[str]) -> None:
-        """Say which hosts are not called as was wished: one line for each such name."""
+        """Say which hosts are not called as was declared: one line for each such name."""
         renamed: dict[str, dict[str, str]] = {}
         for (wish, id), name in zip(wished, names, strict=True):
             if name != wish:

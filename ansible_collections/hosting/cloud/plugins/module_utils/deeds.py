@@ -19,8 +19,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
 )
 
 if TYPE_CHECKING:
-    from pulumi_hosting.resources.actions import Deed
-    from pulumi_hosting.resources.base import Context
+    from pulumi_hosting.actions import ActionResult
+    from pulumi_hosting.session.context import Context
 
 
 class ActionModule(Module):
@@ -41,9 +41,9 @@ class ActionModule(Module):
     def act(self, call: Call, context: Context) -> dict[str, Any]:
         return self.result(call, self.deed(call, context, dry_run=call.check_mode))
 
-    def deed(self, call: Call, context: Context, *, dry_run: bool) -> Deed:
+    def deed(self, call: Call, context: Context, *, dry_run: bool) -> ActionResult:
         from ansible_collections.hosting.cloud.plugins.module_utils import effects
-        from pulumi_hosting.resources.actions import ACTIONS, act, check
+        from pulumi_hosting.actions import ACTIONS, act, check
 
         action = ACTIONS[self.name]
         given = {name: value for name in action.Inputs.model_fields if (value := call.params.get(name)) is not None}
@@ -68,9 +68,9 @@ class ActionModule(Module):
         currency = call.paid.get("currency") or (booked.currency if booked else None)
         return {"changed": True, "charge": {"amount": None if amount is None else str(amount), "currency": currency}}
 
-    def result(self, call: Call, deed: Deed) -> dict[str, Any]:
+    def result(self, call: Call, deed: ActionResult) -> dict[str, Any]:
         """One shape on every path."""
-        from pulumi_hosting.resources.actions import ACTIONS
+        from pulumi_hosting.actions import ACTIONS
 
         action = ACTIONS[self.name]
         hidden = action.Result.secret_fields()
@@ -106,7 +106,7 @@ class PasswordModule(ActionModule):
         return result
 
 
-def _charged(deed: Deed) -> dict[str, Any] | None:
+def _charged(deed: ActionResult) -> dict[str, Any] | None:
     """What it charged, where the service said so, else what it was to charge. A price that is not known is not shown as free."""
     if not deed.changed:
         return None
@@ -116,18 +116,18 @@ def _charged(deed: Deed) -> dict[str, Any] | None:
     return charge(known.get("charged") or str(deed.cost.amount), known.get("currency") or deed.cost.currency)
 
 
-def _movement(deed: Deed) -> str:
+def _movement(deed: ActionResult) -> str:
     """What names the charge: its invoice, else the object and what was paid until before."""
     known = deed.after if isinstance(deed.after, Mapping) else {}
     return str(known.get("invoice_id") or f"{known.get('id')} {deed.change[0] if deed.change else ''}")
 
 
-def _changed(deed: Deed) -> tuple[Any, Any]:
+def _changed(deed: ActionResult) -> tuple[Any, Any]:
     """Only what differs and was planned: a real run shows the same difference as check mode, though its answer brings more."""
     if deed.change is not None:
         return deed.change
-    before, after, foreseen = deed.before, deed.after, deed.foreseen
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or not isinstance(foreseen, Mapping):
+    before, after, predicted = deed.before, deed.after, deed.predicted
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or not isinstance(predicted, Mapping):
         return before or {}, after or {}
-    fields = sorted(name for name in foreseen if name in before and foreseen[name] is not None and before[name] != foreseen[name])
+    fields = sorted(name for name in predicted if name in before and predicted[name] is not None and before[name] != predicted[name])
     return {name: before[name] for name in fields}, {name: after[name] for name in fields}

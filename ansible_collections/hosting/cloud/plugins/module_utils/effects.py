@@ -12,58 +12,59 @@ from typing import TYPE_CHECKING, Any
 from ansible_collections.hosting.cloud.plugins.module_utils.planned import NO_ADDRESS, Planned
 
 if TYPE_CHECKING:
-    from pulumi_hosting.resources.actions import Deed
-    from pulumi_hosting.resources.base import Context, Noun
-    from pulumi_hosting.resources.engine import Outcome
+    from pulumi_hosting.actions import ActionResult
+    from pulumi_hosting.planning.engine import Outcome
+    from pulumi_hosting.resources.base import Resource
+    from pulumi_hosting.session.context import Context
 
 _SERVER_FIELDS = {"name": "name", "notes": "notes", "auto_renew": "billing.auto_renew", "os": "os"}
 _STATUS = {"running": "active", "stopped": "stopped"}
 
 
-def of_outcome(planned: Planned, context: Context, noun: Noun[Any, Any], inputs: Any, outcome: Outcome) -> None:
+def of_outcome(planned: Planned, context: Context, resource: Resource[Any, Any], inputs: Any, outcome: Outcome) -> None:
     """Note what bringing an object to its state would change."""
-    if outcome.action == "unchanged" or (context.mode == "test" and not noun.listed_in_sandbox):
+    if outcome.action == "unchanged" or (context.mode == "test" and not resource.listed_in_sandbox):
         return  # what a test key makes is not to be found afterwards, for real either
     if outcome.cost is not None:
         planned.charge(outcome.cost.amount)
     before, given = outcome.before or {}, inputs.given()
     if outcome.action == "deleted":
-        _deleted(planned, noun.kind, before)
+        _deleted(planned, resource.kind, before)
         return
-    if noun.kind == "ptr":
-        _ptr(planned, context, noun, before, given)
+    if resource.kind == "ptr":
+        _ptr(planned, context, resource, before, given)
         return
     if outcome.action == "replaced":
-        planned.delete(noun.kind, before["id"])
-        given = {**{name: before.get(name) for name in noun.Inputs.model_fields if before.get(name) is not None}, **given}
+        planned.delete(resource.kind, before["id"])
+        given = {**{name: before.get(name) for name in resource.Inputs.model_fields if before.get(name) is not None}, **given}
     if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
-        name = str(given.get(noun.natural_key[0]) or given.get("name"))
-        if noun.kind == "server_ip":
+        name = str(given.get(resource.natural_key[0]) or given.get("name"))
+        if resource.kind == "server_ip":
             name = f"{name}/{len(planned.addresses(name)[0])}"
-        planned.add(noun.kind, name, _ITEMS[noun.kind](context, given))
+        planned.add(resource.kind, name, _ITEMS[resource.kind](context, given))
     elif outcome.action in ("created", "updated"):
         fields = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
-        planned.change(noun.kind, before["id"], _fields(noun.kind, {name: given[name] for name in fields if name in given}))
+        planned.change(resource.kind, before["id"], _fields(resource.kind, {name: given[name] for name in fields if name in given}))
 
 
-def of_deed(planned: Planned, kind: str, deed: Deed) -> None:
+def of_deed(planned: Planned, kind: str, deed: ActionResult) -> None:
     """Note what an action would change. ``kind`` is the action's."""
-    if not deed.changed or not isinstance(deed.foreseen, Mapping):
+    if not deed.changed or not isinstance(deed.predicted, Mapping):
         return
-    foreseen = deed.foreseen
+    predicted = deed.predicted
     if deed.cost is not None:
         planned.charge(deed.cost.amount)
     if kind == "server_renew":
-        planned.change("server", foreseen["id"], {"billing.next_due_at": deed.reaches, "status": foreseen["status"]})
+        planned.change("server", predicted["id"], {"billing.next_due_at": deed.reaches, "status": predicted["status"]})
     elif kind == "domain_renew":
-        planned.change("domain", foreseen["id"], {"expires_at": deed.reaches})
+        planned.change("domain", predicted["id"], {"expires_at": deed.reaches})
     elif kind in ("server_restart", "server_reinstall"):
-        planned.change("server", foreseen["id"], {"status": "active", "os": foreseen["os"]})
+        planned.change("server", predicted["id"], {"status": "active", "os": predicted["os"]})
     elif kind == "invoice_pay":
-        planned.change("invoice", foreseen["id"], {"status": "paid"})
+        planned.change("invoice", predicted["id"], {"status": "paid"})
     elif kind == "balance_topup":
-        shown = {name: foreseen[name] for name in ("amount", "currency", "gateway")}
-        planned.add("invoice", f"topup/{foreseen['amount']}", {**shown, "type": "topup", "status": "pending", "items": []})
+        shown = {name: predicted[name] for name in ("amount", "currency", "gateway")}
+        planned.add("invoice", f"topup/{predicted['amount']}", {**shown, "type": "topup", "status": "pending", "items": []})
     elif kind == "api_key_revoke":
         planned.revoke()
 
@@ -91,14 +92,14 @@ def _fields(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
 
 
-def _ptr(planned: Planned, context: Context, noun: Any, before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
-    from pulumi_hosting.resources import addresses
+def _ptr(planned: Planned, context: Context, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+    from pulumi_hosting.exactly_once import addresses
 
     if before.get("id") and not given.get("server_id"):
         planned.change("ptr", before["id"], {"ptr": given["domain"]})
         return
     found = addresses.of_server(context, str(given["server_id"])) or []
-    ip = noun._ip(found, given.get("address"))
+    ip = resource._ip(found, given.get("address"))
     if ip is not None:  # else its address is not assigned yet
         planned.change("ptr", f"{given['server_id']}/{ip.id}", {"ptr": given["domain"]})
 
@@ -107,8 +108,8 @@ def _ptr(planned: Planned, context: Context, noun: Any, before: Mapping[str, Any
 
 
 def _server(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
-    from pulumi_hosting.resources import catalog
-    from pulumi_hosting.resources.actions.periods import after_hours, after_months
+    from pulumi_hosting.actions.periods import after_hours, after_months
+    from pulumi_hosting.exactly_once import catalog
 
     tariff = catalog.tariffs(context)[given["tariff_id"]]
     hourly = given.get("hours") is not None or given.get("billing_cycle") == "hourly"
@@ -159,7 +160,7 @@ def _ssh_key(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _domain(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
-    from pulumi_hosting.resources.actions.periods import after_years
+    from pulumi_hosting.actions.periods import after_years
     from pulumi_hosting.resources.domain import zone_of
 
     now, zone = _now(context), zone_of(context, given["name"])

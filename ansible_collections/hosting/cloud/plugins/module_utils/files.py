@@ -52,7 +52,7 @@ class SecretFile:
 
 def must_be_writable(option: str, path: Path) -> None:
     """Raise ``InvalidInput`` for the ``option`` if no file can be written at this path."""
-    from pulumi_hosting.api.errors import InvalidInput
+    from pulumi_hosting.client.exceptions import InvalidInput
 
     folder = path.parent
     if not folder.is_dir():

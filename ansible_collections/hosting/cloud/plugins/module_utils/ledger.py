@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pulumi_hosting.resources.base import Cost
+    from pulumi_hosting.session.cost import Cost
 
 
 class Ledger(ABC):

@@ -2,8 +2,8 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Modules that bring one object to a wished state, and modules that list such objects.
 
-The options a task wrote become a declaration; the core's engine finds, plans and applies. What a noun is, what it costs to change and what
-must be waited for is known to the core alone. What differs per noun in Ansible stands in the small classes below: nothing is remembered
+The options a task wrote become a declaration; the core's engine finds, plans and applies. What a resource is, what it costs to change and what
+must be waited for is known to the core alone. What differs per resource in Ansible stands in the small classes below: nothing is remembered
 here from one run to the next, so each object needs something in the play that tells which one is meant.
 """
 
@@ -28,8 +28,9 @@ from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
 )
 
 if TYPE_CHECKING:
-    from pulumi_hosting.resources.base import Context, Noun, State
-    from pulumi_hosting.resources.engine import Outcome, Terms
+    from pulumi_hosting.planning.engine import ApplyOptions, Outcome
+    from pulumi_hosting.resources.base import Resource, State
+    from pulumi_hosting.session.context import Context
 
 STATE = {"type": "str", "choices": ["present", "absent"], "default": "present"}
 
@@ -44,59 +45,67 @@ class NounModule(Module):
         self.kind = kind
         self.clears = clears or {}
 
-    # --- the way of every noun
+    # --- the way of every resource
 
     def work(self, call: Call) -> dict[str, Any]:
-        from pulumi_hosting.resources import NOUNS
+        from pulumi_hosting.resources import RESOURCES
 
-        noun = NOUNS[self.kind]
-        wish = self.wish(call, noun)
-        context = context_of(call, f"{self.kind}/{self.identity(call, wish)}", read_only=call.check_mode)
-        return self.bring(call, context, noun, wish)
+        resource = RESOURCES[self.kind]
+        desired = self.desired(call, resource)
+        context = context_of(call, f"{self.kind}/{self.identity(call, desired)}", read_only=call.check_mode)
+        return self.bring(call, context, resource, desired)
 
-    def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
+    def bring(self, call: Call, context: Context, resource: Resource[Any, Any], desired: dict[str, Any]) -> dict[str, Any]:
         """Bring the account to the ``wish``, or to being without it."""
-        return self.result(call, noun, wish, self.ensure(call, context, noun, wish, call.params.get("id")))
+        return self.result(call, resource, desired, self.ensure(call, context, resource, desired, call.params.get("id")))
 
-    def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
+    def identity(self, call: Call, desired: Mapping[str, Any]) -> str:
         """What names the declaration among those of its kind."""
         return str(call.params.get("name") or "")
 
-    def wish(self, call: Call, noun: Noun[Any, Any]) -> dict[str, Any]:
+    def desired(self, call: Call, resource: Resource[Any, Any]) -> dict[str, Any]:
         """The inputs that the task wrote. A null is a wish only where it empties something; elsewhere it is how templates leave a thing
         out."""
-        given = {name: call.params.get(name) for name in noun.Inputs.model_fields if name in call.written}
+        given = {name: call.params.get(name) for name in resource.Inputs.model_fields if name in call.written}
         nulls = {name: self.clears[name] for name, value in given.items() if value is None and name in self.clears}
         return {name: value for name, value in given.items() if value is not None} | nulls
 
     def ensure(
-        self, call: Call, context: Context, noun: Noun[Any, Any], wish: Mapping[str, Any], id: str | None, absent: bool | None = None
+        self,
+        call: Call,
+        context: Context,
+        resource: Resource[Any, Any],
+        desired: Mapping[str, Any],
+        id: str | None,
+        absent: bool | None = None,
     ) -> Outcome:
         from ansible_collections.hosting.cloud.plugins.module_utils import effects
-        from pulumi_hosting.resources import engine
+        from pulumi_hosting.planning import engine
 
-        checked(noun, wish)
-        declared = engine.declared(noun, wish)
+        checked(resource, desired)
+        declared = engine.declared(resource, desired)
         leaves = call.params["state"] == "absent" if absent is None else absent
         way = engine.ensure_absent if leaves else engine.ensure
-        terms = self.terms(call, context, wish)
+        terms = self.terms(call, context, desired)
 
         def save(made: State) -> None:
-            created = engine.Outcome("created", None, engine.shown(noun, made), made)
+            created = engine.Outcome("created", None, engine.shown(resource, made), made)
             call.hide(str(value) for name, value in made.values().items() if name in made.secret_fields() and value)
-            call.done = Done(_exists(noun, made), lambda: self.result(call, noun, wish, created))
+            call.done = Done(_exists(resource, made), lambda: self.result(call, resource, desired, created))
             terms.save(made)
 
-        outcome = way(context, noun, declared.inputs, id=id, terms=replace(terms, save=save))
+        outcome = way(context, resource, declared.inputs, id=id, terms=replace(terms, save=save))
         if outcome.changed:
             words = (
-                _exists(noun, outcome.state) if outcome.action == "created" and outcome.state else f"the {noun.title} was {outcome.action}"
+                _exists(resource, outcome.state)
+                if outcome.action == "created" and outcome.state
+                else f"the {resource.title} was {outcome.action}"
             )
-            call.done = Done(words, lambda: self.result(call, noun, wish, outcome))
+            call.done = Done(words, lambda: self.result(call, resource, desired, outcome))
         if call.planned is not None:
-            effects.of_outcome(call.planned, context, noun, declared.inputs, outcome)
+            effects.of_outcome(call.planned, context, resource, declared.inputs, outcome)
         if outcome.takeover is not None:
-            call.warn(outcome.takeover.announcement(context.client.service_now()))
+            call.warn(outcome.takeover.anresourcecement(context.client.service_now()))
         if outcome.state is not None:
             values, secret = outcome.state.values(), outcome.state.secret_fields()
             call.hide(str(value) for name, value in values.items() if name in secret and value)
@@ -104,30 +113,30 @@ class NounModule(Module):
             call.warn(remark)
         return outcome
 
-    def terms(self, call: Call, context: Context, wish: Mapping[str, Any]) -> Terms:
-        from pulumi_hosting.resources.engine import Terms
+    def terms(self, call: Call, context: Context, desired: Mapping[str, Any]) -> ApplyOptions:
+        from pulumi_hosting.planning.engine import ApplyOptions
 
         priced = call.check_mode or call.params.get("max_charge") is not None
-        return Terms(call.check_mode, bool(call.params["wait"]), priced, limited(call, context.identity), context.save)
+        return ApplyOptions(call.check_mode, bool(call.params["wait"]), priced, limited(call, context.identity), context.save)
 
     # --- what is printed
 
-    def result(self, call: Call, noun: Noun[Any, Any], wish: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+    def result(self, call: Call, resource: Resource[Any, Any], desired: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
         """One shape on every path."""
         result: dict[str, Any] = {
             "changed": outcome.changed,
-            self.kind: None if outcome.after is None else shape(noun, outcome.after),
+            self.kind: None if outcome.after is None else shape(resource, outcome.after),
         }
         if self.charges:
-            result["charge"] = self.charged(call, noun, outcome)
+            result["charge"] = self.charged(call, resource, outcome)
             if outcome.state is not None and outcome.action == "created" and result["charge"] is None:
                 # Nothing was bought by this task: an earlier run had, or another host at the same moment.
                 return {**result, "changed": False}
         if call.wants_diff and outcome.changed:
-            result["diff"] = diff(noun, wish, outcome)
+            result["diff"] = diff(resource, desired, outcome)
         return result
 
-    def charged(self, call: Call, noun: Noun[Any, Any], outcome: Outcome) -> dict[str, Any] | None:
+    def charged(self, call: Call, resource: Resource[Any, Any], outcome: Outcome) -> dict[str, Any] | None:
         """What this task's own request charged, or would charge. ``call.movement`` then names it."""
         if outcome.action != "created" or outcome.takeover is not None:
             return None
@@ -147,7 +156,7 @@ class NounModule(Module):
 
     def charged_unseen(self, call: Call, outcome: Outcome) -> dict[str, Any]:
         """What a purchase charged whose answer was lost: as the newest invoice of the object says."""
-        from pulumi_hosting.api.errors import ApiError
+        from pulumi_hosting.client.exceptions import ApiError
 
         after = outcome.after or {}
         field = "domain_id" if self.kind == "domain" else "server_id"
@@ -173,11 +182,11 @@ class ServerModule(NounModule):
         "state": {**STATE, "choices": ["present", "absent", "started", "stopped", "restarted", "reinstalled"]},
     }
 
-    def wish(self, call: Call, noun: Noun[Any, Any]) -> dict[str, Any]:
+    def desired(self, call: Call, resource: Resource[Any, Any]) -> dict[str, Any]:
         power = {"started": "running", "stopped": "stopped"}.get(call.params["state"])
-        return super().wish(call, noun) | ({"power": power} if power else {})
+        return super().desired(call, resource) | ({"power": power} if power else {})
 
-    def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
+    def bring(self, call: Call, context: Context, resource: Resource[Any, Any], desired: dict[str, Any]) -> dict[str, Any]:
         path, state = call.params.get("root_password_file"), call.params["state"]
         file = SecretFile("root_password_file", path) if path and state != "absent" else None
         if file is not None:
@@ -186,9 +195,9 @@ class ServerModule(NounModule):
         context.save = lambda shown: self._keep(call, context, file, shown)
         acted = {"restarted": "server_restart", "reinstalled": "server_reinstall"}.get(state)
         if acted is not None:
-            return self._act(call, context, noun, acted, file)
-        outcome = self.ensure(call, context, noun, wish, call.params.get("id"))
-        return self._with_file(call, file, self.result(call, noun, wish, outcome), outcome.action == "created")
+            return self._act(call, context, resource, acted, file)
+        outcome = self.ensure(call, context, resource, desired, call.params.get("id"))
+        return self._with_file(call, file, self.result(call, resource, desired, outcome), outcome.action == "created")
 
     @staticmethod
     def _with_file(call: Call, file: SecretFile | None, result: dict[str, Any], writes: bool) -> dict[str, Any]:
@@ -207,20 +216,22 @@ class ServerModule(NounModule):
             if file is not None:
                 file.keep(str(password), context.mode, call.warn)
 
-    def _act(self, call: Call, context: Context, noun: Noun[Any, Any], kind: str, file: SecretFile | None) -> dict[str, Any]:
+    def _act(self, call: Call, context: Context, resource: Resource[Any, Any], kind: str, file: SecretFile | None) -> dict[str, Any]:
         from ansible_collections.hosting.cloud.plugins.module_utils import effects
-        from pulumi_hosting.api.errors import InvalidInput
-        from pulumi_hosting.resources.actions import ACTIONS, act, check, resolve
-        from pulumi_hosting.resources.base import NounError
+        from pulumi_hosting.actions import ACTIONS, act, check, resolve
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.session.errors import ResourceError
 
         action = ACTIONS[kind]
         given = {field: value for field in action.Inputs.model_fields if (value := call.params.get(field)) is not None}
         if {"id", "name"} <= given.keys():
-            name, found = given.pop("name"), resolve(context, noun, id=str(given["id"])).values()
+            name, found = given.pop("name"), resolve(context, resource, id=str(given["id"])).values()
             if found["name"] != name:
-                raise NounError(f"server {given['id']} is named {found['name']!r}, not {name!r}; nothing was sent. Next: correct the id")
+                raise ResourceError(
+                    f"server {given['id']} is named {found['name']!r}, not {name!r}; nothing was sent. Next: correct the id"
+                )
         if kind == "server_reinstall" and "erase" not in given:
-            raise InvalidInput({"erase": "must be the id or the name of the server, to say that its disk may be erased"}, noun.title)
+            raise InvalidInput({"erase": "must be the id or the name of the server, to say that its disk may be erased"}, resource.title)
         generates = kind == "server_reinstall" and not given.keys() & {"password", "ssh_key_ids"}
         if generates and file is None:
             call.warn("its new root password is generated and will not be kept. Next: give password, ssh_key_ids or root_password_file")
@@ -231,7 +242,7 @@ class ServerModule(NounModule):
             call.warn(deed.note)
         result: dict[str, Any] = {
             "changed": deed.changed,
-            "server": shape(noun, cast("Mapping[str, Any]", deed.after or {})),
+            "server": shape(resource, cast("Mapping[str, Any]", deed.after or {})),
             "charge": None,
         }
         if call.wants_diff and result["changed"]:
@@ -247,21 +258,22 @@ class OfServerModule(NounModule):
     """
 
     def work(self, call: Call) -> dict[str, Any]:
-        from pulumi_hosting.resources import NOUNS, engine
+        from pulumi_hosting.planning import engine
+        from pulumi_hosting.resources import RESOURCES
 
-        noun = NOUNS[self.kind]
-        wish = self.wish(call, noun)
-        server_id = self._server(call, wish)
+        resource = RESOURCES[self.kind]
+        desired = self.desired(call, resource)
+        server_id = self._server(call, desired)
         if server_id is None and not call.params.get("id"):
             if call.params["state"] == "absent":
-                return self.result(call, noun, wish, engine.Outcome("unchanged", None, None, None))
-            outcome = engine.foretell(noun, wish, ("server_id",))
-            result = self.result(call, noun, wish, outcome)
+                return self.result(call, resource, desired, engine.Outcome("unchanged", None, None, None))
+            outcome = engine.predict_create(resource, desired, ("server_id",))
+            result = self.result(call, resource, desired, outcome)
             return self.of_unknown_price(call, result) if self.charges else result
         if server_id is not None:
-            wish["server_id"] = server_id
-        context = context_of(call, f"{self.kind}/{self.identity(call, wish)}", read_only=call.check_mode)
-        return self.bring(call, context, noun, wish)
+            desired["server_id"] = server_id
+        context = context_of(call, f"{self.kind}/{self.identity(call, desired)}", read_only=call.check_mode)
+        return self.bring(call, context, resource, desired)
 
     def of_unknown_price(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
         """A predicted purchase whose price is not known before the server is there. It is not shown as free."""
@@ -269,16 +281,16 @@ class OfServerModule(NounModule):
         call.warn(f"price not known yet: the {self.kind.replace('_', ' ')} is paid for what is left of its server's period{limit}")
         return {**result, "charge": {"amount": None, "currency": None}}
 
-    def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
-        return str(wish.get("server_id") or "")
+    def identity(self, call: Call, desired: Mapping[str, Any]) -> str:
+        return str(desired.get("server_id") or "")
 
-    def _server(self, call: Call, wish: Mapping[str, Any]) -> str | None:
+    def _server(self, call: Call, desired: Mapping[str, Any]) -> str | None:
         """The server's id; None where there is none, in check mode or where nothing is to be left anyway."""
-        from pulumi_hosting.api.errors import InvalidInput
-        from pulumi_hosting.resources.base import NoSuchObject
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.session.errors import NoSuchObject
 
-        if wish.get("server_id") not in (None, ""):
-            return str(wish["server_id"])
+        if desired.get("server_id") not in (None, ""):
+            return str(desired["server_id"])
         if name := call.params.get("server_name"):
             try:
                 return server_named(call, name)
@@ -297,68 +309,68 @@ class OfServerModule(NounModule):
 class ServerIpModule(OfServerModule):
     """Bought addresses have no names: the one that is meant is told by its id, by itself, or by its place in the order of purchase."""
 
-    def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
-        return f"{wish.get('server_id') or ''}/{call.params.get('position')}"
+    def identity(self, call: Call, desired: Mapping[str, Any]) -> str:
+        return f"{desired.get('server_id') or ''}/{call.params.get('position')}"
 
-    def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
-        from pulumi_hosting.api.errors import InvalidInput
-        from pulumi_hosting.resources import addresses
-        from pulumi_hosting.resources.base import NounError
-        from pulumi_hosting.resources.engine import Outcome
+    def bring(self, call: Call, context: Context, resource: Resource[Any, Any], desired: dict[str, Any]) -> dict[str, Any]:
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.exactly_once import addresses
+        from pulumi_hosting.planning.engine import Outcome
+        from pulumi_hosting.session.errors import ResourceError
 
         params = call.params
         id, position = params.get("id"), params["position"]
         if position < 1:
-            raise InvalidInput({"position": "must be 1 or more"}, noun.title)
+            raise InvalidInput({"position": "must be 1 or more"}, resource.title)
         if id is None:
-            wish = dict(checked(noun, wish))
-            bought = sorted(noun.all(context, server_id=wish["server_id"]), key=lambda state: int(state.id.rpartition("/")[2]))
+            desired = dict(checked(resource, desired))
+            bought = sorted(resource.all(context, server_id=desired["server_id"]), key=lambda state: int(state.id.rpartition("/")[2]))
             if params.get("address"):
                 id = next((state.id for state in bought if _same_address(state.address, params["address"])), None)
-                every = addresses.of_server(context, wish["server_id"]) or []
+                every = addresses.of_server(context, desired["server_id"]) or []
                 if id is None and addresses.pick(every, params["address"]) is not None:
-                    raise NounError(f"{params['address']} came with the server and cannot be released. Next: correct address")
+                    raise ResourceError(f"{params['address']} came with the server and cannot be released. Next: correct address")
                 if id is None and params["state"] == "absent":
-                    return self.result(call, noun, wish, Outcome("unchanged", None, None, None))
+                    return self.result(call, resource, desired, Outcome("unchanged", None, None, None))
                 if id is None:
-                    raise NounError(
-                        f"server {wish['server_id']} has no bought address {params['address']}, and an address cannot be chosen. "
+                    raise ResourceError(
+                        f"server {desired['server_id']} has no bought address {params['address']}, and an address cannot be chosen. "
                         "Next: leave address out to have one bought"
                     )
             elif len(bought) >= position:
                 id = bought[position - 1].id
             elif len(bought) < position - 1:
                 raise InvalidInput(
-                    {"position": f"the server has {len(bought)} bought addresses; number {len(bought) + 1} comes first"}, noun.title
+                    {"position": f"the server has {len(bought)} bought addresses; number {len(bought) + 1} comes first"}, resource.title
                 )
             for index, state in enumerate(bought, start=1):
-                context.claims.add(f"{context.identity}#{index}", state.id)  # they are explained: each has its place
-        outcome = self.ensure(call, context, noun, wish, id)
-        result = self.result(call, noun, wish, outcome)
-        is_new = outcome.action == "created" and is_planned(wish.get("server_id") or "")
+                context.ownership.add(f"{context.identity}#{index}", state.id)  # they are explained: each has its place
+        outcome = self.ensure(call, context, resource, desired, id)
+        result = self.result(call, resource, desired, outcome)
+        is_new = outcome.action == "created" and is_planned(desired.get("server_id") or "")
         return self.of_unknown_price(call, result) if is_new else result
 
-    def terms(self, call: Call, context: Context, wish: Mapping[str, Any]) -> Terms:
-        terms = super().terms(call, context, wish)
+    def terms(self, call: Call, context: Context, desired: Mapping[str, Any]) -> ApplyOptions:
+        terms = super().terms(call, context, desired)
         # A server that is not there yet has no quote, so the purchase can neither be booked nor compared with the limit.
-        return replace(terms, priced=False) if is_planned(wish.get("server_id") or "") else terms
+        return replace(terms, priced=False) if is_planned(desired.get("server_id") or "") else terms
 
 
 class WebhookSubscriptionModule(NounModule):
     """``secret_file`` tells whether the signing secret is known; where it is not, a new one is made."""
 
-    def identity(self, call: Call, wish: Mapping[str, Any]) -> str:
-        return str(wish.get("url") or "")
+    def identity(self, call: Call, desired: Mapping[str, Any]) -> str:
+        return str(desired.get("url") or "")
 
-    def bring(self, call: Call, context: Context, noun: Noun[Any, Any], wish: dict[str, Any]) -> dict[str, Any]:
+    def bring(self, call: Call, context: Context, resource: Resource[Any, Any], desired: dict[str, Any]) -> dict[str, Any]:
         path = call.params.get("secret_file")
         if not path or call.params["state"] == "absent":
-            return super().bring(call, context, noun, wish)
+            return super().bring(call, context, resource, desired)
         file = SecretFile("secret_file", path)
         file.must_be_writable()
         lacks = not file.exists
-        outcome = self.ensure(call, context, noun, wish, call.params.get("id"))
-        result = self.result(call, noun, wish, outcome)
+        outcome = self.ensure(call, context, resource, desired, call.params.get("id"))
+        result = self.result(call, resource, desired, outcome)
         if not (lacks or outcome.action in ("created", "replaced")):
             return result
         if outcome.action not in ("created", "replaced"):
@@ -366,7 +378,7 @@ class WebhookSubscriptionModule(NounModule):
         if outcome.state is not None and not call.check_mode:
             state = outcome.state
             if outcome.action not in ("created", "replaced"):
-                state = self._rotated(context, noun, state)
+                state = self._rotated(context, resource, state)
             secret = state.values().get("secret")
             call.hide([str(secret)] if secret else [])
             file.keep(secret, context.mode, call.warn)
@@ -376,11 +388,11 @@ class WebhookSubscriptionModule(NounModule):
         return {**result, "changed": True}
 
     @staticmethod
-    def _rotated(context: Context, noun: Noun[Any, Any], state: Any) -> Any:
-        from pulumi_hosting.resources import engine
+    def _rotated(context: Context, resource: Resource[Any, Any], state: Any) -> Any:
+        from pulumi_hosting.planning import engine
 
-        declared = engine.declared(noun, {"rotation": "the secret is not known here"})
-        return engine.update(context, noun, state, declared.inputs, frozenset({"rotation"}))
+        declared = engine.declared(resource, {"rotation": "the secret is not known here"})
+        return engine.update(context, resource, state, declared.inputs, frozenset({"rotation"}))
 
 
 class TransferModule(NounModule):
@@ -389,9 +401,15 @@ class TransferModule(NounModule):
     shared: ClassVar[Mapping[str, Any]] = WAIT_OPTIONS
 
     def ensure(
-        self, call: Call, context: Context, noun: Noun[Any, Any], wish: Mapping[str, Any], id: str | None, absent: bool | None = None
+        self,
+        call: Call,
+        context: Context,
+        resource: Resource[Any, Any],
+        desired: Mapping[str, Any],
+        id: str | None,
+        absent: bool | None = None,
     ) -> Outcome:
-        return super().ensure(call, context, noun, wish, id, False)
+        return super().ensure(call, context, resource, desired, id, False)
 
 
 class PtrModule(OfServerModule):
@@ -409,20 +427,24 @@ class NounInfoModule(Module):
         self.kind, self.result = kind, result
 
     def work(self, call: Call) -> dict[str, Any]:
-        from pulumi_hosting.api.errors import InvalidInput
-        from pulumi_hosting.resources import NOUNS, engine
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.planning import engine
+        from pulumi_hosting.resources import RESOURCES
 
-        noun = NOUNS[self.kind]
+        resource = RESOURCES[self.kind]
         context = context_of(call, self.kind, read_only=True)
         filters = {name: value for name in self.options if (value := call.params.get(name)) is not None and name in self.filters}
         if (id := call.params.get("id")) is not None:
             if not re.fullmatch(r"[1-9][0-9]{0,18}", str(id), re.ASCII):
-                raise InvalidInput({"id": "must be an id: a positive integer"}, noun.title)
-            found = noun.read(context, str(id))
+                raise InvalidInput({"id": "must be an id: a positive integer"}, resource.title)
+            found = resource.read(context, str(id))
             states = [] if found is None else [found]
         else:
-            states = list(noun.all(context, **filters))
-        return {"changed": False, self.result: [self.shown(call, context, shape(noun, engine.shown(noun, state))) for state in states]}
+            states = list(resource.all(context, **filters))
+        return {
+            "changed": False,
+            self.result: [self.shown(call, context, shape(resource, engine.shown(resource, state))) for state in states],
+        }
 
     @property
     def filters(self) -> frozenset[str]:
@@ -440,9 +462,9 @@ class ServerInfoModule(NounInfoModule):
         return super().filters - {"live"}
 
     def shown(self, call: Call, context: Context, values: dict[str, Any]) -> dict[str, Any]:
-        from pulumi_hosting.api.errors import ServiceState
-        from pulumi_hosting.resources.lookups import LOOKUPS
-        from pulumi_hosting.resources.shapes import shown
+        from pulumi_hosting.client.exceptions import ServiceState
+        from pulumi_hosting.schema.fields import shown
+        from pulumi_hosting.schema.lookups import LOOKUPS
 
         live = None
         if call.params["live"]:
@@ -456,32 +478,32 @@ class ServerInfoModule(NounInfoModule):
 # --- parts -------------------------------------------------------------------------------------------------------------------
 
 
-def _exists(noun: Noun[Any, Any], made: State) -> str:
+def _exists(resource: Resource[Any, Any], made: State) -> str:
     """What was made, in words."""
     kind, colon, number = made.id.partition(":")
     if not colon:
-        return f"{noun.title} {made.id} exists"
+        return f"{resource.title} {made.id} exists"
     what = f"order {number}" if kind == "order" else f"an address for server {made.values().get('server_id')}"
     return f"{what} is placed" if kind == "order" else f"{what} is ordered"
 
 
-def shape(noun: Noun[Any, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+def shape(resource: Resource[Any, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """All fields that may be shown, null where nothing is known."""
-    hidden = noun.State.secret_fields()
-    return {name: values.get(name) for name in noun.State.model_fields if name not in hidden}
+    hidden = resource.State.secret_fields()
+    return {name: values.get(name) for name in resource.State.model_fields if name not in hidden}
 
 
-def diff(noun: Noun[Any, Any], given: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
+def diff(resource: Resource[Any, Any], given: Mapping[str, Any], outcome: Outcome) -> dict[str, Any]:
     """What was mentioned, before and after: the same in check mode as for real, in one order, without secrets."""
-    hidden = noun.Inputs.secret_fields()
-    wished = {name: value for name, value in given.items() if name not in hidden}
+    hidden = resource.Inputs.secret_fields()
+    desired = {name: value for name, value in given.items() if name not in hidden}
     changes = {change.field: change for change in outcome.diff.changes if change.field not in hidden}
     known = outcome.before or {}
-    observed = {name: known[name] for name in wished if name not in changes and known.get(name) is not None}
+    observed = {name: known[name] for name in desired if name not in changes and known.get(name) is not None}
     if outcome.action == "created":
-        before, after = {}, wished
+        before, after = {}, desired
     elif outcome.action == "deleted":
-        before, after = shape(noun, known), {}
+        before, after = shape(resource, known), {}
     else:
         gone = {"id": known.get("id")} if outcome.action == "replaced" else {}
         before = {**gone, **observed, **{name: change.before for name, change in changes.items()}}
@@ -489,26 +511,26 @@ def diff(noun: Noun[Any, Any], given: Mapping[str, Any], outcome: Outcome) -> di
     return {"before": dict(sorted(before.items())), "after": dict(sorted(after.items()))}
 
 
-def checked(noun: Noun[Any, Any], wish: Mapping[str, Any]) -> Mapping[str, Any]:
+def checked(resource: Resource[Any, Any], desired: Mapping[str, Any]) -> Mapping[str, Any]:
     """The wish in normal form. Raises ``InvalidInput``."""
-    from pulumi_hosting.api.errors import InvalidInput
-    from pulumi_hosting.resources import engine
+    from pulumi_hosting.client.exceptions import InvalidInput
+    from pulumi_hosting.planning import engine
 
-    declared = engine.declared(noun, wish)
+    declared = engine.declared(resource, desired)
     if declared.failures:
-        raise InvalidInput(declared.failures, noun.title)
+        raise InvalidInput(declared.failures, resource.title)
     return declared.values
 
 
 def server_named(call: Call, name: str) -> str:
-    """The id of the living server of that name. Raises ``NounError`` where there is none, or are several."""
-    from pulumi_hosting.resources import NOUNS
-    from pulumi_hosting.resources.actions import resolve
+    """The id of the living server of that name. Raises ``ResourceError`` where there is none, or are several."""
+    from pulumi_hosting.actions import resolve
+    from pulumi_hosting.resources import RESOURCES
 
-    return str(resolve(context_of(call, "server", read_only=True), NOUNS["server"], name=name).id)
+    return str(resolve(context_of(call, "server", read_only=True), RESOURCES["server"], name=name).id)
 
 
 def _same_address(one: str | None, other: str) -> bool:
-    from pulumi_hosting.resources.addresses import plain_address
+    from pulumi_hosting.exactly_once.addresses import plain_address
 
     return one is not None and plain_address(one) == plain_address(other)

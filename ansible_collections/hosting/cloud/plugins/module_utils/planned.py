@@ -172,16 +172,16 @@ class PlannedWire:
     def __init__(self, inner: Any, planned: Planned) -> None:
         self.inner, self._planned = inner, planned
 
-    def exchange(self, request: Any, *rest: Any, **options: Any) -> Any:
+    def send(self, request: Any, *rest: Any, **options: Any) -> Any:
         operation, path = request.operation, request.path
         if not self._planned.effects or operation.method != "GET":
-            return self.inner.exchange(request, *rest, **options)
+            return self.inner.send(request, *rest, **options)
         if operation.auth and self._planned.is_revoked:
             return _answer(401, _error("invalid_token", "an earlier task of this check run would have revoked the key"))
         ids = _ids(operation.path, path)
         if ids and (made := self._of_a_new_object(operation.id, ids)):
             return made
-        answer = self.inner.exchange(request, *rest, **options)
+        answer = self.inner.send(request, *rest, **options)
         if answer.status != 200:
             return answer
         found = json.loads(answer.body)
@@ -303,6 +303,6 @@ def _error(code: str, message: str) -> dict[str, Any]:
 
 
 def _answer(status: int, body: Any) -> Any:
-    from pulumi_hosting.api.transport import Answer
+    from pulumi_hosting.client.transport import HttpResponse
 
-    return Answer(status, {"Content-Type": "application/json"}, json.dumps(body).encode())
+    return HttpResponse(status, {"Content-Type": "application/json"}, json.dumps(body).encode())

@@ -1,6 +1,6 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Modules that read what no noun stands for: one operation of the API each, or two, a list and one of its items by id."""
+"""Modules that read what no resource stands for: one operation of the API each, or two, a list and one of its items by id."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.nouns import server_
 from ansible_collections.hosting.cloud.plugins.module_utils.runner import Call, Module, context_of
 
 if TYPE_CHECKING:
-    from pulumi_hosting.resources.base import Context
+    from pulumi_hosting.session.context import Context
 
 
 class ReadModule(Module):
@@ -31,7 +31,7 @@ class ReadModule(Module):
         return {"changed": False, self.result: self.found(call, context)}
 
     def found(self, call: Call, context: Context) -> Any:
-        from pulumi_hosting.api.errors import NotFound
+        from pulumi_hosting.client.exceptions import NotFound
 
         if self.one is None or call.params.get("id") is None:
             return ask(context, self.lookup, self.ids(call, context), self.query(call))
@@ -44,7 +44,7 @@ class ReadModule(Module):
         return [call.params[name] for name in self.path]
 
     def query(self, call: Call) -> dict[str, Any]:
-        from pulumi_hosting.resources.lookups import LOOKUPS
+        from pulumi_hosting.schema.lookups import LOOKUPS
 
         fields = [field.name for field in LOOKUPS[self.lookup].arguments if field.name in self.options and field.name not in self.path]
         return {name: call.params[name] for name in fields if call.params.get(name) is not None}
@@ -76,7 +76,7 @@ class ServerIpInfoModule(ReadModule):
         return {"changed": False, self.result: shown, "quote": quote}
 
     def ids(self, call: Call, context: Context) -> list[Any]:
-        from pulumi_hosting.api.errors import InvalidInput
+        from pulumi_hosting.client.exceptions import InvalidInput
 
         id = call.params["server_id"] or server_named(call, call.params["server_name"])
         if not str(id).isdigit():
@@ -88,14 +88,14 @@ class DeliveryInfoModule(ReadModule):
     """The deliveries of one webhook subscription, or the one that ``delivery_id`` names."""
 
     def ids(self, call: Call, context: Context) -> list[Any]:
-        from pulumi_hosting.resources import NOUNS
-        from pulumi_hosting.resources.actions import resolve
+        from pulumi_hosting.actions import resolve
+        from pulumi_hosting.resources import RESOURCES
 
         named = {name: call.params[name] for name in ("id", "url") if call.params[name] is not None}
-        return [resolve(context, NOUNS["webhook_subscription"], **named).id]
+        return [resolve(context, RESOURCES["webhook_subscription"], **named).id]
 
     def found(self, call: Call, context: Context) -> Any:
-        from pulumi_hosting.api.errors import NotFound
+        from pulumi_hosting.client.exceptions import NotFound
 
         if call.params["delivery_id"] is None:
             return ask(context, self.lookup, self.ids(call, context), self.query(call))
@@ -107,9 +107,9 @@ class DeliveryInfoModule(ReadModule):
 
 def ask(context: Context, name: str, ids: list[Any], query: Mapping[str, Any]) -> Any:
     """What the lookup finds, every field in plain values, null where it is absent, without secrets."""
-    from pulumi_hosting.api.errors import InvalidInput
-    from pulumi_hosting.resources import lookups
-    from pulumi_hosting.resources.shapes import shown
+    from pulumi_hosting.client.exceptions import InvalidInput
+    from pulumi_hosting.schema import lookups
+    from pulumi_hosting.schema.fields import shown
 
     lookup = lookups.LOOKUPS[name]
     for id in ids:

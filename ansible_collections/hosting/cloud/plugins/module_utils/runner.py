@@ -26,8 +26,9 @@ from ansible_collections.hosting.cloud.plugins.module_utils.ledger import Ledger
 from ansible_collections.hosting.cloud.plugins.module_utils.planned import Planned, PlannedWire, without_planned_ids
 
 if TYPE_CHECKING:
-    from pulumi_hosting.api.client import Client
-    from pulumi_hosting.resources.base import Context, Cost
+    from pulumi_hosting.client.client import Client
+    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.cost import Cost
 
 VERSION = "0.1.0"
 CORE = "0.1.0"
@@ -176,7 +177,7 @@ class Module(ABC):
 
 def connected(params: Mapping[str, Any], read_only: bool, call: Call | None = None) -> Client:
     """A client for a task's options, which tells the ``call`` what becomes of its requests."""
-    from pulumi_hosting.api.client import Client
+    from pulumi_hosting.client.client import Client
 
     client = Client(
         params["api_key"],
@@ -210,9 +211,9 @@ class WatchedWire:
     def __init__(self, inner: Any, call: Call) -> None:
         self.inner, self._call = inner, call
 
-    def exchange(self, request: Any, *rest: Any, **options: Any) -> Any:
+    def send(self, request: Any, *rest: Any, **options: Any) -> Any:
         try:
-            answer = self.inner.exchange(request, *rest, **options)
+            answer = self.inner.send(request, *rest, **options)
         except Exception:
             self._note(request)
             raise
@@ -254,8 +255,8 @@ def _object(body: bytes) -> dict[str, Any] | None:
 
 def context_of(call: Call, what: str, *, read_only: bool) -> Context:
     """The task as the core sees it. ``what`` names the declaration, so that an interrupted run is found again."""
-    from pulumi_hosting.api.errors import InvalidInput
-    from pulumi_hosting.resources.base import Context
+    from pulumi_hosting.client.exceptions import InvalidInput
+    from pulumi_hosting.session.context import Context
 
     params = call.params
     if (params.get("wait_timeout") or 0) < 0:
@@ -274,7 +275,7 @@ def context_of(call: Call, what: str, *, read_only: bool) -> Context:
 def limited(call: Call, identity: str) -> Callable[[Any], None]:
     """Books a charge before it is made. Raises ``LimitExceeded`` for one beyond ``max_charge``, ``InvalidInput`` for a limit that is
     none."""
-    from pulumi_hosting.resources.base import LimitExceeded
+    from pulumi_hosting.session.errors import LimitExceeded
 
     limit = limit_of(call.params.get("max_charge"))
 
@@ -295,8 +296,8 @@ def limited(call: Call, identity: str) -> Callable[[Any], None]:
 def limit_of(given: object) -> Decimal | None:
     """The amount that ``max_charge`` names; None where the task has none. Raises ``InvalidInput``, also for an empty text: a variable that
     was meant to hold the limit and is not set must not lift it."""
-    from pulumi_hosting.api.errors import InvalidInput
-    from pulumi_hosting.resources.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
+    from pulumi_hosting.client.exceptions import InvalidInput
+    from pulumi_hosting.planning.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
 
     if given is None:
         return None
@@ -354,7 +355,7 @@ def charge(amount: str | None, currency: str | None) -> dict[str, Any] | None:
 
 def tried(work: Callable[[], dict[str, Any]], call: Call | None = None) -> dict[str, Any]:
     """The result, or a refusal, which says what the ``call`` had done before."""
-    from pulumi_hosting.api.errors import HostingError
+    from pulumi_hosting.client.exceptions import HostingError
 
     try:
         return work()
@@ -368,7 +369,7 @@ def tried(work: Callable[[], dict[str, Any]], call: Call | None = None) -> dict[
 
 def _with_what_was_done(call: Call, failed: dict[str, Any], error: Exception) -> dict[str, Any]:
     """A failure, with what the task's own requests had bought, paid or changed before it."""
-    from pulumi_hosting.api.errors import CallError, HostingError
+    from pulumi_hosting.client.exceptions import CallError, HostingError
 
     if call.check_mode or failed["failure"]["code"] == ORDER_FAILED:
         return failed
@@ -400,7 +401,7 @@ def unusable() -> dict[str, Any] | None:
             "missing_library",
         )
     try:
-        from pulumi_hosting.resources import NOUNS  # noqa: F401  # whether it can be imported is the question
+        from pulumi_hosting.resources import RESOURCES  # noqa: F401  # whether it can be imported is the question
     except ImportError:
         return _refusal(_missing(wanted), "missing_library")
     installed = _installed()
@@ -441,7 +442,7 @@ CODES = {
     "key_lacks_scope": "insufficient_scope",
     "limit_exceeded": "max_charge",
     "no_such_object": "not_found",
-    "noun_error": "refused",
+    "resource_error": "refused",
 }
 """Codes of stops that the service had no part in, where they are not the error's name in snake case."""
 

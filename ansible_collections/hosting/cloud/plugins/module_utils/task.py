@@ -21,7 +21,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
 )
 
 if TYPE_CHECKING:
-    from pulumi_hosting.api.client import Client
+    from pulumi_hosting.client.client import Client
 
 CONTROLLER = "_hosting"
 """The argument in which the controller hands over what the run knows, and the part of the result in which it gets back what is new:

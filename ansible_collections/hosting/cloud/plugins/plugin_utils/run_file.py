@@ -21,7 +21,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.ledger import Ledger
 from ansible_collections.hosting.cloud.plugins.module_utils.planned import Effect, Planned
 
 if TYPE_CHECKING:
-    from pulumi_hosting.resources.base import Cost
+    from pulumi_hosting.session.cost import Cost
 
 UNKNOWN = "?"
 """The account of a key that the controller does not know: it counts towards every account, and every account towards it."""

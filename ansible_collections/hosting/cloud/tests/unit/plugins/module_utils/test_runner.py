@@ -1,7 +1,7 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # ruff: noqa: S101 — assert is how pytest asks
-"""The pure parts of the runner, with the core's own nouns, outcomes and errors."""
+"""The pure parts of the runner, with the core's own resources, outcomes and errors."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from typing import Any
 import pytest
 
 from ansible_collections.hosting.cloud.plugins.module_utils import nouns, runner
-from pulumi_hosting.api.errors import InvalidInput, TransportError, ValidationFailed
-from pulumi_hosting.resources import NOUNS
-from pulumi_hosting.resources.base import (
-    Ambiguous,
-    Foreign,
+from pulumi_hosting.client.exceptions import InvalidInput, TransportError, ValidationFailed
+from pulumi_hosting.planning.engine import Change, Diff, Outcome
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.session.errors import (
+    AmbiguousMatch,
     KeyLacksScope,
     LimitExceeded,
     NoSuchObject,
-    NotReady,
-    NounError,
+    ResourceConflict,
+    ResourceError,
     Unchangeable,
+    WaitTimeout,
     WrongMode,
 )
-from pulumi_hosting.resources.engine import Change, Diff, Outcome
 
-SERVER = NOUNS["server"]
+SERVER = RESOURCES["server"]
 MODULE = nouns.NounModule("server", {}, clears={"notes": ""})
 
 
 def mentioned(**params: Any) -> dict[str, Any]:
     every = dict.fromkeys(SERVER.Inputs.model_fields)
-    return MODULE.wish(SimpleNamespace(params={**every, **params}, written=frozenset(params)), SERVER)
+    return MODULE.desired(SimpleNamespace(params={**every, **params}, written=frozenset(params)), SERVER)
 
 
 def test_not_given_and_null_are_two_things() -> None:
@@ -104,15 +104,15 @@ def test_an_error_of_the_service_is_facts() -> None:
     ("error", "code"),
     [
         (InvalidInput({"name": "is required"}), "invalid_input"),
-        (Ambiguous("the name", ["1", "2"]), "ambiguous"),
-        (NounError("no"), "refused"),
+        (AmbiguousMatch("the name", ["1", "2"]), "ambiguous"),
+        (ResourceError("no"), "refused"),
         (LimitExceeded("too much"), "max_charge"),
         (NoSuchObject("nothing there"), "not_found"),
         (WrongMode("a test key"), "wrong_mode"),
         (Unchangeable("another tariff"), "unchangeable"),
         (KeyLacksScope("servers:order"), "insufficient_scope"),
-        (Foreign("somebody else's", "7"), "foreign"),
-        (NotReady("still provisioning", "order:7"), "not_ready"),
+        (ResourceConflict("somebody else's", "7"), "foreign"),
+        (WaitTimeout("still provisioning", "order:7"), "not_ready"),
         (TransportError("no answer", outcome_unknown=True), "transport_error"),
     ],
 )

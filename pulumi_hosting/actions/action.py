@@ -1,0 +1,272 @@
+"""The contract every action keeps, and the way all of them go.
+
+A resource is what a user declares; an action does one thing to what exists already, and refuses to do it twice for one intent: run twice,
+killed and run again, its answer lost and run again, there is one effect and one charge.
+
+- ``plan``     looks, and says what would happen: whether anything changes, what there is, what there will be, what it costs. Reads only;
+               raises what can be known to be wrong before anything is sent.
+- ``perform``  does what the plan says, and returns the result. It is called only where there is something to do.
+
+``act`` is the whole way for a frontend. Results are models of plain values (money, time and ids as text), secrets apart.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
+
+from pydantic import Field, ValidationError, model_validator
+
+from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources.base import IdText, Inputs, Record, Resource, State
+from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
+
+Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+"""What may be shown of a result: every field but the secrets; one mapping, or a list of them."""
+
+
+class Result(Record):
+    """What an action brought."""
+
+    mode: str | None = Field(default=None, description="live, or test: done with a test key, so only simulated.")
+
+
+I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and Result
+R = TypeVar("R", bound=Result | State)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What would happen.
+
+    - ``before``, ``after``: what is there, and the result as far as it can be known; None where it cannot.
+    - ``cost``: what is charged from the balance. ``note``: why nothing is done, or what to know of it.
+    - ``change``: what changes, before and after, where ``before`` and ``after`` cannot show it (a date that is only known to be reached).
+    - ``reaches``: until when a renewal pays for certain (RFC 3339, UTC).
+    - ``fetches``: nothing changes, and there is something to ask for all the same (a probe, a link).
+    - ``target``: the resource and the object that is changed; a key of the other mode must leave it alone.
+    - ``data``: what ``perform`` needs of what was read.
+    """
+
+    changed: bool
+    before: Shown = None
+    after: Shown = None
+    cost: Cost | None = None
+    note: str | None = None
+    change: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+    reaches: str | None = None
+    fetches: bool = False
+    target: tuple[Resource[Any, Any], State] | None = field(default=None, repr=False)
+    data: Any = field(default=None, repr=False)
+
+
+class Action(ABC, Generic[I, R]):
+    """One thing that is done to what exists already. See the module's text for the contract."""
+
+    kind: ClassVar[str]
+    title: ClassVar[str]
+    Inputs: type[I]
+    Result: type[R]
+    result: ClassVar[str]
+    """What the result is called, in a frontend that names results."""
+    many: ClassVar[bool] = False
+    """Whether the result is a list."""
+    probes: ClassVar[bool] = False
+    """Whether it only tries something, and changes nothing."""
+    charges: ClassVar[bool] = False
+    """Whether doing it is paid from the balance."""
+    scopes: ClassVar[tuple[str, ...]]
+    """Scopes that doing it needs."""
+
+    @abstractmethod
+    def plan(self, context: Context, inputs: I) -> Plan:
+        """What would happen. Reads only."""
+
+    @abstractmethod
+    def perform(self, context: Context, inputs: I, plan: Plan) -> R | list[R]:
+        """Do it, once; the result."""
+
+
+@dataclass(frozen=True)
+class ActionResult:
+    """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action brings any.
+
+    In a dry run ``after`` and ``result`` are what is predicted, None where that cannot be known. ``predicted`` is that after a real run too,
+    so that a frontend can show one difference for both. ``change`` and ``reaches`` are the plan's.
+    """
+
+    changed: bool
+    before: Shown
+    after: Shown
+    cost: Cost | None
+    result: Any = field(repr=False)
+    note: str | None
+    predicted: Shown = None
+    change: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None
+    reaches: str | None = None
+
+
+def _ignore(cost: Cost | None) -> None:
+    pass
+
+
+def act(
+    context: Context, action: Action[Any, Any], inputs: Any, *, dry_run: bool = False, approve: Callable[[Cost | None], None] = _ignore
+) -> ActionResult:
+    """Plan; have the cost approved, if there is one; do it, unless ``dry_run``, which sends no write and does not wait.
+
+    ``approve`` raises to refuse; nothing was sent by then. It is told None where the price is not known.
+
+    Raises ``InvalidInput``, ``ResourceError`` and whatever the service answers.
+    """
+    plan = action.plan(context, inputs)
+    if not dry_run and (plan.changed or plan.fetches):
+        engine.refuse_other_mode(context.client, context.declared_mode)
+    if plan.changed and not dry_run and plan.target is not None:
+        engine.guard(context, *plan.target)
+    if plan.changed and action.charges and (plan.cost is None or plan.cost.amount > 0):
+        approve(plan.cost)
+        if dry_run and plan.cost is not None:
+            engine.remark_on_balance(context, plan.cost)
+    before, predicted = _stamped(context, action, plan.before), _stamped(context, action, plan.after)
+    if dry_run or not (plan.changed or plan.fetches):
+        modelled = _modelled(action, predicted)
+        return ActionResult(plan.changed, before, predicted, plan.cost, modelled, plan.note, predicted, plan.change, plan.reaches)
+    result = action.perform(context, inputs, plan)
+    shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
+    after = _stamped(context, action, shown)
+    marked = [_marked(context, item) for item in result] if isinstance(result, list) else _marked(context, result)
+    return ActionResult(plan.changed, before, after, plan.cost, marked, plan.note, predicted, plan.change, plan.reaches)
+
+
+def _stamped(context: Context, action: Action[Any, Any], shown: Shown) -> Shown:
+    """In one shape: every field that may be shown, and the mode."""
+    if shown is None:
+        return None
+    if not isinstance(shown, Mapping):
+        return [_whole(context, action, item) for item in shown]
+    return _whole(context, action, shown)
+
+
+def _whole(context: Context, action: Action[Any, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+    hidden = action.Result.secret_fields()
+    whole = {name: shown.get(name) for name in action.Result.model_fields if name not in hidden}
+    return {**whole, "mode": whole["mode"] or context.mode}
+
+
+def _marked(context: Context, result: Any) -> Any:
+    return result if result.mode else result.model_copy(update={"mode": context.mode})
+
+
+def _modelled(action: Action[Any, Any], shown: Shown) -> Any:
+    if shown is None:
+        return None
+    if isinstance(shown, Mapping):
+        return action.Result.model_validate(shown)
+    return [action.Result.model_validate(item) for item in shown]
+
+
+def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
+    """The inputs of an action from plain values. Raises ``InvalidInput`` with the fields that are wrong; no value is repeated."""
+    try:
+        return action.Inputs.model_validate(dict(raw))
+    except ValidationError as error:
+        failures = engine.reasons(error)
+    raise InvalidInput(failures, action.title)
+
+
+# --- how an action stops -----------------------------------------------------------------------------------------------------
+
+
+# --- what is meant -----------------------------------------------------------------------------------------------------------
+
+
+def one_of(inputs: Inputs, first: str, second: str) -> None:
+    """Refuse inputs that name their object twice, or not at all."""
+    given = [name for name in (first, second) if getattr(inputs, name) is not None]
+    if len(given) != 1:
+        raise ValueError(f"{first}: give either {first} or {second}" + (", not both" if given else ""))
+
+
+class OfServer(Inputs):
+    """Inputs of an action on a server."""
+
+    id: Annotated[IdText | None, Field(description="Id of the server. Either id or name.")] = None
+    name: Annotated[
+        Annotated[str, Field(min_length=1, max_length=255)] | None,
+        Field(description="Name of the server, which must be the only one of that name. Either id or name."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_server(self) -> Self:
+        one_of(self, "id", "name")
+        return self
+
+
+class OfDomain(Inputs):
+    """Inputs of an action on a domain."""
+
+    id: Annotated[IdText | None, Field(description="Id of the domain. Either id or name.")] = None
+    name: Annotated[
+        Annotated[str, Field(min_length=3, max_length=253)] | None,
+        Field(description="Domain name, in Unicode or punycode. Either id or name."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_domain(self) -> Self:
+        one_of(self, "id", "name")
+        return self
+
+
+class OfSubscription(Inputs):
+    """Inputs of an action on a webhook subscription."""
+
+    id: Annotated[IdText | None, Field(description="Id of the webhook subscription. Either id or url.")] = None
+    url: Annotated[
+        Annotated[str, Field(min_length=1, max_length=2048)] | None,
+        Field(description="URL that it delivers to, which must be the only one with that URL. Either id or url."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_subscription(self) -> Self:
+        one_of(self, "id", "url")
+        return self
+
+
+S = TypeVar("S", bound=State)
+
+
+def resolve(context: Context, resource: Resource[Any, S], *, id: str | None = None, **key: str | None) -> S:
+    """The living object with this ``id``, or the only one that this natural key names: ``name=…``, ``url=…``. It says its ``mode``.
+
+    Raises ``ResourceError`` where there is none, ``AmbiguousMatch`` where there are several, ``InvalidInput`` for a key that cannot be one.
+    """
+    if resource.simulated_here and context.client.is_test_key:
+        raise ResourceError(f"a {resource.title} cannot be looked at with a test key; nothing was sent. Next: use a live key")
+    if id is not None:
+        field, value = "id", id
+        found = resource.read(context, id)
+    else:
+        ((field, value),) = ((name, text) for name, text in key.items() if text is not None)
+        found = _only(context, resource, field, value)
+    if found is None:
+        account(context.client)  # "not found" by something that is not this API proves nothing: this raises
+        named = f"named {value!r}" if field == "name" else f"with {field} {value}"
+        raise NoSuchObject(f"there is no {resource.title} {named} on this account. Next: correct {field}, and check whose API key it is")
+    mode = found.mode or ("test" if resource.is_simulated(found.id) else "live")
+    return found if found.mode == mode else found.model_copy(update={"mode": mode})
+
+
+def _only(context: Context, resource: Resource[Any, S], field: str, value: str) -> S | None:
+    try:
+        listed = list(resource.all(context, **{field: value}))
+    except ValueError as error:
+        raise InvalidInput({field: str(error)}, resource.title) from None
+    # A list may hold what is gone, and shows less than a read does.
+    living = [found for item in listed if (found := resource.read(context, item.id)) is not None]
+    if len(living) > 1:
+        raise AmbiguousMatch(f"{resource.title} {field} {value!r}", [found.id for found in living])
+    return living[0] if living else None

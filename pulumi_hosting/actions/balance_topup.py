@@ -1,0 +1,143 @@
+"""Asking for a top-up of the balance (API document, "Account and balance": ``POST /balance/topup``).
+
+It makes an unpaid invoice and a link to pay it; nothing is charged, and the balance moves when the gateway confirms. While such an invoice
+waits to be paid there is no second one, and the key is made of the newest one seen.
+"""
+
+import re
+from decimal import Decimal
+from itertools import islice
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field
+
+from pulumi_hosting.actions.action import Action, Plan, Result
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import Forbidden, InvalidInput
+from pulumi_hosting.exactly_once.charges import Once
+from pulumi_hosting.resources.base import Inputs
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.text import as_text
+
+_NEWEST = 100  # so many invoices are one request
+
+
+def _money(value: object) -> object:
+    """One spelling of an amount: two fraction digits.
+
+    >>> _money("50"), _money(12.5)
+    ('50.00', '12.50')
+    """
+    text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    found = re.fullmatch(r"([0-9]{1,15})(?:\.([0-9]{1,2}))?", text, re.ASCII)
+    if not found:
+        raise ValueError("must be an amount of money with at most two fraction digits, such as 50.00")
+    return f"{found[1]}.{(found[2] or ''):0<2}"
+
+
+Money = Annotated[str, BeforeValidator(_money)]
+
+
+class BalanceTopupInputs(Inputs):
+    amount: Annotated[
+        Money, Field(description="What to top up by, in the account's currency, with two fraction digits; within its bounds.")
+    ]
+    gateway: Annotated[
+        Annotated[str, Field(min_length=1, max_length=64)], Field(description="Code of the payment gateway, one of those offered.")
+    ]
+    balance_below: Annotated[
+        Money, Field(description="Only ask for it while the balance is below this amount (in the account's currency).")
+    ]
+
+
+class BalanceTopupAsked(Result):
+    invoice_id: str | None = Field(default=None, description="Id of the unpaid top-up invoice; empty when none is needed.")
+    payment_url: str | None = Field(default=None, description="Where a person pays it; empty when none is needed, and in a dry run.")
+    gateway: str | None = Field(default=None, description="Code of the payment gateway.")
+    amount: str | None = Field(default=None, description="What to top up by (decimal, in currency).")
+    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    balance: str | None = Field(default=None, description="The balance at present, without the top-up (decimal, in currency).")
+
+
+class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
+    kind: ClassVar[str] = "balance_topup"
+    title: ClassVar[str] = "top-up of the balance"
+    Inputs = BalanceTopupInputs
+    Result = BalanceTopupAsked
+    result: ClassVar[str] = "topup"
+    scopes: ClassVar = ("balance:read", "balance:topup", "invoices:read", "invoices:pay")
+
+    def plan(self, context: Context, inputs: BalanceTopupInputs) -> Plan:
+        balance = context.client.balance.get()
+        idle = BalanceTopupAsked(currency=balance.currency, balance=as_text(balance.balance))
+        if balance.balance >= Decimal(inputs.balance_below):
+            note = f"the balance is {balance.balance} {balance.currency}, which is not below {inputs.balance_below}"
+            return Plan(False, idle.shown(), idle.shown(), note=note)
+        _check(context.client.balance.topup_info(), inputs)
+        asked = idle.model_copy(update={"gateway": inputs.gateway, "amount": inputs.amount})
+        known = _known(context)
+        waiting = _waiting(known, inputs)
+        if waiting is not None:
+            shown = _of_invoice(asked, waiting).shown()
+            note = f"top-up invoice {waiting.id} of {waiting.amount} {waiting.currency} is waiting to be paid"
+            return Plan(False, shown, shown, note=note, fetches=waiting.status == "not_paid", data=(asked, waiting, known))
+        return Plan(True, idle.shown(), asked.shown(), data=(asked, None, known))
+
+    def perform(self, context: Context, inputs: BalanceTopupInputs, plan: Plan) -> BalanceTopupAsked:
+        asked, waiting, known = plan.data
+        if waiting is None:
+            newest = max((invoice.id for invoice in known), default=0)
+            once = Once(
+                context=context,
+                what=f"top-up of {inputs.amount} by {inputs.gateway}",
+                operation="create_topup",
+                facts={"amount": inputs.amount, "gateway": inputs.gateway, "newest": newest},
+                send=lambda key: context.client.balance.topup(amount=inputs.amount, gateway=inputs.gateway, idempotency_key=key),
+                happened=lambda: _waiting(_known(context), inputs) is not None,
+            )
+            answer = once.carry_out()
+            if answer is not None:
+                made = {"invoice_id": str(answer.invoice_id), "payment_url": answer.payment_url, "gateway": answer.gateway}
+                return BalanceTopupAsked.model_validate({**asked.shown(), **made})
+            waiting = _waiting(_known(context), inputs)
+        return self._with_link(context, inputs, _of_invoice(asked, waiting))
+
+    @staticmethod
+    def _with_link(context: Context, inputs: BalanceTopupInputs, asked: BalanceTopupAsked) -> BalanceTopupAsked:
+        try:
+            link = context.client.invoices.payment_link(int(asked.invoice_id or 0), gateway=inputs.gateway)
+        except Forbidden as error:
+            context.warn(f"top-up invoice {asked.invoice_id}: its payment link cannot be shown: {error}")
+            return asked
+        return asked.model_copy(update={"payment_url": link.payment_url, "gateway": link.gateway or asked.gateway})
+
+
+def _check(info: m.TopupInfo, inputs: BalanceTopupInputs) -> None:
+    """Raises ``InvalidInput`` for what the service would refuse."""
+    failures: dict[str, str] = {}
+    if not info.min <= Decimal(inputs.amount) <= info.max:
+        failures["amount"] = f"must be {info.min} to {info.max} {info.currency}"
+    if inputs.gateway not in info.gateways:
+        failures["gateway"] = f"is not offered: choose one of {', '.join(info.gateways)}"
+    if failures:
+        raise InvalidInput(failures, BalanceTopup.title)
+
+
+def _known(context: Context) -> list[m.Invoice]:
+    """The newest top-up invoices."""
+    return list(islice(context.client.invoices.list(type="topup"), _NEWEST))
+
+
+def _waiting(known: list[m.Invoice], inputs: BalanceTopupInputs) -> m.Invoice | None:
+    """The newest top-up of this amount that is still to be paid, or whose payment is on its way."""
+    amount = Decimal(inputs.amount)
+    return next((invoice for invoice in known if invoice.status in ("not_paid", "pending") and invoice.amount == amount), None)
+
+
+def _of_invoice(asked: BalanceTopupAsked, invoice: m.Invoice) -> BalanceTopupAsked:
+    return asked.model_copy(
+        update={"invoice_id": str(invoice.id), "gateway": invoice.gateway or asked.gateway, "currency": invoice.currency}
+    )
+
+
+BALANCE_TOPUP = BalanceTopup()

@@ -1,0 +1,226 @@
+"""Paying a domain further ahead (API document, "Domains": ``POST /domains/{domain_id}/renew``).
+
+The wish is a date, so a second run finds it fulfilled. The registrar may accept and show the new date only with a later sync: until then
+the paid invoice tells that it is under way, and the key, which is made of the date that was seen, keeps it from being paid again.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from pulumi_hosting.actions.action import Action, OfDomain, Plan, resolve
+from pulumi_hosting.actions.periods import Moment, after_years, moment
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidInput, NotFound
+from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once.charges import Once
+from pulumi_hosting.resources.base import WholeNumber
+from pulumi_hosting.resources.domain import DOMAIN, DomainState, zone_of
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.text import as_text
+
+MOST_YEARS = 10
+_SYNC = timedelta(days=2)  # the registrar is synchronised daily
+_KEY_MEMORY = timedelta(days=7)
+_YEAR = timedelta(days=365.25)
+
+
+class DomainRenewInputs(OfDomain):
+    until: Annotated[
+        Moment,
+        Field(
+            description="Renew only while the domain expires before this: a date (its start in UTC) or an RFC 3339 timestamp with a zone. "
+            "The years bought must reach it for certain, a year counting 365 days."
+        ),
+    ]
+    years: Annotated[
+        Annotated[WholeNumber, Field(le=MOST_YEARS)] | None,
+        Field(description="Years to buy: 1 to 10. The fewest that reach until, when absent."),
+    ] = None
+
+
+class DomainRenewed(DomainState):
+    renewal: str | None = Field(
+        default=None,
+        description="renewed; pending_sync or pending when the registrar accepted and the new date shows later; "
+        "empty when nothing was done.",
+    )
+    years: int | None = Field(default=None, description="Years that the renewal buys; empty when nothing is done.")
+    charged: str | None = Field(default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done.")
+    balance_after: str | None = Field(default=None, description="The balance after the renewal (decimal, in currency).")
+
+
+@dataclass(frozen=True)
+class _Seen:
+    id: int
+    expires_at: datetime
+    years: int
+
+
+class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
+    kind: ClassVar[str] = "domain_renew"
+    title: ClassVar[str] = "renewal of a domain"
+    Inputs = DomainRenewInputs
+    Result = DomainRenewed
+    result: ClassVar[str] = "domain"
+    charges: ClassVar[bool] = True
+    scopes: ClassVar = ("domains:read", "domains:order", "invoices:read")
+
+    def plan(self, context: Context, inputs: DomainRenewInputs) -> Plan:
+        state = resolve(context, DOMAIN, id=inputs.id, name=inputs.name)
+        if state.expires_at is not None and moment(state.expires_at) >= moment(inputs.until):
+            return _nothing(state, f"domain {state.name} is paid until {state.expires_at} already")
+        domain = _fresh(context, int(state.id))  # a list may be a minute old, and the key is made of what is seen here
+        if domain.expires_at is None:
+            raise ResourceError(f"domain {state.name} is {state.status} and shows no expiry date. Next: run again once it is active")
+        if domain.expires_at >= moment(inputs.until):
+            expires = as_text(domain.expires_at)
+            return _nothing(state.model_copy(update={"expires_at": expires}), f"domain {state.name} is paid until {expires} already")
+        seen = _Seen(domain.id, domain.expires_at, _years(domain.expires_at, inputs))
+        cost = _cost(context, domain, seen.years)
+        if invoice := _under_way(context, domain):
+            note = f"domain {state.name} was renewed with invoice {invoice.id}, paid {as_text(invoice.paid_at)}; the new date shows later"
+            return _nothing(state, note, "pending_sync")
+        before = _renewed(state)
+        after = before.model_copy(update={"expires_at": None, "years": seen.years, "charged": str(cost.amount) if cost else None})
+        change = {"paid_until": as_text(seen.expires_at)}, {"paid_until": f">= {inputs.until}", "years": seen.years}
+        reaches = as_text(after_years(seen.expires_at, seen.years))
+        return Plan(True, before.shown(), after.shown(), cost, change=change, reaches=reaches, target=(DOMAIN, state), data=seen)
+
+    def perform(self, context: Context, inputs: DomainRenewInputs, plan: Plan) -> DomainRenewed:
+        seen: _Seen = plan.data
+        once = Once(
+            context=context,
+            what=f"renewal of domain {seen.id}",
+            operation="renew_domain",
+            facts={"domain_id": seen.id, "expires_at": as_text(seen.expires_at)},
+            send=lambda key: context.client.domains.renew(seen.id, years=seen.years, idempotency_key=key),
+            happened=lambda: _fresh(context, seen.id).expires_at != seen.expires_at,
+            concerns=lambda invoice: _is_of(invoice, seen.id),
+            price=plan.cost.amount if plan.cost else None,
+            contradicted=lambda error: isinstance(error, DomainBlocked) and _fresh(context, seen.id).blocked is False,
+            bound_elsewhere=lambda: _refuse_second(context, seen),
+        )
+        try:
+            answer = once.carry_out()
+        finally:
+            context.reads.forget("domains")
+            context.reads.forget("balance")
+        state = resolve(context, DOMAIN, id=str(seen.id))
+        if answer is None:
+            context.info(f"domain {seen.id}: the answer of the renewal was lost; the domain shows it")
+            return _renewed(state).model_copy(update={"renewal": "renewed", "years": seen.years})
+        if answer.status != "renewed":
+            context.info(f"domain {state.name}: the registrar accepted the renewal; the new date shows later")
+        return _renewed(state).model_copy(
+            update={
+                "renewal": answer.status,
+                "years": seen.years,
+                "charged": as_text(answer.charged),
+                "balance_after": as_text(answer.balance_after),
+            }
+        )
+
+
+def _nothing(state: DomainState, note: str, renewal: str | None = None) -> Plan:
+    shown = _renewed(state).model_copy(update={"renewal": renewal}).shown()
+    return Plan(False, shown, shown, note=note)
+
+
+def _renewed(state: DomainState) -> DomainRenewed:
+    return DomainRenewed.model_validate({**state.shown(), "charged": None})
+
+
+def _fresh(context: Context, id: int) -> m.Domain:
+    try:
+        return context.client.domains.get(id)
+    except NotFound:
+        raise ResourceError(f"domain {id} is not on this account any more. Next: correct the task") from None
+
+
+def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
+    """The years to buy: the given ones, or the fewest, if they reach the wished date for certain. Raises ``InvalidInput``."""
+    until = moment(inputs.until)
+    choices = range(1, MOST_YEARS + 1) if inputs.years is None else (inputs.years,)
+    for years in choices:
+        if after_years(expires, years) >= until:
+            return years
+    field, advice = ("until", "give an earlier date") if inputs.years is None else ("years", "give more years, or an earlier until")
+    longest = choices[-1]
+    raise InvalidInput(
+        {
+            field: f"{longest} year{'s' if longest > 1 else ''} from {as_text(expires)} reach {as_text(after_years(expires, longest))} for "
+            f"certain, not {inputs.until}; nothing was sent. Next: {advice}"
+        },
+        DomainRenew.title,
+    )
+
+
+def _cost(context: Context, domain: m.Domain, years: int) -> Cost | None:
+    """``price_renew`` times years; None where neither the domain nor its zone has a price."""
+    zone = None if domain.price_renew is not None else zone_of(context, domain.name)
+    price = domain.price_renew if domain.price_renew is not None else (zone.price_renew if zone else None)
+    if price is None:
+        return None
+    balance = catalog.balance(context, fresh=True)
+    currency = domain.currency or (zone.currency if zone else None) or (balance.currency if balance else "")
+    what = f"{domain.name}, {years} year{'s' if years > 1 else ''} from {as_text(domain.expires_at)}"
+    return Cost(price * years, currency, what, balance.balance if balance else None)
+
+
+def _is_of(invoice: m.Invoice, domain_id: int) -> bool:
+    return invoice.type == "domain_renewal" and any(item.domain_id == domain_id for item in invoice.items or ())
+
+
+def _newest_paid(context: Context, domain_id: int, since: datetime) -> m.Invoice | None:
+    """The newest paid renewal of the domain since then. Raises ``Forbidden`` where the key may not see invoices."""
+    for invoice in context.client.invoices.list(type="domain_renewal"):
+        if invoice.created_at is not None and invoice.created_at < since:
+            return None
+        if invoice.status == "paid" and invoice.paid_at is not None and invoice.paid_at >= since and _is_of(invoice, domain_id):
+            return invoice
+    return None
+
+
+def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
+    """The renewal that is paid and that the domain does not show yet, if the account proves one: more years are paid than it has."""
+    try:
+        recent = _newest_paid(context, domain.id, context.service_now() - _SYNC)
+    except Forbidden:
+        context.info("without the scope invoices:read, a renewal that the registrar has not shown yet is known by its key alone")
+        return None
+    zone = zone_of(context, domain.name)
+    if recent is None or zone is None or domain.registered_at is None or domain.expires_at is None:
+        return None
+    prices = {
+        "domain_renewal": domain.price_renew or zone.price_renew,
+        "domain_registration": zone.price_register,
+        "domain_purchase": zone.price_register,  # what a deployment may call it
+        "domain_transfer": zone.price_transfer,
+    }
+    paid = sum(
+        round(invoice.amount / price)
+        for invoice in context.client.invoices.list()
+        if invoice.status == "paid"
+        and any(item.domain_id == domain.id for item in invoice.items or ())
+        and (price := prices.get(invoice.type))
+    )
+    # Discounts and cheaper days make this too small, never too large; then the key alone keeps the renewal from being paid twice.
+    return recent if round((domain.expires_at - domain.registered_at) / _YEAR) < paid else None
+
+
+def _refuse_second(context: Context, seen: _Seen) -> None:
+    """Stop where the key of this date belongs to another period, which was paid and does not show yet. Raises ``Forbidden`` too: then
+    nobody can tell."""
+    if invoice := _newest_paid(context, seen.id, context.service_now() - _KEY_MEMORY):
+        raise ResourceError(
+            f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period (invoice {invoice.id}), and the new "
+            "date does not show yet; nothing was charged. Next: run again once it does"
+        )
+
+
+DOMAIN_RENEW = DomainRenew()

@@ -1,0 +1,126 @@
+"""Paying an invoice from the balance (API document, "Invoices": ``POST /invoices/{invoice_id}/pay``).
+
+An invoice is paid once, and the key is made of its id.
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from pulumi_hosting.actions.action import Action, Plan, Result
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once.charges import Once
+from pulumi_hosting.resources.base import IdText, Inputs
+from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import NoSuchObject, ResourceError
+from pulumi_hosting.session.text import as_text
+
+_ADVICE = {
+    "cancelled": "nothing is owed for it any more",
+    "refunded": "it was paid, and the money was returned",
+    "pending": "a payment through its gateway has begun: wait for it",
+    "failed": "its payment arrived and the service could not be delivered: ask the provider",
+}
+
+
+class InvoicePayInputs(Inputs):
+    id: Annotated[IdText, Field(description="Id of the invoice.")]
+
+
+class InvoicePaid(Result):
+    id: str = Field(description="Id of the invoice.")
+    status: str = Field(description="paid, or not_paid while it is only planned.")
+    type: str = Field(description="What it is for: vds_renewal, domain_renewal and so on.")
+    amount: str = Field(description="Amount (decimal, in currency).")
+    currency: str = Field(description="ISO 4217 code.")
+    description: str | None = Field(default=None, description="What it is for, in words.")
+    created_at: str | None = Field(default=None, description="When it was made (RFC 3339, UTC).")
+    due_at: str | None = Field(default=None, description="When it is to be paid (RFC 3339, UTC).")
+    paid_at: str | None = Field(default=None, description="When it was paid (RFC 3339, UTC).")
+    server_ids: list[str] = Field(default=[], description="Ids of the servers that it is for.")
+    domain_ids: list[str] = Field(default=[], description="Ids of the domains that it is for.")
+    balance_after: str | None = Field(default=None, description="The balance after this payment; empty when nothing was done.")
+
+
+class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
+    kind: ClassVar[str] = "invoice_pay"
+    title: ClassVar[str] = "payment of an invoice"
+    Inputs = InvoicePayInputs
+    Result = InvoicePaid
+    result: ClassVar[str] = "invoice"
+    charges: ClassVar[bool] = True
+    scopes: ClassVar = ("invoices:read", "invoices:pay")
+
+    def plan(self, context: Context, inputs: InvoicePayInputs) -> Plan:
+        invoice = _read(context, inputs.id)
+        shown = _shown(invoice)
+        if invoice.status == "paid":
+            when = f" since {shown.paid_at}" if shown.paid_at else ""
+            return Plan(False, shown.shown(), shown.shown(), note=f"invoice {invoice.id} is paid{when}")
+        if invoice.status != "not_paid":
+            advice = _ADVICE.get(invoice.status, "look at it in the cabinet")
+            raise ResourceError(f"invoice {invoice.id} is {invoice.status} and cannot be paid; nothing was sent. Next: {advice}")
+        if invoice.type == "topup":
+            raise ResourceError(
+                f"invoice {invoice.id} is a top-up of the balance and cannot be paid from it; nothing was sent. "
+                "Next: pay it through its gateway, by its payment link"
+            )
+        balance = catalog.balance(context, fresh=True)
+        what = f"invoice {invoice.id}" + (f", {invoice.description}" if invoice.description else "")
+        cost = Cost(invoice.amount, invoice.currency, what, balance.balance if balance else None)
+        after = shown.model_copy(
+            update={"status": "paid", "balance_after": str(cost.balance - cost.amount) if cost.balance is not None else None}
+        )
+        return Plan(True, shown.shown(), after.shown(), cost, data=invoice)
+
+    def perform(self, context: Context, inputs: InvoicePayInputs, plan: Plan) -> InvoicePaid:
+        invoice: m.Invoice = plan.data
+        once = Once(
+            context=context,
+            what=f"payment of invoice {invoice.id}",
+            operation="pay_invoice",
+            facts={"invoice_id": invoice.id},
+            send=lambda key: context.client.invoices.pay(invoice.id, idempotency_key=key),
+            happened=lambda: _read(context, inputs.id).status == "paid",
+            concerns=lambda other: other.id == invoice.id,
+            price=invoice.amount,
+        )
+        try:
+            answer = once.carry_out()
+        finally:
+            context.reads.forget("balance")
+            context.reads.forget("servers")
+        after = _read(context, inputs.id)
+        balance = answer.balance_after if answer is not None else None
+        # A simulated payment shows in its answer alone.
+        return _shown(after).model_copy(update={"status": answer.status if answer else after.status, "balance_after": as_text(balance)})
+
+
+def _read(context: Context, id: str) -> m.Invoice:
+    try:
+        return context.client.invoices.get(int(id))
+    except NotFound:
+        account(context.client)  # "not found" by something that is not this API proves nothing: this raises
+        raise NoSuchObject(f"there is no invoice with id {id} on this account. Next: correct id, and check whose API key it is") from None
+
+
+def _shown(invoice: m.Invoice) -> InvoicePaid:
+    return InvoicePaid(
+        id=str(invoice.id),
+        status=invoice.status,
+        type=invoice.type,
+        amount=str(invoice.amount),
+        currency=invoice.currency,
+        description=invoice.description,
+        created_at=as_text(invoice.created_at),
+        due_at=as_text(invoice.due_at),
+        paid_at=as_text(invoice.paid_at),
+        server_ids=sorted({str(item.server_id) for item in invoice.items or () if item.server_id}, key=int),
+        domain_ids=sorted({str(item.domain_id) for item in invoice.items or () if item.domain_id}, key=int),
+    )
+
+
+INVOICE_PAY = InvoicePay()

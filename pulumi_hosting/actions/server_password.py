@@ -1,0 +1,64 @@
+"""A new root password for a server (API document, "Servers": ``actions/reset-password``).
+
+It has no idempotency key: a repetition would make the password void that the first answer showed. So it is sent once per run, and whether
+it was done already is for the frontend to know, by where it keeps the password.
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from pulumi_hosting.actions.action import Action, OfServer, Plan, Result, resolve
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import CallError, InvalidResponse, RateLimited
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import Failed
+
+
+class ServerPasswordInputs(OfServer):
+    pass
+
+
+class ServerPasswordReset(Result):
+    id: Annotated[str, Field(description="Id of the server.")]
+    name: Annotated[str | None, Field(description="Name of the server.")] = None
+    password: Annotated[Secret | None, Field(description="The new root password, shown this once.")] = None
+
+
+class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
+    kind: ClassVar[str] = "server_password"
+    title: ClassVar[str] = "password reset of a server"
+    Inputs = ServerPasswordInputs
+    Result = ServerPasswordReset
+    result: ClassVar[str] = "server"
+    scopes: ClassVar = ("servers:read", "servers:manage")
+
+    def plan(self, context: Context, inputs: ServerPasswordInputs) -> Plan:
+        state = resolve(context, SERVER, id=inputs.id, name=inputs.name)
+        shown = ServerPasswordReset(mode=state.mode, id=state.id, name=state.name).shown()
+        return Plan(True, shown, shown, target=(SERVER, state), data=state)
+
+    def perform(self, context: Context, inputs: ServerPasswordInputs, plan: Plan) -> ServerPasswordReset:
+        state = plan.data
+        try:
+            answer = context.client.servers.reset_password(int(state.id))
+        except RateLimited as error:
+            pause = f" {error.retry_after:.0f} s" if error.retry_after else " up to five minutes"
+            raise Failed(
+                f"{error.summary} — at most 5 password resets in 5 minutes are made for one server; the password is unchanged. "
+                f"Next: wait{pause}",
+                error,
+            ) from None
+        except CallError as error:
+            if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
+                raise
+            raise Failed(
+                f"{error.summary} — whether the root password of server {state.id} was changed is not known, and a new one was not seen; "
+                "nothing was repeated. Next: run again for another one (at most 5 in 5 minutes)",
+                error,
+            ) from None
+        return ServerPasswordReset(mode=state.mode, id=state.id, name=state.name, password=answer.password)
+
+
+SERVER_PASSWORD = ServerPassword()

@@ -1,0 +1,157 @@
+"""Restarting a server, and installing it anew (API document, "Servers": ``actions/power``, ``actions/reinstall``).
+
+Both are explicit: whoever asks for them wants them to happen, each time. Neither has an idempotency key, so neither is sent twice by one
+run, and a lost answer is reported for a person to look at.
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, Field
+
+from pulumi_hosting.actions.action import Action, OfServer, Plan, resolve
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    CallError,
+    InvalidInput,
+    InvalidResponse,
+    OperationInProgress,
+)
+from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.planning import engine
+from pulumi_hosting.resources.base import IdText
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_shape import ServerState, sorted_ids
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import Failed, ResourceError
+
+_RESTART_PATIENCE = 60.0  # seconds
+
+
+class ServerRestartInputs(OfServer):
+    pass
+
+
+class ServerRestart(Action[ServerRestartInputs, ServerState]):
+    kind: ClassVar[str] = "server_restart"
+    title: ClassVar[str] = "restart of a server"
+    Inputs = ServerRestartInputs
+    Result = ServerState
+    result: ClassVar[str] = "server"
+    scopes: ClassVar = ("servers:read", "servers:manage")
+
+    def plan(self, context: Context, inputs: ServerRestartInputs) -> Plan:
+        state = resolve(context, SERVER, id=inputs.id, name=inputs.name)
+        _refuse_suspended(state, "restarted")
+        running = {"status": "active", "power": "running"} if state.status in ("active", "stopped") else {}
+        after = state.model_copy(update=running)
+        return Plan(True, state.shown(), after.shown(), target=(SERVER, state), data=state)
+
+    def perform(self, context: Context, inputs: ServerRestartInputs, plan: Plan) -> ServerState:
+        state: ServerState = plan.data
+        wait = context.poller()
+        while True:
+            try:
+                context.client.servers.power(int(state.id), action="restart")
+            except OperationInProgress:
+                if wait.over:
+                    raise
+                context.info(f"server {state.id}: another operation is running")
+                wait.pause()
+                continue
+            except CallError as error:
+                if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
+                    raise
+                raise Failed(
+                    f"{error.summary} — whether server {state.id} was restarted is not known; nothing was repeated. "
+                    "Next: look at its uptime before running again",
+                    error,
+                ) from None
+            finally:
+                context.reads.forget("servers")
+            break
+        after = SERVER.until(context, state, lambda server: server.status in ("active", "pending_cancel"), poller=_RESTART_PATIENCE)
+        return after.model_copy(update={"mode": state.mode, "power": after.power and "running"})
+
+
+class ServerReinstallInputs(OfServer):
+    erase: Annotated[
+        str,
+        Field(min_length=1, description="The id or the name of the server once more, to say that ALL DATA ON ITS DISK is to be erased."),
+    ]
+    os: Annotated[
+        m.OsSlug | None,
+        Field(description="Image slug, from the catalog. When absent, the image that the API shows for the server."),
+    ] = None
+    password: Annotated[
+        m.RootPassword | None,
+        Field(
+            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
+            "Generated and shown once when absent."
+        ),
+    ] = None
+    ssh_key_ids: Annotated[
+        Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
+        Field(description="Ids of SSH keys to install; order does not matter."),
+    ] = None
+
+
+class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
+    kind: ClassVar[str] = "server_reinstall"
+    title: ClassVar[str] = "reinstallation of a server"
+    Inputs = ServerReinstallInputs
+    Result = ServerState
+    result: ClassVar[str] = "server"
+    scopes: ClassVar = ("servers:read", "servers:manage")
+
+    def plan(self, context: Context, inputs: ServerReinstallInputs) -> Plan:
+        state = resolve(context, SERVER, id=inputs.id, name=inputs.name)
+        if inputs.erase not in (state.id, state.name):
+            reason = f"must be {state.id} or {state.name!r}, to say that this server's disk is to be erased; nothing was sent"
+            raise InvalidInput({"erase": reason}, self.title)
+        _refuse_suspended(state, "reinstalled")
+        os = inputs.os or state.os
+        if os is None:
+            raise InvalidInput({"os": "is required, since the API does not show which image the server has"}, self.title)
+        self._check_image(context, state, os)
+        after = state.model_copy(update={"os": os, "ssh_key_ids": inputs.ssh_key_ids})
+        note = f"all data on the disk of server {state.name} (id {state.id}) is erased"
+        return Plan(True, state.shown(), after.shown(), note=note, target=(SERVER, state), data=(state, os))
+
+    def _check_image(self, context: Context, state: ServerState, os: str) -> None:
+        images = catalog.os_images(context)
+        if os not in images:
+            raise InvalidInput({"os": f"there is no image {os!r}: choose one of {', '.join(sorted(images))}"}, self.title)
+        tariff = None if state.tariff_id is None else catalog.tariffs(context).get(state.tariff_id)
+        if tariff is not None and os in (tariff.excluded_os or ()):
+            raise InvalidInput({"os": f"image {os} is not offered with tariff {tariff.id} ({tariff.name})"}, self.title)
+
+    def perform(self, context: Context, inputs: ServerReinstallInputs, plan: Plan) -> ServerState:
+        state, os = plan.data
+        desired = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
+        # The resource's own reinstallation, as if a declaration had asked for it.
+        declared = engine.declared(SERVER, {"os": os, **desired}).inputs
+        try:
+            after = SERVER.reinstall(context, state, declared)
+        except InvalidResponse as error:
+            raise Failed(
+                f"{error.summary} — server {state.id} is being reinstalled, and its new root password could not be read. "
+                "Next: reset the password",
+                error,
+            ) from None
+        except ApiError:
+            context.reads.forget("servers")
+            raise
+        return after.model_copy(update={"mode": state.mode})
+
+
+def _refuse_suspended(state: ServerState, what: str) -> None:
+    if state.status == "suspended":
+        raise ResourceError(
+            f"server {state.name} (id {state.id}) is suspended and cannot be {what}; nothing was sent. "
+            "Next: see why in the cabinet (an unpaid renewal, perhaps)"
+        )
+
+
+SERVER_RESTART = ServerRestart()
+SERVER_REINSTALL = ServerReinstall()

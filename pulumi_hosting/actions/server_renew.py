@@ -1,0 +1,269 @@
+"""Paying a server further ahead (API document, "Servers": ``POST /servers/{server_id}/renew``).
+
+The wish is a date, so a second run finds it fulfilled. The key is made of the date that was seen, so two runs that see the same one can
+pay once between them, whatever period they ask for.
+"""
+
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import ROUND_HALF_UP, Decimal
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from pulumi_hosting.actions.action import Action, OfServer, Plan, resolve
+from pulumi_hosting.actions.periods import Moment, after_hours, after_months, moment
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound, ServerBlocked
+from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once.charges import Once
+from pulumi_hosting.resources.base import WholeNumber
+from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_shape import ServerState
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.text import as_text
+
+MOST_HOURS = 720
+_CENT = Decimal("0.01")
+
+
+class ServerRenewInputs(OfServer):
+    until: Annotated[
+        Moment,
+        Field(
+            description="Renew only while the next payment is due before this: a date (its start in UTC) or an RFC 3339 timestamp "
+            "with a zone. The period bought must reach it for certain, a month counting 30 days or less."
+        ),
+    ]
+    months: Annotated[
+        Annotated[WholeNumber, Field(json_schema_extra={"enum": list(m.MONTHS)})] | None,
+        Field(description="Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that reach until, when absent."),
+    ] = None
+    hours: Annotated[
+        Annotated[WholeNumber, Field(le=MOST_HOURS)] | None,
+        Field(description="Hours to buy, for an hourly server: 1 to 720. The fewest that reach until, when absent."),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_period(self) -> Self:
+        if self.months is not None and self.hours is not None:
+            raise ValueError("hours: give either months or hours, not both")
+        if self.months is not None and self.months not in m.MONTHS:
+            raise ValueError(f"months: must be one of {', '.join(map(str, m.MONTHS))}")
+        return self
+
+
+class ServerRenewed(ServerState):
+    months: int | None = Field(
+        default=None, description="Months that the renewal buys; empty for an hourly server, or when nothing is done."
+    )
+    hours: int | None = Field(default=None, description="Hours that the renewal buys; empty for a monthly server, or when nothing is done.")
+    charged: str | None = Field(default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done.")
+    invoice_id: str | None = Field(default=None, description="Invoice of the renewal; empty in the sandbox and when nothing was done.")
+    balance_after: str | None = Field(default=None, description="The balance after the renewal (decimal, in currency).")
+
+
+@dataclass(frozen=True)
+class _Period:
+    unit: Literal["months", "hours"]
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.count} {self.unit if self.count > 1 else self.unit[:-1]}"
+
+    def after(self, due: datetime) -> datetime:
+        """Until when it pays for certain."""
+        return after_months(due, self.count) if self.unit == "months" else after_hours(due, self.count)
+
+
+class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
+    kind: ClassVar[str] = "server_renew"
+    title: ClassVar[str] = "renewal of a server"
+    Inputs = ServerRenewInputs
+    Result = ServerRenewed
+    result: ClassVar[str] = "server"
+    charges: ClassVar[bool] = True
+    scopes: ClassVar = ("servers:read", "servers:order")
+
+    def plan(self, context: Context, inputs: ServerRenewInputs) -> Plan:
+        state = resolve(context, SERVER, id=inputs.id, name=inputs.name)
+        if state.next_due_at is not None and moment(state.next_due_at) >= moment(inputs.until):
+            return self._nothing(state)
+        server = _fresh(context, state.id)  # a list may be a minute old, and the key is made of what is seen here
+        due = server.billing.next_due_at if server.billing else None
+        if server.billing is None or due is None:
+            raise ResourceError(
+                f"server {state.name} (id {state.id}) has no due date: nothing shows how far it is paid. Next: ask the provider"
+            )
+        if due >= moment(inputs.until):
+            return self._nothing(state.model_copy(update={"next_due_at": as_text(due)}))
+        period = _period(server.billing, inputs)
+        cost, exact = _cost(context, server, server.billing, period)
+        before = _renewed(state)
+        after = before.model_copy(
+            update={period.unit: period.count, "next_due_at": None, "refund_quote": None, "charged": str(cost.amount) if exact else None}
+            # What a payment makes of a suspension is the service's to say.
+            | ({"status": "active", "power": None} if state.status == "suspended" else {})
+        )
+        change = {"paid_until": as_text(due)}, {"paid_until": f">= {inputs.until}", period.unit: period.count}
+        reaches = as_text(period.after(due))
+        return Plan(
+            True, before.shown(), after.shown(), cost, change=change, reaches=reaches, target=(SERVER, state), data=(server, period)
+        )
+
+    @staticmethod
+    def _nothing(state: ServerState) -> Plan:
+        shown = _renewed(state).shown()
+        return Plan(False, shown, shown, note=f"server {state.name} is paid until {state.next_due_at} already")
+
+    def perform(self, context: Context, inputs: ServerRenewInputs, plan: Plan) -> ServerRenewed:
+        server, period = plan.data
+        seen = server.billing.next_due_at
+        once = Once(
+            context=context,
+            what=f"renewal of server {server.id}",
+            operation="renew_server",
+            facts={"server_id": server.id, "next_due_at": as_text(seen)},
+            send=lambda key: _renew(context, server.id, period, key),
+            happened=lambda: _due(_fresh(context, str(server.id))) != seen,
+            concerns=lambda invoice: invoice.type == "vds_renewal" and any(item.server_id == server.id for item in invoice.items or ()),
+            price=plan.cost.amount if plan.cost else None,
+            contradicted=lambda error: _is_contradicted(context, server.id, error),
+            is_of_the_past=lambda answer: self._is_taken_back(context, server, answer),
+        )
+        try:
+            answer = once.carry_out()
+        finally:
+            for key in ("servers", "world", "balance"):
+                context.reads.forget(key)
+        state = resolve(context, SERVER, id=str(server.id))
+        if answer is None:
+            context.info(f"server {server.id}: the answer of the renewal was lost; the server shows it")
+            renewed = _renewed(state).model_copy(update={period.unit: period.count})
+        else:
+            renewed = _renewed(state).model_copy(
+                update={
+                    period.unit: period.count,
+                    "charged": as_text(answer.charged),
+                    "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id),
+                    "balance_after": as_text(answer.balance_after),
+                    # A simulated renewal need not show in later reads.
+                    "next_due_at": as_text(answer.next_due_at) if state.mode == "test" and answer.next_due_at else state.next_due_at,
+                }
+            )
+        if renewed.next_due_at is None or moment(renewed.next_due_at) < moment(inputs.until):
+            context.warn(f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, which is before {inputs.until}")
+        return renewed
+
+    @staticmethod
+    def _is_taken_back(context: Context, server: m.Server, answer: m.RenewResult) -> bool:
+        """Whether the answer replays a renewal that was refunded since: the date is the old one again."""
+        if answer.invoice_id is None or _due(_fresh(context, str(server.id))) != _due(server):
+            return False
+        try:
+            return context.client.invoices.get(answer.invoice_id).status in ("refunded", "cancelled")
+        except ApiError:
+            return False
+
+
+def _fresh(context: Context, id: str) -> m.Server:
+    try:
+        return context.client.servers.get(int(id))
+    except NotFound:
+        raise ResourceError(f"server {id} was deleted meanwhile; nothing was charged for it by this run. Next: correct the task") from None
+
+
+def _due(server: m.Server) -> Any:
+    return server.billing.next_due_at if server.billing else None
+
+
+def _renewed(state: ServerState) -> ServerRenewed:
+    # Validated from its plain values: a state that was only read holds no secret.
+    return ServerRenewed.model_validate({**state.shown(), "charged": None, "invoice_id": None})
+
+
+def _renew(context: Context, server_id: int, period: _Period, key: str) -> m.RenewResult:
+    if period.unit == "hours":
+        return context.client.servers.renew(server_id, hours=period.count, idempotency_key=key)
+    months: Any = period.count
+    return context.client.servers.renew(server_id, months=months, idempotency_key=key)
+
+
+def _is_contradicted(context: Context, server_id: int, error: ApiError) -> bool:
+    """Whether a refusal that speaks of the server's state is an old one."""
+    if isinstance(error, ServerBlocked):
+        flags = _fresh(context, str(server_id)).flags
+        return flags is not None and flags.blocked is False
+    if error.code == "cancel_pending":
+        return _fresh(context, str(server_id)).status != "pending_cancel"
+    if error.code == "service_state":
+        return _fresh(context, str(server_id)).status in ("active", "stopped", "suspended")
+    return False
+
+
+def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
+    """The period to buy: the given one, or the smallest, if it reaches the wished date for certain. Raises ``InvalidInput``."""
+    due, until = billing.next_due_at, moment(inputs.until)
+    assert due is not None  # noqa: S101 — the plan has refused a server without
+    if billing.cycle == "hourly":
+        if inputs.months is not None:
+            raise InvalidInput({"months": "the server is paid by the hour: give hours, or leave both out"}, ServerRenew.title)
+        needed = math.ceil((until - due) / timedelta(hours=1))
+        count = inputs.hours if inputs.hours is not None else needed
+        if count < needed or count > MOST_HOURS:
+            reach = after_hours(due, min(count, MOST_HOURS))
+            raise _too_short("hours" if inputs.hours is not None else "until", f"{min(count, MOST_HOURS)} hours", due, reach, until)
+        return _Period("hours", count)
+    if inputs.hours is not None:
+        raise InvalidInput({"hours": "the server is paid by the month: give months, or leave both out"}, ServerRenew.title)
+    choices = m.MONTHS if inputs.months is None else (inputs.months,)
+    for months in choices:
+        if after_months(due, months) >= until:
+            return _Period("months", months)
+    longest = choices[-1]
+    field = "until" if inputs.months is None else "months"
+    raise _too_short(field, f"{longest} month{'s' if longest > 1 else ''}", due, after_months(due, longest), until)
+
+
+def _too_short(field: str, period: str, due: Any, reach: Any, until: Any) -> InvalidInput:
+    advice = "give an earlier date" if field == "until" else "give a longer period, or an earlier until"
+    reason = f"{period} from {as_text(due)} reach {as_text(reach)} for certain, not {as_text(until)}; nothing was sent. Next: {advice}"
+    return InvalidInput({field: reason}, ServerRenew.title)
+
+
+def _cost(context: Context, server: m.Server, billing: m.ServerBilling, period: _Period) -> tuple[Cost, bool]:
+    """What the renewal charges, and whether that is exact.
+
+    The period that the server renews by costs its ``recurring_amount``, bought addresses included. Any other costs the quote, and the
+    addresses in proportion.
+    """
+    unit = 1 if billing.cycle == "hourly" else billing.months
+    exact = period.count == unit
+    amount, how = (billing.recurring_amount, "") if exact else _quoted(context, server, billing, period, unit)
+    balance = catalog.balance(context, fresh=True)
+    currency = billing.currency or (balance.currency if balance else "")
+    due = as_text(billing.next_due_at.replace(microsecond=0) if billing.next_due_at else None)
+    what = f"server {server.name}, {period} from {due}{how}"
+    return Cost(amount, currency, what, balance.balance if balance else None), exact
+
+
+def _quoted(context: Context, server: m.Server, billing: m.ServerBilling, period: _Period, unit: int | None) -> tuple[Decimal, str]:
+    tariff = server.tariff.id if server.tariff else None
+    desired = None if tariff is None else catalog.quote(context, tariff, _query(period.unit, period.count))
+    if desired is None or tariff is None:
+        return (billing.recurring_amount / (unit or 1) * period.count).quantize(_CENT, ROUND_HALF_UP), ", in proportion"
+    if unit is None:
+        return desired.total, ", as quoted, bought addresses not counted"
+    present = catalog.quote(context, tariff, _query(period.unit, unit))
+    beside = billing.recurring_amount - present.total if present else Decimal(0)
+    return (desired.total + beside / unit * period.count).quantize(_CENT, ROUND_HALF_UP), ", as quoted"
+
+
+def _query(unit: str, count: int) -> dict[str, Any]:
+    return {unit: count, **({"billing_cycle": "hourly"} if unit == "hours" else {})}
+
+
+SERVER_RENEW = ServerRenew()

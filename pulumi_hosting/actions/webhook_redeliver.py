@@ -1,0 +1,143 @@
+"""Queueing dead deliveries again (API document, "Webhooks": ``POST /webhooks/deliveries/{delivery_id}/redeliver``).
+
+A delivery is dead after its sixth failure; queued again, it is pending, with identical bytes. One that is not dead is left alone, so a
+second run has nothing to do, and a run that was killed half-way continues with what is left.
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from pulumi_hosting.actions.action import Action, OfSubscription, Plan, Result, resolve
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    Conflict,
+    InvalidResponse,
+    NotFound,
+    RateLimited,
+    ServerError,
+    TransportError,
+    Unavailable,
+)
+from pulumi_hosting.resources.base import IdText
+from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import Failed, NoSuchObject, ResourceError
+from pulumi_hosting.session.text import as_text
+
+
+class WebhookRedeliverInputs(OfSubscription):
+    delivery_id: Annotated[
+        IdText | None,
+        Field(description="Id of the delivery to queue again, if it is dead. Every dead delivery of the subscription, when absent."),
+    ] = None
+
+
+class WebhookRedelivered(Result):
+    id: str = Field(description="Id of the delivery.")
+    event_id: str | None = Field(default=None, description="Id of the event, the same in every attempt.")
+    event_type: str = Field(description="Type of the event, such as server.created.")
+    status: str | None = Field(default=None, description="pending, delivered or dead; empty where the API does not say.")
+    attempts: int | None = Field(default=None, description="Attempts made so far.")
+    last_status: int | None = Field(default=None, description="HTTP status of the receiver at the last attempt; empty if none came.")
+    last_error: str | None = Field(default=None, description="What went wrong at the last attempt.")
+    created_at: str | None = Field(default=None, description="When the delivery was made (RFC 3339, UTC).")
+
+
+class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
+    kind: ClassVar[str] = "webhook_redeliver"
+    title: ClassVar[str] = "redelivery of webhooks"
+    Inputs = WebhookRedeliverInputs
+    Result = WebhookRedelivered
+    result: ClassVar[str] = "deliveries"
+    many: ClassVar[bool] = True
+    scopes: ClassVar = ("webhooks:manage",)
+
+    def plan(self, context: Context, inputs: WebhookRedeliverInputs) -> Plan:
+        state = resolve(context, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
+        if inputs.delivery_id is None:
+            dead = list(context.client.webhooks.deliveries.list(int(state.id), status="dead"))
+            looked = [delivery for delivery in dead if delivery.status == "dead"]
+            note = None if looked else f"webhook subscription {state.id} has no dead delivery"
+        else:
+            looked = [_read(context, inputs.delivery_id, state.id)]
+            note = None if looked[0].status == "dead" else f"delivery {looked[0].id} is {looked[0].status}, not dead"
+        before = [_shown(delivery).shown() for delivery in looked]
+        if note is not None:
+            return Plan(False, before, before, note=note)
+        after = [_shown(delivery, "pending").shown() for delivery in looked]
+        return Plan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
+
+    def perform(self, context: Context, inputs: WebhookRedeliverInputs, plan: Plan) -> list[WebhookRedelivered]:
+        wait = context.poller()
+        queued: list[WebhookRedelivered] = []
+        for delivery in plan.data:
+            while True:
+                try:
+                    queued.append(_redeliver(context, delivery))
+                except RateLimited as error:
+                    # Refused before anything was done, so asking again is no repetition.
+                    if wait.over:
+                        raise Failed(
+                            f"{error.summary} — {len(queued)} of {len(plan.data)} deliveries are queued again. "
+                            "Next: run again for the others",
+                            error,
+                        ) from None
+                    context.info(f"{len(queued)} of {len(plan.data)} deliveries are queued again; waiting for the rate limit")
+                    context.clock.sleep(error.retry_after or context.poll_interval)
+                    continue
+                break
+        return queued
+
+
+def _redeliver(context: Context, delivery: m.Delivery) -> WebhookRedelivered:
+    try:
+        context.client.webhooks.deliveries.redeliver(delivery.id)
+    except Conflict:
+        # Somebody queued it meanwhile.
+        return _shown(_seen(context, delivery))
+    except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
+        after = _seen(context, delivery)
+        if after.status in ("dead", None):
+            raise Failed(f"{error.summary} — delivery {delivery.id} is not queued again. Next: run again", error) from None
+        return _shown(after)
+    return _shown(delivery, "pending")
+
+
+def _seen(context: Context, delivery: m.Delivery) -> m.Delivery:
+    try:
+        return context.client.webhooks.deliveries.get(delivery.id)
+    except (ApiError, TransportError):
+        return delivery
+
+
+def _read(context: Context, id: str, subscription_id: str) -> m.Delivery:
+    try:
+        delivery = context.client.webhooks.deliveries.get(int(id))
+    except NotFound:
+        raise NoSuchObject(
+            f"there is no delivery with id {id} on this account. Next: correct delivery_id; the log forgets old ones"
+        ) from None
+    if delivery.subscription_id is not None and str(delivery.subscription_id) != subscription_id:
+        raise ResourceError(
+            f"delivery {id} is of webhook subscription {delivery.subscription_id}, not {subscription_id}; nothing was sent. "
+            "Next: correct delivery_id, or the subscription"
+        )
+    return delivery
+
+
+def _shown(delivery: m.Delivery, status: str | None = None) -> WebhookRedelivered:
+    return WebhookRedelivered(
+        id=str(delivery.id),
+        event_id=delivery.event_id,
+        event_type=delivery.event_type,
+        status=status or delivery.status,
+        attempts=delivery.attempts,
+        last_status=delivery.last_status,
+        last_error=delivery.last_error,
+        created_at=as_text(delivery.created_at),
+    )
+
+
+WEBHOOK_REDELIVER = WebhookRedeliver()

@@ -1,0 +1,70 @@
+"""Trying a webhook subscription out (API document, "Webhooks": ``POST /webhooks/{id}/test``).
+
+A probe: the service sends a ping at once and tells what the receiver answered. Nothing changes, and nothing is sent twice.
+"""
+
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from pulumi_hosting.actions.action import Action, OfSubscription, Plan, Result, resolve
+from pulumi_hosting.client.exceptions import CallError, InvalidResponse
+from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import Failed, ResourceError
+
+
+class WebhookTestInputs(OfSubscription):
+    pass
+
+
+class WebhookTested(Result):
+    id: Annotated[str, Field(description="Id of the webhook subscription.")]
+    url: Annotated[str, Field(description="Where the ping went.")]
+    ok: Annotated[bool | None, Field(description="Whether the receiver answered with a status from 200 to 299; empty in a dry run.")] = None
+    status: Annotated[int | None, Field(description="HTTP status of the receiver; empty when no answer came.")] = None
+    latency_ms: Annotated[float | None, Field(description="How long the receiver took, in milliseconds.")] = None
+    detail: Annotated[str | None, Field(description="What went wrong, if anything.")] = None
+
+
+class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
+    kind: ClassVar[str] = "webhook_test"
+    title: ClassVar[str] = "test of a webhook subscription"
+    Inputs = WebhookTestInputs
+    Result = WebhookTested
+    result: ClassVar[str] = "test"
+    probes: ClassVar[bool] = True
+    scopes: ClassVar = ("webhooks:manage",)
+
+    def plan(self, context: Context, inputs: WebhookTestInputs) -> Plan:
+        state = resolve(context, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
+        if state.active is False:
+            reason = f" ({state.disabled_reason})" if state.disabled_reason else ""
+            raise ResourceError(f"webhook subscription {state.id} is disabled{reason}; nothing was sent. Next: enable it, then test it")
+        unknown = WebhookTested(mode=state.mode, id=state.id, url=state.url).shown()
+        return Plan(False, None, unknown, fetches=True, data=state)
+
+    def perform(self, context: Context, inputs: WebhookTestInputs, plan: Plan) -> WebhookTested:
+        state = plan.data
+        try:
+            answer = context.client.webhooks.test(int(state.id))
+        except CallError as error:
+            if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
+                raise
+            raise Failed(
+                f"{error.summary} — whether the ping of webhook subscription {state.id} went out is not known; nothing was repeated. "
+                "Next: look at the receiver, or run again for another ping",
+                error,
+            ) from None
+        return WebhookTested(
+            mode=state.mode,
+            id=state.id,
+            url=state.url,
+            ok=answer.ok,
+            status=answer.status,
+            latency_ms=answer.latency_ms,
+            detail=answer.detail,
+        )
+
+
+WEBHOOK_TEST = WebhookTest()

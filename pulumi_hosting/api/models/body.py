@@ -1,0 +1,73 @@
+"""What every body is made of: closed requests, open responses, pages and short lists (API document, "General conventions")."""
+
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pulumi_hosting.api.metadata import Meta
+from pulumi_hosting.api.secrets import Secret
+
+
+class Request(BaseModel):
+    """A request body or query. Closed, and strict about types; only fields that were set are sent."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, hide_input_in_errors=True, frozen=True)
+
+    def to_api(self) -> dict[str, Any]:
+        """The JSON object to send: what was set, secrets revealed."""
+        body = self.model_dump(mode="json", exclude_unset=True, by_alias=True)
+        for name in self.model_fields_set:
+            value = getattr(self, name)
+            if isinstance(value, Secret):
+                body[name] = value.reveal()
+        return body
+
+
+class Response(BaseModel):
+    """An answer. Unknown fields are kept in ``model_extra`` but never printed: they may be secrets of a later version."""
+
+    # A slot, not a private attribute: those cost a Python call per object, and would make equal answers of two calls unequal.
+    __slots__ = ("_meta",)
+
+    model_config = ConfigDict(
+        extra="allow",
+        strict=True,
+        defer_build=True,
+        hide_input_in_errors=True,
+        frozen=True,
+        populate_by_name=True,
+        revalidate_instances="never",
+    )
+
+    @property
+    def meta(self) -> Meta | None:
+        """Request id, rate limits, sandbox mark of the call that brought this; ``None`` inside of other answers and on your own objects."""
+        return getattr(self, "_meta", None)
+
+    def __repr_args__(self) -> Any:
+        extras = self.model_extra or {}
+        return [(name, value) for name, value in super().__repr_args__() if name not in extras]
+
+
+R = TypeVar("R", bound=Response)
+
+
+class Page(Response, Generic[R]):
+    """One page of a list; ``next_cursor`` is ``None`` on the last one."""
+
+    data: list[R]
+    next_cursor: str | None = None
+
+
+class Listing(Response, Generic[R]):
+    """A short list, whole. A live deployment adds ``next_cursor: null`` to some; it is followed should it ever be set."""
+
+    data: list[R]
+    next_cursor: str | None = None
+
+
+class PageQuery(Request):
+    """``limit`` 1..100, default 50; ``cursor``: the ``next_cursor`` of the previous page, with the same filters."""
+
+    cursor: str | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] | None = None

@@ -1,0 +1,181 @@
+"""Bodies of domains (API document, "Domains")."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+
+from pulumi_hosting.api.models.body import PageQuery, Request, Response
+from pulumi_hosting.api.models.fields import DomainStatusText, HostName, Id, Money, PromoCode, Timestamp, known
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.values import check_domain_name
+
+
+class Domain(Response):
+    """``locked``: the registrar's transfer lock; ``blocked``: locked by staff. ``tld`` may carry a leading dot."""
+
+    id: Id
+    name: str
+    tld: str | None = None
+    status: DomainStatusText
+    registered_at: Timestamp | None = None
+    expires_at: Timestamp | None = None
+    auto_renew: bool | None = None
+    privacy: bool | None = None
+    nameservers: list[str] | None = None
+    locked: bool | None = None
+    blocked: bool | None = None
+    price_renew: Money | None = None
+    currency: str | None = None
+    created_at: Timestamp | None = None
+
+
+class Availability(Response):
+    """``reason`` says why a name is not available: ``taken`` | ``premium`` | ``reserved`` | ``invalid`` | ``unsupported_tld``."""
+
+    name: str | None = None
+    available: bool
+    reason: Annotated[str, known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = None
+    premium: bool | None = None
+    price_register: Money | None = None
+    price_renew: Money | None = None
+    currency: str | None = None
+    min_years: int | None = None
+
+
+def _known_domain(value: object) -> object:
+    # While there is no record the object has no id: its name is all there is to know.
+    return value.get("name") if isinstance(value, dict) and "id" in value and value["id"] is None else value
+
+
+def _also_without_a_record(schema: dict[str, Any]) -> None:
+    properties = {"id": {"type": "null"}, "name": {"type": "string"}}
+    schema["anyOf"].append({"type": "object", "required": list(properties), "properties": properties})
+
+
+class _DomainOutcome(Response):
+    # The document shows the domain as an object, a live deployment its name.
+    domain: Annotated[Domain | str | None, BeforeValidator(_known_domain), Field(json_schema_extra=_also_without_a_record)] = None
+    id_given: int | None = Field(default=None, validation_alias=AliasChoices("domain_id", "id_given"), serialization_alias="domain_id")
+
+    @property
+    def domain_id(self) -> int | None:
+        """Id of the domain record; ``None`` while there is none: look the name up in ``GET /domains`` later."""
+        return self.id_given or (self.domain.id if isinstance(self.domain, Domain) else None)
+
+    @property
+    def domain_name(self) -> str | None:
+        return self.domain.name if isinstance(self.domain, Domain) else self.domain
+
+
+class DomainOrderResult(_DomainOutcome):
+    """``status``: ``registered`` (201) or ``pending`` (202: accepted, becomes active with a later sync)."""
+
+    status: Annotated[str, known("registered", "pending")]
+    zone: str | None = None
+    years: int | None = None
+    charged: Money
+    discount: Money | None = None
+    promo_code: str | None = None
+    currency: str | None = None
+    flat_expires_at: Timestamp | None = Field(
+        default=None, validation_alias=AliasChoices("expires_at", "flat_expires_at"), serialization_alias="expires_at"
+    )
+    message: str | None = None
+    balance_after: Money | None = None
+
+    @property
+    def expires_at(self) -> datetime | None:
+        return self.flat_expires_at or (self.domain.expires_at if isinstance(self.domain, Domain) else None)
+
+
+class DomainRenewResult(_DomainOutcome):
+    """``status``: ``renewed``, ``pending_sync`` (accepted, the new date is not visible yet) or ``pending`` (202)."""
+
+    status: Annotated[str, known("renewed", "pending_sync", "pending")]
+    years: int | None = None
+    total_years: int | None = None
+    charged: Money
+    balance_after: Money | None = None
+    currency: str | None = None
+    flat_expires_at: Timestamp | None = Field(
+        default=None, validation_alias=AliasChoices("expires_at", "flat_expires_at"), serialization_alias="expires_at"
+    )
+    message: str | None = None
+
+    @property
+    def expires_at(self) -> datetime | None:
+        return self.flat_expires_at or (self.domain.expires_at if isinstance(self.domain, Domain) else None)
+
+
+class DomainTransferResult(_DomainOutcome):
+    """``status``: ``transfer_pending`` and ``pending_transfer`` mean the same; ``pending``: the registrar did not answer in time."""
+
+    status: Annotated[str, known("transfer_pending", "pending_transfer", "pending")]
+    charged: Money
+    currency: str | None = None
+    message: str | None = None
+
+
+def _unique_hosts(value: list[str]) -> list[str]:
+    if len({host.rstrip(".").lower() for host in value}) != len(value):
+        raise ValueError("name servers must be unique")
+    return value
+
+
+DomainName = Annotated[str, Field(min_length=3, max_length=253), AfterValidator(check_domain_name)]
+Nameservers = Annotated[list[HostName], Field(min_length=2, max_length=4), AfterValidator(_unique_hosts)]
+Years = Annotated[int, Field(ge=1, le=10)]
+
+
+class DomainRegister(Request):
+    """``years`` default 1; ``nameservers`` 2..4 unique host names, default the provider's own; ``privacy`` default true in the
+    document and false on some deployments, so send it; ``auto_renew`` is not accepted here by some: use the update instead."""
+
+    name: DomainName
+    years: Years | None = None
+    nameservers: Nameservers | None = None
+    privacy: bool | None = None
+    auto_renew: bool | None = None
+    promo_code: PromoCode | None = None
+
+
+class DomainRenew(Request):
+    years: Years
+
+
+class DomainUpdate(Request):
+    """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves nothing."""
+
+    auto_renew: bool | None = None
+    privacy: bool | None = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if not self.model_fields_set:
+            raise ValueError("give at least one of auto_renew, privacy")
+        return self
+
+
+class NameserversUpdate(Request):
+    """The whole set, 2..4 unique host names (some deployments take exactly two)."""
+
+    nameservers: Nameservers
+
+
+class DomainTransfer(Request):
+    """``auth_code`` is the EPP code of the present registrar. The other fields are accepted by some deployments only."""
+
+    name: DomainName
+    auth_code: Annotated[Secret, Field(min_length=1, max_length=255)]
+    nameservers: Nameservers | None = None
+    privacy: bool | None = None
+    auto_renew: bool | None = None
+
+
+class AvailabilityQuery(Request):
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+
+
+class DomainListQuery(PageQuery):
+    status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | None = None

@@ -1,0 +1,191 @@
+"""Kinds of values in bodies: money, timestamps, names, and the closed sets of the API document."""
+
+import re
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, PlainSerializer, WithJsonSchema
+
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.api.values import SERVER_NAME_PATTERN, check_host_name, check_line, check_notes, check_public_key, check_server_name
+
+INT64 = 2**63 - 1
+MONTHS = (1, 3, 6, 12)
+SANDBOX_SERVER_IDS = 9_000_000_000
+SYNTHETIC_SERVER_IDS = range(2_000_000_000, SANDBOX_SERVER_IDS)
+MONEY_PATTERN = r"^-?[0-9]+\.[0-9]{2,4}$"
+_MONEY = re.compile(MONEY_PATTERN.strip("^$"))
+PASSWORD_PATTERN = r"^(?=.*[A-Za-z])(?=.*[0-9])[A-Za-z0-9!@#$%^&*-]{8,64}$"  # noqa: S105  # a rule, not a password
+SERVER_STATUSES = ("active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated")
+INVOICE_STATUSES = ("not_paid", "paid", "cancelled", "refunded")
+INVOICE_TYPES = (
+    "topup",
+    "vds_purchase",
+    "vds_renewal",
+    "ip_purchase",
+    "domain_registration",
+    "domain_renewal",
+    "domain_transfer",
+    "other",
+)
+LIVE_INVOICE_TYPES = ("vds_addon", "domain_purchase", "late_fee", "dedicated_purchase", "dedicated_renewal")
+DOMAIN_STATUSES = ("pending", "active", "expired", "transfer_pending", "cancelled")
+DELIVERY_STATUSES = ("pending", "delivered", "dead")
+EVENT_TYPES = (
+    "server.created",
+    "server.suspended",
+    "server.unsuspended",
+    "server.terminated",
+    "server.reinstalled",
+    "invoice.created",
+    "invoice.paid",
+    "invoice.overdue",
+    "balance.low",
+    "domain.registered",
+    "domain.expiring",
+    "domain.renewed",
+    "key.created",
+    "key.revoked",
+    "ping",
+)
+
+
+def _money_from_api(value: object) -> object:
+    # A float has lost cents already; an answer that carries one is not what the document describes.
+    if isinstance(value, Decimal):
+        return value
+    if not isinstance(value, str) or not is_money(value):
+        raise ValueError("money must be a decimal string with 2 to 4 fraction digits")
+    return Decimal(value)
+
+
+def is_money(text: str) -> bool:
+    """Whether the text is a sum of money as answers have it."""
+    return len(text) <= 40 and _MONEY.fullmatch(text) is not None
+
+
+def _money_to_api(value: Decimal) -> str:
+    # By its digits: arithmetic would round what is longer than a decimal context, or refuse it.
+    whole, _, cents = f"{value:f}".partition(".")
+    return f"{whole}.{cents.rstrip('0'):0<2}"
+
+
+def _amount_to_send(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
+        raise ValueError("must be a money string with two fraction digits")
+    if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,15}\.[0-9]{2}", value, re.ASCII):
+        raise ValueError("must be a money string with two fraction digits")
+    # Compared before anything is made of it: a number of a thousand digits would not become a decimal, or not a short one.
+    if not 0 <= value < 10**15 if isinstance(value, int | float) else False:
+        raise ValueError("must be from 0 to less than 10^15")
+    amount = Decimal(str(value))
+    if not amount.is_finite() or not 0 <= amount < 10**15 or amount != amount.quantize(Decimal("0.01")):
+        raise ValueError("must be from 0 to less than 10^15, with at most two fraction digits")
+    return amount
+
+
+def _to_utc(value: datetime) -> datetime:
+    try:
+        return value.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a timestamp must be within the years 1 to 9999 in UTC") from None
+
+
+def _whole(value: object) -> object:
+    # A choice of numbers would take True for 1.
+    if type(value) is not int:
+        raise ValueError("must be a whole number")
+    return value
+
+
+Money = Annotated[
+    Decimal,
+    BeforeValidator(_money_from_api),
+    PlainSerializer(_money_to_api, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "pattern": MONEY_PATTERN}),
+]
+Amount = Annotated[
+    Decimal,
+    BeforeValidator(_amount_to_send),
+    PlainSerializer(_money_to_api, return_type=str),
+    WithJsonSchema(
+        {"anyOf": [{"type": "string", "pattern": r"^[0-9]{1,15}\.[0-9]{2}$"}, {"type": "number", "multipleOf": 0.01, "minimum": 0}]}
+    ),
+]
+
+
+def _timestamp_to_api(value: datetime) -> str:
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+_RFC3339 = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _timestamp_from_api(value: object) -> object:
+    # pydantic would take the digits of unix seconds too.
+    if isinstance(value, datetime) or (isinstance(value, str) and _RFC3339.fullmatch(value)):
+        return value
+    raise ValueError("a timestamp must be an RFC 3339 text with a zone")
+
+
+def _shown_once(value: object) -> object:
+    # The replay of a stored answer blanks its secrets (API document, "Idempotency"): nothing was shown.
+    return None if value == "" else value
+
+
+ShownOnce = Annotated[Secret | None, BeforeValidator(_shown_once)]
+"""A secret that is shown once: ``None`` in a replay, where the service blanks it."""
+NewSecret = Annotated[Secret, BeforeValidator(_shown_once)]
+"""A secret that the answer must show: a blank one is damage."""
+Timestamp = Annotated[
+    AwareDatetime,
+    # After a validator of ours, strict mode would take JSON text for Python text and refuse it; what is text is decided above.
+    Field(strict=False),
+    BeforeValidator(_timestamp_from_api),
+    AfterValidator(_to_utc),
+    PlainSerializer(_timestamp_to_api, return_type=str, when_used="json"),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+Id = Annotated[int, Field(ge=1, le=INT64)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+ServerName = Annotated[str, AfterValidator(check_server_name), Field(json_schema_extra={"pattern": SERVER_NAME_PATTERN, "maxLength": 253})]
+HostName = Annotated[str, AfterValidator(check_host_name)]
+Notes = Annotated[str, AfterValidator(check_notes)]
+Line = Annotated[str, AfterValidator(check_line)]
+ShortLine = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(check_line)]
+PublicKey = Annotated[str, Field(max_length=16384), AfterValidator(check_public_key)]
+
+
+def known(*values: str) -> Any:
+    """A text whose documented values are ``values``; others are accepted, since enums of this API may grow."""
+    return Field(json_schema_extra={"examples": list(values)})
+
+
+ServerStatusText = Annotated[str, known(*SERVER_STATUSES)]
+DomainStatusText = Annotated[str, known(*DOMAIN_STATUSES)]
+EventType = Annotated[str, known(*EVENT_TYPES)]
+
+
+def _name_of(value: object) -> object:
+    # Older deployments send location and os as objects.
+    if isinstance(value, dict):
+        return value.get("slug") or value.get("name") or value.get("code")
+    return value
+
+
+def _check_password(value: Secret) -> Secret:
+    if not re.fullmatch(PASSWORD_PATTERN, value.reveal()):
+        raise ValueError("must be 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with at least one letter and one digit")
+    return value
+
+
+RootPassword = Annotated[
+    Secret,
+    AfterValidator(_check_password),
+    WithJsonSchema({"type": "string", "format": "password", "pattern": PASSWORD_PATTERN, "minLength": 8, "maxLength": 64}),
+]
+OsSlug = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(check_line)]
+PromoCode = ShortLine
+Months = Annotated[Literal[1, 3, 6, 12], BeforeValidator(_whole)]
+BillingCycle = Literal["monthly", "hourly"]

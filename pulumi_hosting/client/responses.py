@@ -1,0 +1,278 @@
+"""From an answer on the wire to a typed result, or to the error it is. Pure functions.
+
+Answers are read with patience for growth (unknown fields, enum values, codes). Damage is judged by what it hits: a decoration becomes
+``None``, an item of a list becomes :class:`~pulumi_hosting.client.results.Damaged`, and anything else (not JSON, an id, money or a secret that
+is absent or of a wrong type) is an :class:`InvalidResponse` that names the place and repeats no value.
+"""
+
+import json
+import logging
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, NoReturn, TypeVar
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+
+from pulumi_hosting.api.metadata import Bucket, Meta, RateLimit
+from pulumi_hosting.api.models import Response
+from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.api.secrets import Redactor, clean_text
+from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, RedirectRefused, error_class
+from pulumi_hosting.client.lenient import from_damaged, item_model, parsed_object, readable_facts
+from pulumi_hosting.client.results import Damaged, Document, Done, File
+from pulumi_hosting.client.retry import parse_retry_after
+from pulumi_hosting.client.transport import MAX_ANSWER_BYTES, HttpResponse
+
+log = logging.getLogger("pulumi_hosting")
+
+T = TypeVar("T")
+
+LONGEST_NUMBER = 25
+_DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in range(256))
+
+
+def read(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor, now: float) -> Any:
+    """The typed result, with ``meta``. Raises the error the answer is; ``now`` is unix time, for a ``Retry-After`` that is a date."""
+    if 300 <= answer.status < 400:
+        raise _redirect(operation, answer, meta)
+    if not 200 <= answer.status < 300:
+        raise refusal(operation, answer, meta.request_id, redact, now)
+    return with_meta(_result(operation, answer, meta, redact), meta)
+
+
+def with_meta(result: T, meta: Meta) -> T:
+    """``result`` that knows how it was obtained."""
+    if isinstance(result, Response):
+        object.__setattr__(result, "_meta", meta)  # models are frozen for their users, not for us
+    else:
+        result.meta = meta  # type: ignore[attr-defined]  # File and Document
+    return result
+
+
+def metadata(
+    operation: Operation,
+    answer: HttpResponse,
+    *,
+    sent_id: str,
+    bucket: Bucket,
+    idempotency_key: str | None,
+    attempts: int,
+    redact: Redactor,
+) -> Meta:
+    """What the headers say. The echo of the request id is somebody else's text: cleaned, and ours where there is none."""
+    headers = answer.headers
+    echo = printable(headers.get("X-Request-ID", ""), redact, 128)
+    return Meta(
+        operation=operation.id,
+        status=answer.status,
+        request_id=echo or sent_id,
+        sandbox=headers.get("X-Sandbox", "").strip().lower() == "true",
+        rate_limit=rate_limit(headers, bucket),
+        idempotency_key=idempotency_key,
+        attempts=attempts,
+    )
+
+
+def rate_limit(headers: Mapping[str, str], bucket: Bucket) -> RateLimit | None:
+    """The state of the bucket; ``None`` where no header tells of it, and ``None`` for each part that is no plain number."""
+    numbers = [_number(headers.get(f"X-RateLimit-{part}")) for part in ("Limit", "Remaining", "Reset")]
+    if all(number is None for number in numbers):
+        return None
+    limit, remaining, reset = numbers
+    return RateLimit(bucket, limit, remaining, None if reset is None else datetime.fromtimestamp(reset, UTC))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and re.fullmatch(r"[0-9]{1,11}", text.strip(), re.ASCII) else None
+
+
+def printable(text: str, redact: Redactor, limit: int = 1000) -> str:
+    """Somebody else's text made safe to print. Cleaned before our secrets are looked for, cut after: neither may hide one."""
+    return clean_text(redact(clean_text(text, MAX_ANSWER_BYTES)), limit)
+
+
+# --- success -----------------------------------------------------------------------------------------------------------------
+
+
+def _result(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> Any:
+    models = [model for model in operation.responses.values() if model is not None]
+    if not models:
+        return Done()
+    model = operation.responses.get(answer.status) or models[0]
+    if model is bytes:
+        return _file(operation, answer, meta)
+    if model is dict:
+        return _open_object(operation, answer, meta, redact)
+    parsed = _parsed(operation, model, answer, meta, redact)
+    if isinstance(parsed, _Damage):
+        _broken(operation, meta, parsed.what, parsed.facts)
+    return parsed
+
+
+@dataclass(frozen=True, slots=True)
+class _Damage:
+    """What is wrong with an answer. Returned, not raised: the frames of an error must not hold the body, which may hold a password."""
+
+    what: str
+    facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def _parsed(operation: Operation, model: type[Response], answer: HttpResponse, meta: Meta, redact: Redactor) -> Response | _Damage:
+    # 204, or 200 with nothing: fine where nothing is required of the answer, an absent field otherwise.
+    body = redact.without_own_key(answer.body) if answer.body.strip() else b"{}"
+    if has_odd_number(body):
+        return _Damage("a number in it is not one that the API has")
+    try:
+        return model.model_validate_json(body)
+    except ValidationError as error:
+        places = _places(error, redact)
+    data = parsed_object(body)
+    if data is None or places[0].startswith("(whole answer)"):
+        return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
+    found = _list_with_damage(operation, model, data, meta, redact) if item_model(model) else from_damaged(model, from_json(body))
+    if found is not None:
+        log.debug("%s: parts of the answer could not be read (request %s): %s", operation.id, meta.request_id, "; ".join(places))
+        return found
+    return _Damage("; ".join(places), readable_facts(data) if operation.is_write else {})
+
+
+def _list_with_damage(operation: Operation, model: type[Response], data: dict[str, Any], meta: Meta, redact: Redactor) -> Response | None:
+    """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where it is no list at all."""
+    rows, kind = data.get("data"), item_model(model)
+    page = from_damaged(model, {**data, "data": []}) if isinstance(rows, list) else None
+    if page is None or kind is None or not isinstance(rows, list):
+        return None
+    items: list[Any] = []
+    for row in rows:
+        try:
+            kind.model_validate_json(to_json(row))
+            places: list[str] = []
+        except ValidationError as error:
+            places = _places(error, redact)
+        item = from_damaged(kind, from_json(to_json(row)))
+        id = readable_facts({"id": row.get("id", row.get("invoice_id"))}).get("id") if isinstance(row, dict) else None
+        items.append(item if item is not None else Damaged(operation.id, id, "; ".join(places), meta.request_id))
+    page.__dict__["data"] = items  # frozen for users, and of a type that a model of the items would refuse
+    return page
+
+
+def _file(operation: Operation, answer: HttpResponse, meta: Meta) -> File:
+    if not answer.body.startswith(b"%PDF-"):
+        _broken(operation, meta, f"it is {_kind(answer)}, not a PDF file")
+    return File(answer.body)
+
+
+def _open_object(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> Document:
+    found = _json(redact.without_own_key(answer.body))
+    if found is None or has_odd_number(answer.body):
+        found = None
+        _broken(operation, meta, f"it is {_kind(answer)}, not a JSON object")
+    return Document(found)
+
+
+def _json(body: bytes) -> dict[str, Any] | None:
+    with suppress(ValueError):  # the parser's error repeats the input: it becomes nobody's context
+        found = from_json(body, allow_inf_nan=False)
+        return found if isinstance(found, dict) else None
+    return None
+
+
+def _kind(answer: HttpResponse) -> str:
+    if not answer.body:
+        return "empty"
+    return clean_text(answer.headers.get("Content-Type", "").split(";")[0].strip(), 64) or "of no named type"
+
+
+def _places(error: ValidationError, redact: Redactor) -> list[str]:
+    found = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
+        place = ".".join(printable(str(part), redact, 64) for part in problem["loc"]) or "(whole answer)"
+        found.append(f"{place}: {problem['msg'].removeprefix('Value error, ')}")
+    return found
+
+
+def _broken(operation: Operation, meta: Meta, what: str, facts: Mapping[str, Any] | None = None) -> NoReturn:
+    raise InvalidResponse(
+        f"{operation.id}: the answer is not what the API document describes: {what}",
+        operation=operation.id,
+        status=meta.status,
+        request_id=meta.request_id,
+        partial=facts,
+    )
+
+
+def has_odd_number(body: bytes) -> bool:
+    """Whether the JSON holds a NaN, an infinity or an integer no API has. Parsers let them pass where a field is unknown or unbounded."""
+    # Every fifth byte shows at least five digits in a row of any number that is too long; nearly every answer ends here.
+    if b"00000" not in body[::5].translate(_DIGITS) and b"NaN" not in body and b"Infinity" not in body:
+        return False
+
+    def refuse(text: str) -> NoReturn:
+        raise ArithmeticError
+
+    def bounded(text: str) -> int:
+        return int(text) if len(text) <= LONGEST_NUMBER else refuse(text)
+
+    try:
+        json.loads(body, parse_constant=refuse, parse_int=bounded)
+    except ArithmeticError:
+        return True
+    except (ValueError, RecursionError):
+        pass  # no JSON at all: the caller says so in better words
+    return False
+
+
+# --- refusals ----------------------------------------------------------------------------------------------------------------
+
+
+def refusal(operation: Operation, answer: HttpResponse, request_id: str, redact: Redactor, now: float) -> ApiError:
+    """The error of a 4xx or 5xx answer; one without the API's envelope (a gateway's HTML) is judged by its status alone."""
+    envelope = _envelope(answer.body)
+    code = envelope.get("code")
+    message = envelope.get("message")
+    details = envelope.get("details")
+    known_id = envelope.get("request_id")
+    if not isinstance(code, str) or not code:
+        code, message = f"http_{answer.status}", f"the answer is {_kind(answer)} without the API's error envelope"
+    return error_class(answer.status, code)(
+        status=answer.status,
+        code=printable(code, redact, 64),
+        message=printable(message, redact) if isinstance(message, str) else "",
+        request_id=printable(known_id, redact, 128) if isinstance(known_id, str) and known_id else request_id,
+        details=_cleaned(details, redact) if isinstance(details, dict) else None,
+        retry_after=parse_retry_after(answer.headers.get("Retry-After"), now),
+        operation=operation.id,
+    )
+
+
+def _envelope(body: bytes) -> Mapping[str, Any]:
+    error = (_json(body) or {}).get("error")
+    return error if isinstance(error, dict) else {}
+
+
+def _cleaned(node: Any, redact: Redactor) -> Any:
+    """Somebody else's texts made safe to print, keys too."""
+    if isinstance(node, dict):
+        return {printable(name, redact, 100): _cleaned(value, redact) for name, value in node.items()}
+    if isinstance(node, list):
+        return [_cleaned(item, redact) for item in node]
+    return printable(node, redact) if isinstance(node, str) else node
+
+
+def _redirect(operation: Operation, answer: HttpResponse, meta: Meta) -> RedirectRefused:
+    try:
+        host = urlsplit(answer.headers.get("Location", "")).hostname or "another place on the same host"
+    except ValueError:
+        host = "an unreadable place"
+    return RedirectRefused(
+        f"{operation.id}: the service redirects to {clean_text(host, 100)} ({answer.status}), which is never followed: "
+        "it would carry the API key there",
+        outcome_unknown=operation.is_write,
+        request_id=meta.request_id,
+        operation=operation.id,
+    )

@@ -1,0 +1,219 @@
+"""What calls give back when it is not one plain model: short lists, walks over pages, files, and answers without a body.
+
+Everything here carries ``meta`` (:class:`~pulumi_hosting.api.metadata.Meta`), as the models do.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from enum import Enum
+from typing import Any, Final, Generic, NoReturn, TypeAlias, TypeVar, overload
+
+from pulumi_hosting.api.metadata import Meta
+from pulumi_hosting.api.models import Page, Response
+from pulumi_hosting.client.exceptions import InvalidResponse
+
+T = TypeVar("T")
+R = TypeVar("R", bound=Response)
+
+
+class Unset(Enum):
+    """The type of :data:`UNSET`."""
+
+    UNSET = "not given"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNSET: Final = Unset.UNSET
+"""Not given: the field is not sent. ``None`` is sent as ``null``, which for some fields means "clear"."""
+
+Given: TypeAlias = T | Unset
+
+
+def given(**arguments: Any) -> dict[str, Any]:
+    """Those arguments that were given."""
+    return {name: value for name, value in arguments.items() if value is not UNSET}
+
+
+class Damaged:
+    """An item of a list that could not be read: in the place of the object, so that nobody takes the object for absent.
+
+    ``known_id`` is the object's id where that could be read, else ``None``; ``reason`` says what is wrong with it. To skip such items, ask
+    ``isinstance(item, Damaged)``, or use :func:`readable`. Any other use, of ``id`` where it is unknown too, raises ``InvalidResponse``:
+    a list that holds one proves no absence.
+    """
+
+    __slots__ = ("known_id", "operation", "reason", "request_id")
+
+    def __init__(self, operation: str, known_id: int | None, reason: str, request_id: str | None = None) -> None:
+        self.operation, self.known_id, self.reason, self.request_id = operation, known_id, reason, request_id
+
+    @property
+    def id(self) -> int:
+        """The object's id. Raises ``InvalidResponse`` where it could not be read."""
+        if self.known_id is None:
+            raise self.error()
+        return self.known_id
+
+    def error(self) -> InvalidResponse:
+        """What is raised for it."""
+        what = f"item {self.known_id}" if self.known_id is not None else "an item"
+        return InvalidResponse(
+            f"{self.operation}: {what} of the list could not be read: {self.reason}",
+            operation=self.operation,
+            request_id=self.request_id,
+            partial={} if self.known_id is None else {"id": self.known_id},
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise self.error()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Damaged) and (self.known_id, self.reason) == (other.known_id, other.reason)
+
+    def __hash__(self) -> int:
+        return hash((self.known_id, self.reason))
+
+    def __repr__(self) -> str:
+        return f"<Damaged item {self.known_id} of {self.operation}: {self.reason}>"
+
+    def __reduce__(self) -> Any:
+        return Damaged, (self.operation, self.known_id, self.reason, self.request_id)
+
+
+def whole(items: Iterable[R]) -> list[R]:
+    """The items as a list, if all of them could be read: use it before concluding that something is absent.
+
+    Raises ``InvalidResponse`` for the first damaged one.
+    """
+    found = list(items)
+    for item in found:
+        if isinstance(item, Damaged):
+            raise item.error()
+    return found
+
+
+def readable(items: Iterable[R]) -> tuple[list[R], list[Damaged]]:
+    """The items that could be read, and the damaged ones."""
+    found: list[Any] = list(items)
+    return [item for item in found if not isinstance(item, Damaged)], [item for item in found if isinstance(item, Damaged)]
+
+
+def matching(items: Iterable[R], matches: Callable[[R], bool]) -> list[R]:
+    """The items that match. Where none does and one is damaged, which could be the one: ``InvalidResponse``, never an empty list."""
+    good, damaged = readable(items)
+    found = [item for item in good if matches(item)]
+    if not found and damaged:
+        raise damaged[0].error()
+    return found
+
+
+class Done(Response):
+    """The answer of an operation that has none to give: it is done."""
+
+
+class File(bytes):
+    """The bytes of a file, with :attr:`meta`."""
+
+    meta: Meta | None = None
+
+    def __repr__(self) -> str:
+        return f"<File of {len(self)} bytes>"
+
+
+class Document(dict[str, Any]):
+    """An open JSON object, with :attr:`meta`."""
+
+    meta: Meta | None = None
+
+
+class Items(Sequence[R]):
+    """A short list, whole and unchangeable."""
+
+    def __init__(self, items: Sequence[R], meta: Meta | None = None) -> None:
+        self._items = tuple(items)
+        self.meta = meta
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[R, ...]: ...
+    def __getitem__(self, index: int | slice) -> R | tuple[R, ...]:
+        return self._items[index]
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Items):
+            return self._items == other._items
+        return list(self._items) == other if isinstance(other, list) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]  # as for a list: the models in it are compared by value
+
+    def __repr__(self) -> str:
+        return f"Items({list(self._items)!r})"
+
+
+class Pages(Generic[R]):
+    """A list that is read as it is walked: ``for server in client.servers.list()``.
+
+    Every loop over it is a walk of its own, from the first page (or from the ``cursor`` given), one request per page when it is needed.
+    An item that could not be read is handed out as :class:`Damaged`.
+
+    The service promises no duplicates and no gaps within a walk; items added meanwhile may be missed. A cursor that comes twice would
+    walk in circles, so it is an :class:`InvalidResponse`. Errors of a page are raised where the loop stands.
+    """
+
+    def __init__(self, operation: str, fetch: Callable[[str | None], Page[R]], cursor: str | None = None) -> None:
+        self._operation = operation
+        self._fetch = fetch
+        self._cursor = cursor
+
+    def pages(self) -> Iterator[Page[R]]:
+        """The pages one by one; each is a model with ``data``, ``next_cursor`` and ``meta``."""
+        cursor = self._cursor
+        used = {cursor}
+        while True:
+            page = self._fetch(cursor)
+            yield page
+            # A deployment may leave the cursor out, or empty, on the last page.
+            if not page.next_cursor:
+                return
+            cursor = page.next_cursor
+            if cursor in used:
+                request_id = page.meta.request_id if page.meta else None
+                raise InvalidResponse(
+                    f"{self._operation}: the service gave the same page cursor twice",
+                    operation=self._operation,
+                    status=page.meta.status if page.meta else None,
+                    request_id=request_id,
+                )
+            used.add(cursor)
+
+    def __iter__(self) -> Iterator[R]:
+        for page in self.pages():
+            yield from page.data
+
+    def __getitem__(self, index: int) -> R:
+        """The item at ``index`` from the start, one or more requests; ``IndexError`` where the list is shorter."""
+        if index < 0:
+            raise IndexError(f"{self._operation}: a list that is read as it is walked has no end to count from; use list(...)")
+        for place, item in enumerate(self):
+            if place == index:
+                return item
+        raise IndexError(f"{self._operation}: the list has no item {index}")
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"whether {self._operation} has items is not known before it is asked; use list(...), or next(iter(...), None)")
+
+    def __len__(self) -> int:
+        raise TypeError(f"how many items {self._operation} has is not known before all are read; use len(list(...))")
+
+    def __repr__(self) -> str:
+        return f"<Pages of {self._operation}>"

@@ -1,0 +1,147 @@
+"""Wait, or give up? Small pure functions; the loop that asks them is in the client (API document, "Idempotency", "Errors").
+
+A read, and a mutation that carries an Idempotency-Key, may be sent again after 429, 502, 503, 504, ``idempotency_in_progress`` and after
+a failure of the connection. Nothing else is: not a 500, and never a mutation without a key.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import Enum
+from typing import Protocol
+
+from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, TransportError
+
+RETRIED_STATUSES = frozenset({429, 502, 503, 504})
+FIRST_WAIT = 0.5
+LONGEST_WAIT = 8.0
+
+
+class Rng(Protocol):
+    """The randomness of the jitter; ``random.Random`` is one."""
+
+    def random(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How long one call may take: ``deadline`` seconds over all attempts; ``attempts`` bounds those that follow failures.
+
+    Being told to wait (429, ``idempotency_in_progress``) is no failure: only the deadline bounds it.
+    """
+
+    deadline: float = 120.0
+    attempts: int = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Send it again after ``after`` seconds."""
+
+    after: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Give the error to the caller; ``why`` is for the log."""
+
+    why: str
+
+
+def decide(operation: Operation, error: HostingError, *, attempt: int, elapsed: float, retry_policy: RetryPolicy, rng: Rng) -> Retry | Stop:
+    """What follows from ``error`` of attempt number ``attempt`` (1 = first), ``elapsed`` seconds after the call began."""
+    if not may_repeat(operation):
+        return Stop("the operation must not be repeated blindly")
+    if not is_passing(error):
+        return Stop("the answer is final")
+    if attempt >= retry_policy.attempts and not _is_queue(error):
+        return Stop("too many failures")
+    wait = pause(getattr(error, "retry_after", None), attempt, rng)
+    return Retry(wait) if elapsed + wait < retry_policy.deadline else Stop("the deadline is too near")
+
+
+def may_repeat(operation: Operation) -> bool:
+    """Whether sending the same bytes again can do no harm."""
+    return operation.retry in ("safe", "idempotency_key")
+
+
+def is_passing(error: HostingError) -> bool:
+    """Whether the same request may get another answer a moment later."""
+    if isinstance(error, ApiError):
+        return error.status in RETRIED_STATUSES or error.code == "idempotency_in_progress"
+    return isinstance(error, TransportError) and not error.is_final
+
+
+class Outcome(Enum):
+    """What one failed attempt says about the writes of its call."""
+
+    DECIDED = "an answer from behind the key layer: neither this attempt nor an earlier one was processed, or the answer says what was"
+    UNTOUCHED = "this attempt was not processed; of earlier ones it says nothing"
+    UNKNOWN = "this attempt may have been processed"
+
+
+def outcome(operation: Operation, error: HostingError) -> Outcome:
+    """What ``error`` of one attempt says. A request with a key is answered from the stored outcome, so a refusal that comes from behind the
+    key layer (400, 402, 409) shows that no earlier attempt succeeded; 401, 403, 404, 429 and 503 may come from before it. Without a key
+    nothing shows how far a request came that was answered with 5xx."""
+    if not operation.is_write:
+        return Outcome.DECIDED
+    if isinstance(error, TransportError):
+        return Outcome.UNKNOWN if error.outcome_unknown else Outcome.UNTOUCHED
+    status = error.status if isinstance(error, ApiError | InvalidResponse) else None
+    code = error.code if isinstance(error, ApiError) else ""
+    if status is None:
+        return Outcome.UNTOUCHED
+    if 200 <= status < 300:
+        return Outcome.DECIDED
+    if code == "idempotency_in_progress":
+        return Outcome.UNKNOWN
+    if status in (400, 402, 409):
+        return Outcome.DECIDED
+    if status < 500 or code == "api_disabled" or (status == 503 and operation.is_keyed):
+        return Outcome.UNTOUCHED
+    # "For money operations nothing is charged unless the response says otherwise": said by the API, not by a gateway without its envelope.
+    return Outcome.UNTOUCHED if operation.is_keyed and code == "upstream_error" else Outcome.UNKNOWN
+
+
+def _is_queue(error: HostingError) -> bool:
+    return isinstance(error, ApiError) and (error.status == 429 or error.code == "idempotency_in_progress")
+
+
+def pause(retry_after: float | None, attempt: int, rng: Rng) -> float:
+    """Seconds to wait: what the service asks for and a little more, so that many waiters do not return at once; else the backoff.
+
+    A zero or past ``Retry-After`` still pauses: the service may know no better.
+    """
+    if not retry_after:
+        return backoff(attempt, rng)
+    return retry_after + FIRST_WAIT * rng.random()
+
+
+def backoff(attempt: int, rng: Rng) -> float:
+    """0.5 s, doubled after every attempt, at most 8 s; of that a random part between one half and all."""
+    whole = min(LONGEST_WAIT, FIRST_WAIT * 2.0 ** min(attempt - 1, 16))
+    return whole * (0.5 + rng.random() / 2)
+
+
+def parse_retry_after(text: str | None, now: float) -> float | None:
+    """Seconds of a ``Retry-After`` header, which holds seconds or an HTTP date; ``now`` is unix time. Unreadable is ``None``, past is 0."""
+    if text is None:
+        return None
+    text = text.strip()
+    if re.fullmatch(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", text, re.ASCII):
+        return max(0.0, float(text))
+    moment = parse_http_date(text)
+    return None if moment is None else max(0.0, moment.timestamp() - now)
+
+
+def parse_http_date(text: str) -> datetime | None:
+    """The moment of an HTTP date in UTC, ``None`` if unreadable. RFC 9110 dates are GMT; one without a zone is read as GMT."""
+    from email.utils import parsedate_to_datetime  # rarely needed, and slow to load
+
+    try:
+        moment = parsedate_to_datetime(text)
+        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+    except (ValueError, TypeError, OverflowError, IndexError):
+        return None

@@ -1,0 +1,141 @@
+"""Key, address and options of a client, checked before anything is sent. No refusal repeats what it refuses: it may be a secret.
+
+``HOSTING_API_KEY`` and ``HOSTING_BASE_URL`` stand in for parameters that are not given.
+"""
+
+import ipaddress
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.client.retry import RetryPolicy
+
+API_KEY_VARIABLE = "HOSTING_API_KEY"
+BASE_URL_VARIABLE = "HOSTING_BASE_URL"
+
+_API_KEY = re.compile(r"[A-Za-z0-9_.\-]{8,256}")
+_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*")
+_HOST = re.compile(r"[A-Za-z0-9.-]{1,253}|[0-9A-Fa-f:.]{2,45}")
+_AGENT = re.compile(r"[ -~]{1,128}")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where to send, as whom, and how long to wait. ``timeout`` is seconds per attempt."""
+
+    api_key: Secret
+    base_url: str
+    host: str
+    timeout: float
+    retry_policy: RetryPolicy
+    ca_file: str | None
+    user_agent: str = field(repr=False)
+
+    @property
+    def is_tls(self) -> bool:
+        return self.base_url.startswith("https:")
+
+    @property
+    def key_hint(self) -> str:
+        """Prefix and last four characters: enough to tell keys apart, useless to anybody else."""
+        key = self.api_key.reveal()
+        prefix = next((start for start in ("vk_live_", "vk_test_") if key.startswith(start)), "")
+        return f"{prefix}…{key[-4:]}" if len(key) >= 20 else f"{prefix}…"
+
+
+def settings(
+    api_key: str | Secret | None,
+    base_url: str | None,
+    *,
+    timeout: float,
+    deadline: float,
+    ca_file: str | os.PathLike[str] | None,
+    user_agent: str | None,
+    environ: Mapping[str, str] | None = None,
+) -> Settings:
+    """Checked settings; a parameter goes before the environment. Raises ``ConfigurationError``."""
+    environ = os.environ if environ is None else environ
+    key = _checked_key(api_key if api_key is not None else environ.get(API_KEY_VARIABLE))
+    url, host = _checked_url(base_url if base_url is not None else environ.get(BASE_URL_VARIABLE))
+    for name, seconds in (("timeout", timeout), ("deadline", deadline)):
+        if not 0 < seconds <= 86_400:
+            raise ConfigurationError(f"{name} must be a number of seconds above 0 and at most 86400")
+    if ca_file is not None and not Path(ca_file).is_file():
+        raise ConfigurationError("ca_file is not a file: give the path of a file with certificates in PEM form")
+    if user_agent is not None and not _AGENT.fullmatch(user_agent):
+        raise ConfigurationError("user_agent must be 1 to 128 printable ASCII characters")
+    return Settings(
+        api_key=key,
+        base_url=url,
+        host=host,
+        timeout=float(timeout),
+        retry_policy=RetryPolicy(deadline=float(deadline)),
+        ca_file=None if ca_file is None else os.fspath(ca_file),
+        user_agent=f"pulumi-hosting/{_version()}" + (f" {user_agent}" if user_agent else ""),
+    )
+
+
+def _checked_key(given: str | Secret | None) -> Secret:
+    key = given.reveal() if isinstance(given, Secret) else given
+    key = key.strip() if isinstance(key, str) else ""
+    if not key:
+        raise ConfigurationError(f"no API key: set {API_KEY_VARIABLE} or pass api_key")
+    if not _API_KEY.fullmatch(key):
+        raise ConfigurationError(
+            f"the API key has characters or a length that no key has (it is not shown here): check {API_KEY_VARIABLE} or api_key"
+        )
+    return Secret(key)
+
+
+def _checked_url(given: str | None) -> tuple[str, str]:
+    """The base URL without a slash at its end, and its host and port for messages."""
+    where = f"check {BASE_URL_VARIABLE} or base_url"
+    if not isinstance(given, str) or not given.strip():
+        raise ConfigurationError(f"no base URL: set {BASE_URL_VARIABLE} or pass base_url, for example https://api.example.com/v1")
+    try:
+        parts = urlsplit(given.strip())
+        port = parts.port
+        host = parts.hostname or ""
+    except ValueError:
+        parts, port, host = None, None, ""
+    if parts is None or not _HOST.fullmatch(host):
+        raise ConfigurationError(f"the base URL is not a URL with a host: {where}")
+    if parts.username is not None or parts.password is not None:
+        raise ConfigurationError(f"the base URL must not hold a user name or password (it is not shown here): {where}")
+    if parts.query or parts.fragment or "?" in given or "#" in given:
+        raise ConfigurationError(f"the base URL must not hold a query or fragment: {where}")
+    path = parts.path.rstrip("/")
+    if not _PATH.fullmatch(path) or any(segment in (".", "..") for segment in path.split("/")):
+        raise ConfigurationError(f"the path of the base URL has characters that are not allowed: {where}")
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
+        raise ConfigurationError(
+            f"the base URL must be https; http is allowed to this machine only, the API key would be readable: {where}"
+        )
+    authority = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
+    return f"{parts.scheme}://{authority}{path}", authority
+
+
+def is_loopback(host: str) -> bool:
+    """Whether ``host`` is this machine: ``localhost`` or a loopback address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@cache
+def _version() -> str:
+    from importlib import metadata  # read at the first client, not at import: it costs milliseconds
+
+    try:
+        return metadata.version("pulumi-hosting")
+    except metadata.PackageNotFoundError:
+        return "0"

@@ -1,0 +1,245 @@
+"""One request and its answer over HTTP: the door to httpx.
+
+Nothing is decided here but what is safe: redirects are not followed, cookies not kept, netrc never read, proxies of the environment
+used for https only, and an answer is read no further than :data:`MAX_ANSWER_BYTES`. Whatever fails becomes a
+:class:`TransportError` that says whether the request may have been processed; the failure underneath is not
+chained to it, since it may hold headers.
+"""
+
+import os
+import threading
+import weakref
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from pulumi_hosting.api.operations import Operation
+from pulumi_hosting.api.secrets import clean_text
+from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidResponse, TimedOut, TransportError
+from pulumi_hosting.client.settings import Settings
+
+# httpx, ssl and cookies are loaded with the first request: whoever only checks arguments or reads help does not wait for them.
+if TYPE_CHECKING:
+    import ssl
+
+    import httpx
+
+MAX_ANSWER_BYTES = 16 * 1024 * 1024
+# Shorter than the five seconds after which common servers close an idle connection: a mutation without a key must not be lost in that gap.
+KEEPALIVE_SECONDS = 2.0
+LOCATION = "hosting_location"
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request as it will be sent, in every attempt with the same bytes. What may be secret in it is not printed."""
+
+    operation: Operation
+    url: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes | None = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpResponse:
+    """Status, headers (names in any case) and the whole body."""
+
+    status: int
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+
+
+class Transport:
+    """Sends requests over kept-alive connections, from any thread. Nothing is opened before the first request."""
+
+    def __init__(self, settings: Settings, clock: Callable[[], float], transport: "httpx.BaseTransport | None" = None) -> None:
+        self._settings = settings
+        self._clock = clock
+        self._transport = transport
+        self._lock = threading.Lock()
+        self._client: httpx.Client | None = None
+        self._pid = 0
+
+    def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
+        """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; the attempt takes at most ``timeout`` seconds.
+
+        Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large), ``ConfigurationError`` (certificate refused).
+        """
+        # Translated inside, raised outside of the except block: the failure underneath does not even become __context__.
+        failure: HostingError
+        try:
+            return self._send(request, request_id, stop_at)
+        except HostingError:
+            raise
+        except Exception as error:  # noqa: BLE001  # a transport of the caller's may raise anything
+            failure = self._failure(request.operation, error)
+        raise failure
+
+    def close(self) -> None:
+        """Closes the connections; the next request opens new ones."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
+        client = self._connected()
+        from pulumi_hosting.client import deadlines
+
+        # Seconds for the whole attempt, and so for each wait in it.
+        wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
+        message = client.build_request(
+            request.operation.method,
+            request.url,
+            params=request.query or None,
+            headers={**request.headers, "X-Request-ID": request_id},
+            content=request.body,
+            timeout=wait,
+        )
+        with deadlines.until(wait):
+            response = client.send(message, stream=True)
+            try:
+                body = self._body(request.operation, response, stop_at)
+                if isinstance(body, HostingError):
+                    raise body
+                if LOCATION in response.extensions:
+                    response.headers["Location"] = response.extensions[LOCATION]
+                return HttpResponse(response.status_code, response.headers, body)
+            finally:
+                response.close()
+
+    def _connected(self) -> "httpx.Client":
+        with self._lock:
+            # Connections cannot be shared with a forked child: it opens its own.
+            if self._client is None or self._pid != os.getpid():
+                self._client, self._pid = self._open(), os.getpid()
+                # A client that nobody closes closes its connections when it is forgotten.
+                weakref.finalize(self, self._client.close)
+            return self._client
+
+    def _open(self) -> "httpx.Client":
+        from http.cookiejar import DefaultCookiePolicy
+
+        import httpx
+
+        tls = self._settings.is_tls
+        from pulumi_hosting.client import deadlines
+
+        client = httpx.Client(
+            transport=self._transport,
+            verify=tls_context(self._settings.ca_file) if tls and self._transport is None else False,
+            # A proxy would read what goes to this machine over plain http.
+            trust_env=tls and self._transport is None,
+            follow_redirects=False,
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS),
+            headers={"User-Agent": self._settings.user_agent, "Accept-Encoding": "gzip"},
+            event_hooks={"response": [_hide_location]},
+        )
+        deadlines.bound(client)
+        client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
+        return client
+
+    def _body(self, operation: Operation, response: "httpx.Response", stop_at: float) -> bytes | HostingError:
+        """The whole body, or why there is none: returned, so that no frame of the error holds a part of the body."""
+        parts: list[bytes] = []
+        size = 0
+        for part in _decoded(response):
+            size += len(part)
+            if size > MAX_ANSWER_BYTES:
+                return InvalidResponse(
+                    f"{operation.id}: the answer is larger than {MAX_ANSWER_BYTES // 1024 // 1024} MiB",
+                    operation=operation.id,
+                    status=response.status_code,
+                )
+            if self._clock() > stop_at:
+                return self._too_late(operation)
+            parts.append(part)
+        return b"".join(parts)
+
+    def _too_late(self, operation: Operation) -> TimedOut:
+        return TimedOut(f"{operation.id}: no whole answer in time", outcome_unknown=operation.is_write, operation=operation.id)
+
+    def _failure(self, operation: Operation, error: Exception) -> HostingError:
+        import httpx
+
+        if _is_certificate(error):
+            return ConfigurationError(
+                f"the certificate of {self._settings.host} is not trusted; nothing was sent. Next: check the base URL, or pass ca_file"
+            )
+        unsent = isinstance(
+            error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout | httpx.ProxyError | httpx.UnsupportedProtocol
+        )
+        unknown = operation.is_write and not unsent
+        kind = TimedOut if isinstance(error, httpx.TimeoutException) else TransportError
+        # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
+        why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
+        what = f"{operation.id}: no usable answer from {self._settings.host} ({type(error).__name__}{': ' if why else ''}{why})"
+        failure = kind(what, outcome_unknown=unknown, operation=operation.id)
+        failure.is_final = not isinstance(error, httpx.HTTPError | httpx.StreamError | httpx.InvalidURL | zlib.error | OSError)
+        return failure
+
+
+def _hide_location(response: "httpx.Response") -> None:
+    """Keep httpx from preparing the request that a redirect asks for: it is never sent, and an unreadable address would be an error."""
+    if "Location" in response.headers:
+        response.extensions[LOCATION] = response.headers.pop("Location")
+
+
+def _is_certificate(error: BaseException | None) -> bool:
+    import ssl
+
+    seen = 0
+    while error is not None and seen < 10:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return True
+        error, seen = error.__cause__ or error.__context__, seen + 1
+    return False
+
+
+def _decoded(response: "httpx.Response") -> Iterator[bytes]:
+    """The body in pieces of bounded size: gzip is unpacked step by step, so that a small answer cannot fill the memory."""
+    import httpx
+
+    if response.is_stream_consumed:  # an in-process transport has it all in memory already
+        yield response.content
+        return
+    encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
+    if encoding in ("", "identity"):
+        yield from response.iter_raw()
+        return
+    if encoding not in ("gzip", "x-gzip"):
+        raise httpx.DecodingError("an encoding that was not asked for", request=response.request)
+    unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+    begun = False
+    for raw in response.iter_raw():
+        while raw:
+            if unpack.eof:  # a further member of the same file
+                unpack = zlib.decompressobj(zlib.MAX_WBITS | 16)
+            begun = True
+            yield unpack.decompress(raw, 1024 * 1024)
+            raw = unpack.unused_data if unpack.eof else unpack.unconsumed_tail
+    yield unpack.flush()
+    if not unpack.eof and begun:
+        raise httpx.DecodingError("the compressed answer ends early", request=response.request)
+
+
+@lru_cache(maxsize=8)
+def tls_context(ca_file: str | None) -> "ssl.SSLContext":
+    """The one context for all clients of this process: verified, TLS 1.2 or newer. Building it costs more than a hundred requests."""
+    import ssl
+
+    import httpx
+
+    context: ssl.SSLContext
+    try:
+        context = ssl.create_default_context(cafile=ca_file) if ca_file else httpx.create_ssl_context()
+    except (ssl.SSLError, OSError):
+        context = None  # type: ignore[assignment]  # raised below, outside of the except block
+    if context is None:
+        raise ConfigurationError("the certificates could not be read: check ca_file (PEM form), SSL_CERT_FILE and SSL_CERT_DIR")
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    return context

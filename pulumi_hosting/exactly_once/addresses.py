@@ -1,0 +1,69 @@
+"""What the resources about a server's addresses share: the list, read once for all of them, and ids of the form ``<server>/<address>``.
+
+The list and its quote are expensive questions on some deployments (20 a minute), the server itself is not.
+"""
+
+import ipaddress
+import re
+from collections.abc import Iterator
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.client.exceptions import NotFound
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import ResourceError
+
+
+def plain_address(text: str) -> str:
+    """One spelling per address.
+
+    >>> plain_address("2001:0DB8::0:1")
+    '2001:db8::1'
+    """
+    try:
+        return str(ipaddress.ip_address(text.strip()))
+    except ValueError:
+        raise ValueError("must be an IPv4 or IPv6 address") from None
+
+
+def of_server(context: Context, server_id: str, *, fresh: bool = False) -> list[m.Ip] | None:
+    """Every address of a server, v4 and v6; None if there is no such server."""
+    if fresh:
+        context.reads.forget("ips", server_id)
+
+    def fetch() -> list[m.Ip] | None:
+        try:
+            return list(context.client.servers.ips.list(int(server_id)))
+        except NotFound:
+            return None
+
+    return context.shared(("ips", server_id), fetch)
+
+
+def everywhere(context: Context, server_id: str | None) -> Iterator[tuple[str, m.Ip]]:
+    """Server id and address, of one server or of all on the account."""
+    ids = [server_id] if server_id is not None else [str(server.id) for server in context.client.servers.list() if not server.is_gone]
+    for id in ids:
+        for ip in of_server(context, id, fresh=True) or []:
+            yield id, ip
+
+
+def pick(found: list[m.Ip], wanted: str) -> m.Ip | None:
+    """The one of ``found`` with this number or this address."""
+    for ip in found:
+        if wanted in (str(ip.id), plain_address(ip.address)):
+            return ip
+    return None
+
+
+def split_id(id: str, what: str) -> tuple[str, str]:
+    """Server and address of an id ``<server id>/<address id or address>``."""
+    server_id, slash, address = id.partition("/")
+    if not slash or not re.fullmatch(r"[1-9][0-9]{0,18}", server_id) or not address:
+        raise ResourceError(f"{id!r} is not the id of {what}. Next: give <server id>/<address id>, or <server id>/<address>")
+    if not address.isdigit():
+        try:
+            address = plain_address(address)
+        except ValueError:
+            if not address.startswith("sandbox"):
+                raise ResourceError(f"{id!r}: what follows the slash is neither an address nor its id. Next: correct it") from None
+    return server_id, address

@@ -1,0 +1,510 @@
+"""Ordering a server so that it is bought once, whatever is killed, cut or repeated.
+
+The order of steps, for one declaration (``POST /servers`` is keyed; names are not unique; a 202 order is not among the servers yet):
+
+0. *Turn*: one order of a name at a time, among the processes of this user on this machine.
+1. *Quiesce*: wait for orders of this name that are still provisioning, since it cannot be seen yet what they become.
+2. *Look*: walk the living servers. One with our ownership tag is ours, and is taken over while the keys are remembered; after that it takes
+   a person's word, since nothing else tells a lost server from another backend's. Where the name itself is the identity, the server of
+   that name is meant. Any other of the name must be *proven* ours, or we stop: a second server is never bought beside an unexplained one.
+3. *Order*: keys of generation 0, 1, 2 …; normally one request. Every accepted id is read before it is believed; a generation is left
+   behind only when its outcome is proven to be of the past. Where the name is the identity, the keys are made of the name alone, so that
+   of two different orders of one name at the same time the second meets a conflict, looks again, and finds the first one's server.
+
+*Proof* costs nothing and can buy nothing: the key of our order is sent to another operation for a server that cannot exist. Answer
+``idempotency_conflict`` means that the key is bound, so repeating the order with it replays the first answer, which names the server.
+"""
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+from pulumi_hosting.api import models as m
+from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    Forbidden,
+    HostingError,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    InsufficientFunds,
+    InvalidResponse,
+    NotFound,
+    TransportError,
+)
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
+from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag
+from pulumi_hosting.session.clock import Poller
+from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.text import age
+
+GENERATIONS = 16
+ORDER_PREFIX = "order:"
+KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
+_MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
+_WORLD_AGE = 30.0  # seconds for which orders and servers, once listed, are believed
+_TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
+_SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
+_UNDER_WAY = 30.0  # seconds for which another process's request for an order may be under way without showing anywhere
+_PROCESS = uuid.uuid4().hex
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """What an order came to: a server, or an order still under way. The password only where this answer showed it.
+
+    ``found``: it was there before and is taken over, for this ``reason``.
+    """
+
+    server: m.Server | None
+    order: m.Order | None = None
+    root_password: Secret | None = None
+    charged: Decimal | None = None
+    invoice_id: int | None = None
+    found: bool = False
+    reason: str = ""
+    attempts: int = 1
+    """How often the request was sent that brought the answer: a replay after several attempts may be of the first of them."""
+
+
+class KeyState(Enum):
+    """What an answer to an order means for the generation it was sent with."""
+
+    CONSUMED = "bound to something of the past: the next generation"
+    REFUSED = "a refusal that holds: report it"
+    CONFLICT = "bound to another request: look once more, then the next generation"
+    UNKNOWN = "the service failed: look at the money, then once more"
+
+
+def classify(error: ApiError, contradicted: Callable[[ApiError], bool]) -> KeyState:
+    """Decide about a refused order. ``contradicted`` tells whether the account's present state shows a refusal to be a stored, old one.
+
+    >>> judge(IdempotencyConflict(status=409, code="idempotency_conflict", message=""), lambda e: False)
+    <KeyState.TAKEN: 'bound to another request: look once more, then the next generation'>
+    """
+    if error.outcome_unknown and error.status not in (500, 502):
+        return KeyState.REFUSED  # an earlier attempt may still be carried out under this key: another key could order a second time
+    if isinstance(error, IdempotencyConflict):
+        # Quiesce and look have found no living server of ours: what the key is bound to is dead, was refused, was only probed, or is an
+        # order with another password that a killed run sent a moment ago and that nobody can see yet.
+        return KeyState.CONFLICT
+    if isinstance(error, IdempotencyInProgress) or error.code == "api_disabled":
+        return KeyState.REFUSED
+    if error.status >= 500:
+        return KeyState.UNKNOWN
+    return KeyState.CONSUMED if contradicted(error) else KeyState.REFUSED
+
+
+@dataclass
+class ServerOrder:
+    """One declaration's order. ``body`` is what ``POST /servers`` is sent; its password stays outside the keys."""
+
+    context: Context
+    body: dict[str, Any]
+    attempt: int = 0
+
+    def __post_init__(self) -> None:
+        me = account(self.context.client)
+        self.started: datetime | None = None
+        self.keys = KeyRing(
+            account_id=me.account_id,
+            livemode=me.livemode,
+            identity=self.context.identity,
+            operation="create_server",
+            body={
+                name: value
+                for name, value in self.body.items()
+                if name == "name" or (name != "password" and not self.context.name_is_identity)
+            },
+            attempt=self.attempt,
+        )
+
+    # --- the steps
+
+    def place(self) -> Ordered:
+        """Find what an interrupted run bought, else buy. Raises ResourceConflict, AmbiguousMatch, WaitTimeout, LocalFilesError, or the service's refusal."""
+        with self._turn():
+            return self._found() or self._order()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Hold the name against other threads and processes, so that each sees what the one before it has ordered."""
+        context, purpose = self.context, f"server name {self.body['name']}"
+        with context.ownership.lock(f"server {self.body['name']}"):
+            scope = local_files.account_scope(context.client)
+            waiting = f"another run on this machine is ordering a server named {self.body['name']!r}: waiting for it"
+            with local_files.lock(
+                scope,
+                purpose,
+                max(context.wait_timeout, _TURN),
+                on_wait=lambda: context.info(waiting),
+                check=lambda: context.clock.sleep(0.0),
+            ):
+                last, own = local_files.read(scope, purpose), f"{_PROCESS}-{os.getpid()}"
+                if last.get("process") != own and abs(time.time() - float(last.get("at") or 0)) < 2 * _WORLD_AGE:
+                    context.reads.forget("world")
+                local_files.write(scope, purpose, {"process": own, "at": time.time()})
+                try:
+                    yield
+                finally:
+                    local_files.write(scope, purpose, {"process": own, "at": time.time()})
+
+    def _found(self, *, after_sending: bool = False) -> Ordered | None:
+        """``after_sending``: this call has sent an order itself, and may find what came of it."""
+        self._quiesce()
+        namesakes = [server for server in candidates(self.context) if server.name == self.body["name"]]
+        if self.context.name_is_identity:
+            if len(namesakes) > 1:
+                raise AmbiguousMatch(f"server name {self.body['name']!r}", [str(server.id) for server in namesakes])
+            return Ordered(namesakes[0], found=True, reason="it has the name") if namesakes else None
+        own = find_tagged(self.context, self.body["name"], attempt=self.attempt, lenient=after_sending)
+        if own is not None:
+            return Ordered(own, found=True, reason=TAGGED)
+        if not namesakes or self.attempt > 0:
+            return None
+        proven = self._proven() if any(may_be_proven(self.context, server) for server in namesakes) else None
+        if proven is None:
+            raise namesake(self.context, namesakes[0], self.attempt)
+        if proven.server is not None and not after_sending:
+            must_be_allowed(self.context, proven.server, "is named by this resource's idempotency key", self.attempt)
+        return proven
+
+    def _quiesce(self) -> None:
+        wait = self.context.poller(self.context.wait_timeout)
+        while pending := [order for order in _world(self.context)[0] if self._may_become_ours(order)]:
+            known = ", ".join(str(order.invoice_id) for order in pending)
+            if wait.over:
+                raise WaitTimeout(
+                    f"order {known} for a server named {self.body['name']!r} is still {pending[0].status} after "
+                    f"{self.context.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be waited for",
+                    id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
+                )
+            self.context.info(f"waiting for order {known} ({pending[0].status})")
+            wait.pause()
+            self.context.reads.forget("world")
+
+    def _may_become_ours(self, order: m.Order) -> bool:
+        if (
+            self.context.client.is_test_key  # these are real orders
+            or not order.is_pending
+            or f"{ORDER_PREFIX}{order.invoice_id}" in self.context.ownership.of_others(self.context.identity)
+        ):
+            return False
+        return order.server_name == self.body["name"] or (order.server_name is None and order.tariff_id in (None, self.body["tariff_id"]))
+
+    def _order(self) -> Ordered:
+        looked_again = False
+        self.started = self.context.service_now()
+        for generation in range(GENERATIONS):
+            try:
+                answer = self._send(generation)
+            except InvalidResponse as error:
+                if accepted := self._accepted_in_part(error):
+                    return accepted
+                raise
+            except ApiError as error:
+                verdict = classify(error, self._contradicted)
+                if verdict is KeyState.REFUSED and error.outcome_unknown:
+                    raise ResourceError(
+                        f"{error.summary} — whether the order was carried out is not known. "
+                        "Next: run again; the same order is repeated, never a second one"
+                    ) from None
+                if verdict is KeyState.REFUSED:
+                    raise
+                if verdict is KeyState.CONFLICT and (found := self._look_again()):
+                    return found
+                if verdict is KeyState.UNKNOWN:
+                    if not self._money_unmoved():
+                        raise ResourceError(
+                            f"{error.summary} — whether the order was carried out is not known; nothing was repeated. Next: run again, "
+                            "and compare invoices and servers before ordering by hand"
+                        ) from None
+                    if looked_again:
+                        raise ResourceError(f"{error.summary} — no money moved and no server was made. Next: run again later") from None
+                    looked_again = True
+                    self.context.reads.forget("world")
+                    if found := self._found(after_sending=True):
+                        return found
+                continue
+            if accepted := self._accepted(answer):
+                return accepted
+        raise ResourceError(
+            f"{GENERATIONS} orders of server {self.body['name']!r} within seven days are all spent. "
+            "Next: wait for the oldest to be forgotten, or set order_attempt to a new number"
+        )
+
+    def _look_again(self) -> Ordered | None:
+        """What the request came to that a key is bound to, once it shows. Where keys are made of the name alone, another run's order may
+        be under way at this moment and show nowhere until it is carried out."""
+        context = self.context
+        wait = Poller(context.clock, _UNDER_WAY if context.name_is_identity else 0.0, context.poll_interval)
+        while True:
+            context.clock.sleep(context.poll_interval)
+            context.reads.forget("world")
+            if found := self._found(after_sending=True):
+                return found
+            if wait.over:
+                return None
+
+    # --- parts
+
+    def _send(self, generation: int) -> m.ServerCreated | m.Order:
+        return self.context.client.servers.create(**self.body, idempotency_key=self.keys.key(generation))
+
+    def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
+        """An accepted order, read before it is believed: None when it is bound to a dead server, a failed order, or one that is ours."""
+        if isinstance(answer, m.Order):
+            try:
+                order = self.context.client.orders.get(answer.invoice_id)
+            except HostingError:  # it is paid for all the same: what waits for it looks again, and by then it is recorded
+                order = answer
+            if order.is_failed:
+                return None
+            if order.is_active and order.server_id is not None:
+                server = self._alive(order.server_id, order.server_name)
+                return Ordered(server, order, charged=order.amount, invoice_id=order.invoice_id) if server else None
+            self.context.ownership.add(self.context.identity, f"{ORDER_PREFIX}{order.invoice_id}")
+            return Ordered(None, order, charged=order.amount, invoice_id=order.invoice_id)
+        if answer.root_password is not None and answer.root_password.reveal():
+            # A replay shows no secret, so this is the first answer: it need not be read to be believed, and reading could only lose it.
+            return Ordered(answer.server, None, answer.root_password, answer.charged, answer.invoice_id)
+        server = self._alive(answer.server.id, answer.server.name)
+        if server is None:
+            return None
+        reason, attempts = "this resource's idempotency key names it", answer.meta.attempts if answer.meta else 1
+        return Ordered(server, None, None, answer.charged, answer.invoice_id, found=True, reason=reason, attempts=attempts)
+
+    def _accepted_in_part(self, error: InvalidResponse) -> Ordered | None:
+        """What an accepted order came to whose answer could be read in part, by the ids in it; None where they do not lead on."""
+        server_id, invoice_id = error.partial.get("server_id"), error.partial.get("invoice_id")
+        try:
+            if server_id is not None:
+                server = self._alive(server_id, None)
+                return Ordered(server, None, error.partial.get("root_password"), error.charged, invoice_id) if server else None
+            if invoice_id is not None:
+                return self._accepted(self.context.client.orders.get(invoice_id))
+        except (ApiError, InvalidResponse):
+            return None
+        return None
+
+    def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
+        """The server an answer names, if it lives and is still what was ordered. Raises ResourceConflict for one that was renamed since."""
+        if str(server_id) in self.context.owned | self.context.ownership.of_others(self.context.identity):
+            return None
+        try:
+            server = self.context.client.servers.get(server_id)
+        except NotFound:
+            return None
+        if server.is_gone:
+            return None
+        if ordered_as and server.name != ordered_as:
+            if self.context.name_is_identity:
+                return None  # under its new name it is another declaration's
+            # A replay cannot tell whether it was lost and renamed by hand, or belongs to a declaration that was renamed with it.
+            raise ResourceConflict(
+                f"this declaration's order was answered with server {server.id} already, which is named {server.name!r} by now; "
+                f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, or order_attempt to {self.attempt + 1} "
+                "to order another",
+                id=str(server.id),
+            )
+        return server
+
+    def _proven(self) -> Ordered | None:
+        """The server an interrupted run of this declaration ordered, shown by its key; None without proof.
+
+        An order goes out with a key only where all keys before it are bound, so the first key that is not bound ends the search. Asking
+        binds that one key; the next probe and the next order see it as bound and go on.
+        """
+        for generation in range(GENERATIONS):
+            if not self._is_bound(self.keys.key(generation)):
+                return None
+            try:
+                answer = self._send(generation)
+            except ApiError:
+                continue  # bound to a refusal, or to another body: no proof in this generation
+            if accepted := self._accepted(answer):
+                self.context.info(f"order {accepted.invoice_id} of an interrupted run was found by its key")
+                return accepted
+        return None
+
+    def _is_bound(self, key: str) -> bool:
+        return key_is_used(lambda: self.context.client.servers.renew(nonexistent_id(), months=1, idempotency_key=key))
+
+    def _contradicted(self, error: ApiError) -> bool:
+        client = self.context.client
+        try:
+            if isinstance(error, InsufficientFunds):
+                return error.required is not None and client.balance.get().balance >= error.required
+            if error.code in ("no_capacity", "tariff_unavailable"):
+                return client.catalog.tariff(self.body["tariff_id"]).in_stock is True
+            if error.code == "os_not_allowed":
+                return any(image.slug == self.body["os"] for image in client.catalog.os_images(tariff_id=self.body["tariff_id"]))
+        except (Forbidden, NotFound):
+            return False
+        return False
+
+    def _money_unmoved(self) -> bool:
+        """Whether no money is missing for a server that does not exist: every purchase since we began names its server or was returned."""
+        try:
+            return not list(self._unexplained_invoices())
+        except (ApiError, TransportError):
+            return False
+
+    def _unexplained_invoices(self) -> Iterator[int]:
+        net: dict[int, Decimal] = {}
+        started = self.started or self.context.service_now()
+        for movement in self.context.client.balance.transactions(since=started - _MONEY_WINDOW):
+            if movement.invoice_id is not None:
+                sign = 1 if movement.direction == "debit" else -1
+                net[movement.invoice_id] = net.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
+        for invoice_id, amount in net.items():
+            if amount > 0:
+                invoice = self.context.client.invoices.get(invoice_id)
+                if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ()):
+                    yield invoice_id
+
+
+def may_be_proven(context: Context, server: m.Server) -> bool:
+    """Whether a key could still tell: the server is nobody else's by its tag, and younger than the memory for keys."""
+    if is_tag(split_tag(server.notes)[1]):
+        return False
+    return server.created_at is None or context.service_now() - server.created_at <= KEY_MEMORY
+
+
+def namesake(context: Context, server: m.Server, attempt: int) -> ResourceConflict:
+    """The refusal to order beside a living server of the same name that nothing shows to be this declaration's. Where a resource of this
+    stack has it, or may have it, under another name of the resource, the alias is the first advice."""
+    since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
+    tag = split_tag(server.notes)[1]
+    alias = ""
+    if is_tag(tag):
+        old = next((name for name in (server.name, server.hostname) if name and is_tag_of(tag, _sibling(context.identity, name))), None)
+        alias = (
+            f"if this resource was renamed from {old!r}, " if old else "if this resource had another name in the program before, "
+        ) + f'add opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{old or "old-name"}")]); else '
+    return ResourceConflict(
+        f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this declaration ordered it; "
+        f"nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it over, choose another name, "
+        f"or set order_attempt to {attempt + 1} to order one more of that name",
+        id=str(server.id),
+    )
+
+
+def _sibling(identity: str, name: str) -> str:
+    """The identity of a resource of the same stack and kind with another name."""
+    return f"{identity.rpartition('/')[0]}/{name}"
+
+
+def refuse_namesakes(context: Context, name: str) -> None:
+    """Raise what an order would stop with: a living server of the name that no key can show to be this declaration's any more, or, under
+    ``strict`` without a scope, any. What a resource that is declared beside this one turns out to have within a second is not meant."""
+    wait = context.poller(_SAID_WITHIN)
+    while found := [server for server in candidates(context) if server.name == name]:
+        if any(may_be_proven(context, server) for server in found) and not (context.strict and context.scope is None):
+            return
+        if wait.over:
+            raise namesake(context, found[0], 0)
+        wait.pause()
+
+
+TAGGED = "it carries this resource's ownership tag"
+
+
+def find_tagged(context: Context, name: str, *, attempt: int = 0, lenient: bool = False) -> m.Server | None:
+    """The living server that carries this identity's tag and that no state in this run has: what an interrupted run, or another backend
+    with the same names, has ordered.
+
+    Raises ``AmbiguousMatch`` for several, and ``ResourceConflict`` for one that must not be taken over unasked: under another name by now (it may belong
+    to a resource that was renamed with it), ordered longer ago than keys are remembered, or any under ``strict`` without a scope. With
+    ``attempt`` above 0, where another one is wanted beside it, the former two are passed over. ``lenient``: whatever its age.
+    """
+    own = [server for server in candidates(context) if is_tag_of(split_tag(server.notes)[1], context.identity)]
+    if own and attempt > 0:
+        now = context.service_now()
+        own = [server for server in own if server.name == name and (server.created_at is None or now - server.created_at <= KEY_MEMORY)]
+    if len(own) > 1:
+        raise AmbiguousMatch(f"the ownership tag {ownership_tag(context.identity)} of this resource", [str(server.id) for server in own])
+    if not own:
+        return None
+    (server,) = own
+    if server.name != name:
+        raise ResourceConflict(
+            f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not {name!r}; nothing was ordered. "
+            f"Next: set adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order another one",
+            id=str(server.id),
+        )
+    if not lenient:
+        must_be_allowed(context, server, "carries this resource's ownership tag", attempt)
+    return server
+
+
+def must_be_allowed(context: Context, server: m.Server, evidence: str, attempt: int = 0) -> None:
+    """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's must not be taken over unasked."""
+    ordered = context.service_now() - server.created_at if server.created_at else None
+    if ordered is not None and ordered > KEY_MEMORY:
+        why = "that is longer than seven days, and it may be in use by another state"
+    elif context.strict and context.scope is None:
+        why = "strict is set and hosting:scope is not, and it may be another backend's"
+    else:
+        return
+    when = f"{age(ordered)} ago" if ordered is not None else "at an unknown time"
+    raise ResourceConflict(
+        f"server {server.id} ({server.name}) {evidence} and was ordered {when}: {why}; nothing was ordered. Next: set adopt_id={server.id} "
+        f"to take it over, or order_attempt={attempt + 1} to order another one; if this run was asked to replace it, run it again with "
+        "--refresh",
+        id=str(server.id),
+    )
+
+
+def pending_order(context: Context, name: str) -> m.Order | None:
+    """The order of a server of this name that is under way and that no declaration of this run is known to have placed."""
+    if context.client.is_test_key:  # orders are real
+        return None
+    others = context.owned | context.ownership.of_others(context.identity)
+    return next(
+        (
+            order
+            for order in _world(context)[0]
+            if order.is_pending and order.server_name == name and f"{ORDER_PREFIX}{order.invoice_id}" not in others
+        ),
+        None,
+    )
+
+
+def candidates(context: Context) -> list[m.Server]:
+    """The living servers that no declaration of this run is known to have."""
+    not_ours = context.owned | context.ownership.of_others(context.identity)
+    # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost one.
+    simulated = context.client.is_test_key
+    return [server for server in living_servers(context) if str(server.id) not in not_ours and server.is_sandbox == simulated]
+
+
+def _world(context: Context) -> tuple[list[m.Order], list[m.Server]]:
+    """Orders under way, then servers: an order that was carried out in between is in both, never in neither. Shared for half a minute,
+    so that a program of a thousand servers looks once and not a thousand times; what an own order adds is told apart by its claim."""
+    return context.shared(("world",), lambda: (list(context.client.orders.list()), list(context.client.servers.list())), max_age=_WORLD_AGE)
+
+
+def living_servers(context: Context) -> list[m.Server]:
+    """The servers of the account, as of half a minute ago at most."""
+    return [server for server in _world(context)[1] if not server.is_gone]
+
+
+def pending_orders(context: Context, max_age: float) -> frozenset[int]:
+    """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many wait."""
+
+    def fetch() -> frozenset[int]:
+        return frozenset(order.invoice_id for order in context.client.orders.list() if order.is_pending)
+
+    return context.shared(("orders",), fetch, max_age)

@@ -1,0 +1,97 @@
+"""Ownership tags: who holds an object, written behind a text that people can see and edit (server notes, webhook descriptions).
+
+``text [iac2:xxxxxxxx]`` is the tag of whoever made the object, ``text [iac2:xxxxxxxx.2]`` that of the same identity after two takeovers.
+The state records the tag that was last written; a deletion whose recorded tag is not the one on the account concerns an object that a
+later run took over. Tags of the first scheme (``[iac:xxxxxxxx]``) are split off and belong to nobody who runs now.
+"""
+
+import re
+from typing import Literal
+
+from pulumi_hosting.exactly_once.idempotency_keys import digest
+
+_TAG = re.compile(r"\s*(\[(?:iac2:[a-z2-7]{8}(?:\.[1-9][0-9]{0,8})?|iac:[^\[\]]{8})\])\Z")
+
+
+def split_tag(text: str | None) -> tuple[str, str | None]:
+    """The text as its author wrote it, and the tag behind it.
+
+    >>> split_tag("the shop [iac2:abcdefgh.1]")
+    ('the shop', '[iac2:abcdefgh.1]')
+    >>> split_tag("the shop [iac:abcdefgh]")
+    ('the shop', '[iac:abcdefgh]')
+    """
+    text = text or ""
+    found = _TAG.search(text)
+    return (text[: found.start()], found[1]) if found else (text, None)
+
+
+def with_tag(text: str | None, tag: str | None) -> str:
+    """The text with a tag behind it, in place of any that was there; without ``tag`` only the text."""
+    text = split_tag(text)[0]
+    return " ".join(part for part in (text, tag) if part)
+
+
+def ownership_tag(identity: str, count: int = 0) -> str:
+    """The tag of an identity that has taken the object over ``count`` times.
+
+    >>> ownership_tag("pulumi:demo/dev/server/web-1"), ownership_tag("pulumi:demo/dev/server/web-1", 2)
+    ('[iac2:wns2mcxo]', '[iac2:wns2mcxo.2]')
+    """
+    return f"[iac2:{digest(identity.encode())[:8]}{f'.{count}' if count else ''}]"
+
+
+def is_tag(tag: str | None) -> bool:
+    """Whether it is a tag of the present scheme."""
+    return tag is not None and tag.startswith("[iac2:")
+
+
+def is_tag_of(tag: str | None, identity: str) -> bool:
+    """Whether the tag is the identity's, after any number of takeovers.
+
+    >>> is_tag_of("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1"), is_tag_of(None, "pulumi:demo/dev/server/web-1")
+    (True, False)
+    """
+    return tag is not None and _holder(tag) == _holder(ownership_tag(identity))
+
+
+def is_same_holder(tag: str, other: str) -> bool:
+    """Whether two tags are of one identity, after any numbers of takeovers."""
+    return _holder(tag) == _holder(other)
+
+
+def next_tag(tag: str | None, identity: str) -> str:
+    """The tag that a takeover by ``identity`` writes in place of ``tag``: its own, counted one up. Where there was none, an earlier run
+    may have failed to write the first one, so it is the second.
+
+    >>> next_tag(None, "pulumi:demo/dev/server/web-1"), next_tag("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1")
+    ('[iac2:wns2mcxo.1]', '[iac2:wns2mcxo.3]')
+    """
+    return ownership_tag(identity, (takeovers(tag) if tag is not None and is_tag_of(tag, identity) else 0) + 1)
+
+
+def takeovers(tag: str) -> int:
+    """How many takeovers a tag counts."""
+    return int(tag.rstrip("]").partition(".")[2] or 0)
+
+
+def _holder(tag: str) -> str:
+    return tag.rstrip("]").partition(".")[0]
+
+
+def was_taken_over(recorded: str | None, present: str | None) -> Literal["by a later run", "by another", None]:
+    """Who took an object over since its state recorded a tag, going by the tag that is ``present`` on the account.
+
+    ``by a later run``: of the same identity, which counted one up; ``by another``: of another identity. None: nobody, as far as the tags
+    tell; a lower count is a takeover by this state whose writing failed.
+
+    >>> was_taken_over("[iac2:wns2mcxo]", "[iac2:wns2mcxo.1]"), was_taken_over("[iac2:wns2mcxo]", "[iac2:abcdefgh]")
+    ('by a later run', 'by another')
+    >>> was_taken_over("[iac2:wns2mcxo.1]", "[iac2:wns2mcxo]"), was_taken_over("[iac2:wns2mcxo]", None)
+    (None, None)
+    """
+    if recorded is None or present is None or not is_tag(present):
+        return None
+    if not is_same_holder(recorded, present):
+        return "by another"
+    return "by a later run" if takeovers(present) > takeovers(recorded) else None

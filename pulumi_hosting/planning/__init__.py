@@ -1,0 +1,1 @@
+"""What a run will do and what it costs: check, diff, plan and apply, written once for every frontend."""

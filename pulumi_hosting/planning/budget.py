@@ -1,0 +1,93 @@
+"""What one run may charge."""
+
+import re
+import threading
+from dataclasses import replace
+from decimal import Decimal
+
+from pulumi_hosting.session.cost import Cost
+
+NOT_A_LIMIT = "must be an amount of money, such as 25.00"
+NO_LIMIT = "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it"
+
+_AMOUNT = re.compile(r"[0-9]{1,15}(\.[0-9]{1,15})?", re.ASCII)
+
+
+def money_limit(value: object) -> Decimal | None:
+    """The amount that a limit of money names; None where it names none.
+
+    >>> money_limit("25.00"), money_limit(-1), money_limit(True), money_limit("1e2")
+    (Decimal('25.00'), None, None, None)
+    """
+    text = str(value)
+    return Decimal(text) if not isinstance(value, bool) and _AMOUNT.fullmatch(text) else None
+
+
+class Budget:
+    """What this run is going to charge, counted once per declaration, against what it may charge."""
+
+    def __init__(self, setting: str = "maxCharge") -> None:
+        self._setting = setting
+        self._lock = threading.Lock()
+        self._planned: dict[str, Cost] = {}
+        self._opening: dict[str, Decimal] = {}
+        self._found: set[str] = set()
+        self._exceeded: str | None = None
+        self.limit: Decimal | None = None
+
+    def total(self, currency: str) -> Decimal:
+        """What the run charges so far, in this currency."""
+        with self._lock:
+            return self._total(currency)
+
+    def opening(self, cost: Cost) -> Decimal | None:
+        """The balance as this run first saw it: what it has paid since is among what it planned."""
+        with self._lock:
+            return cost.balance if cost.balance is None else self._opening.setdefault(cost.currency, cost.balance)
+
+    def planned(self, identity: str) -> Cost | None:
+        with self._lock:
+            return self._planned.get(identity)
+
+    def refusal(self, identity: str, cost: Cost) -> str | None:
+        """Why this cannot be ordered within the limit, or None. What was refused is not counted."""
+        with self._lock:
+            self._planned[identity] = cost
+            total = self._total(cost.currency)
+            if self.limit is None or total <= self.limit:
+                return None
+            del self._planned[identity]
+        return (
+            f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} {cost.currency}, more than "
+            f"{self._setting} {self.limit}; it is not ordered. Next: raise {self._setting}, or declare less"
+        )
+
+    def found(self, identity: str, cost: Cost) -> str | None:
+        """Like ``refusal``, for what exists already: ``cost`` is nothing, and what its order once cost is not compared with it."""
+        with self._lock:
+            self._found.add(identity)
+        return self.refusal(identity, cost)
+
+    def charged(self, identity: str, amount: Decimal) -> str | None:
+        """Book what an order really cost. A sentence where that was more than announced: from then on ``stopped`` says so."""
+        with self._lock:
+            cost = self._planned.get(identity)
+            if cost is None or identity in self._found or amount <= cost.amount:
+                return None
+            self._planned[identity] = replace(cost, amount=amount)
+            total = self._total(cost.currency)
+            limit = f", and {self._setting} is {self.limit}" if self.limit is not None else ""
+            self._exceeded = (
+                f"{amount} {cost.currency} were charged for {cost.what}, announced were {cost.amount}; this run has charged "
+                f"{total} {cost.currency}{limit}"
+            )
+            return self._exceeded
+
+    @property
+    def stopped(self) -> str | None:
+        """Why nothing more may be ordered in this run; None while it may."""
+        with self._lock:
+            return self._exceeded
+
+    def _total(self, currency: str) -> Decimal:
+        return sum((cost.amount for cost in self._planned.values() if cost.currency == currency), Decimal(0))

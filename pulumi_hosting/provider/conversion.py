@@ -1,0 +1,69 @@
+"""Between Pulumi's values and a resource's: camelCase on the wire, snake_case inside; no nulls on the wire; keys beginning ``__`` are ours.
+
+Unknowns (values that exist only after another resource does) are found at any depth and named by field.
+"""
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from pulumi.output import Unknown
+
+from pulumi_hosting.provider.names import IDENTITY as IDENTITY
+from pulumi_hosting.provider.names import ORGANIZATION as ORGANIZATION
+from pulumi_hosting.provider.names import camel as camel
+
+MANAGED = "__managed"
+"""Output: the inputs the program gives, so that a refresh compares those and no others."""
+
+ACCOUNT = "__account"
+"""Output: the account the object is on, so that another account's silence is never taken for its end."""
+
+ENTRY = "__entry"
+"""Output: which entry of the stack's state this is, so that two that name one object are told apart."""
+
+WAIT_TIMEOUT = "waitTimeout"
+
+UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its constructor untyped
+"""A value that exists only afterwards."""
+
+
+@cache
+def snake(name: str) -> str:
+    """``tariffId`` → ``tariff_id``; names beginning ``__`` stay."""
+    return name if name.startswith("__") else re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether the value, or anything inside it, is only known later."""
+    if isinstance(value, Unknown):
+        return True
+    if isinstance(value, Mapping):
+        return any(map(is_unknown, value.values()))
+    return isinstance(value, list | tuple) and any(map(is_unknown, value))
+
+
+def from_pulumi(props: Mapping[str, Any], nested: Collection[str] = ()) -> tuple[dict[str, Any], frozenset[str]]:
+    """A resource's raw inputs, and the names of those that are not known yet. Our own ``__`` keys are left out.
+
+    ``nested``: fields that hold an object of named fields, whose keys are spelled as ours too; a user's own map keeps its keys.
+    """
+    mine = {snake(key): value for key, value in props.items() if not key.startswith("__") and key != WAIT_TIMEOUT}
+    mine.update({name: _respelled(mine[name], snake) for name in nested if name in mine})
+    unknown = frozenset(name for name, value in mine.items() if is_unknown(value))
+    return {name: value for name, value in mine.items() if name not in unknown and value is not None}, unknown
+
+
+def to_pulumi(values: Mapping[str, Any], without: Iterable[str] = (), nested: Collection[str] = ()) -> dict[str, Any]:
+    """Wire properties: camelCase keys, no nulls."""
+    left_out = frozenset(without)
+    return {
+        camel(name): _respelled(value, camel) if name in nested else value
+        for name, value in values.items()
+        if value is not None and name not in left_out
+    }
+
+
+def _respelled(value: Any, spell: Callable[[str], str]) -> Any:
+    return {spell(key): part for key, part in value.items()} if isinstance(value, Mapping) else value

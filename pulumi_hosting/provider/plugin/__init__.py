@@ -1,0 +1,1 @@
+"""The native provider: `pulumi-resource-hosting`, a provider plugin over Pulumi's protocol."""

@@ -1,0 +1,84 @@
+"""The engine at the other end of a plugin: where lines for people go, and whether it is still there."""
+
+import contextlib
+import threading
+from collections.abc import Callable, Collection
+
+import grpc
+from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
+
+_LOG_TIMEOUT = 5.0  # seconds; a line that is lost is better than a step that hangs
+
+
+def engine_address(arguments: Collection[str]) -> str:
+    """``host:port`` among the engine's other arguments: ``[--logtostderr] [-v=N] [--tracing X] ADDRESS``."""
+    found, value_of_a_flag = "", False
+    for argument in arguments:
+        if not value_of_a_flag and not argument.startswith("-"):
+            found = argument
+        value_of_a_flag = argument in ("--tracing", "-tracing")
+    return found
+
+
+class Link:
+    """Connected to nothing until :meth:`connect`; every line told until then is dropped."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._channel: grpc.Channel | None = None
+        self._stub: engine_pb2_grpc.EngineStub | None = None
+        self._told: dict[str, str] = {}
+        self.address: str | None = None
+        """The engine's ``host:port``: another one for each of its runs."""
+
+    def connect(self, address: str) -> None:
+        """Lines go to the engine at ``host:port`` from now on. The first address stays."""
+        with self._lock:
+            if self._channel is None and address:
+                self.address = address
+                # A proxy of the environment has no business between two processes of one machine.
+                self._channel = grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)])
+                self._stub = engine_pb2_grpc.EngineStub(self._channel)
+
+    def watch(self, gone: Callable[[], None]) -> None:
+        """Call ``gone`` when an engine that was there is there no more: killed, it has ended no plugin."""
+        channel, met = self._channel, threading.Event()
+        if channel is None:
+            return
+
+        def nothing(state: grpc.ChannelConnectivity) -> None:
+            pass
+
+        def changed(state: grpc.ChannelConnectivity) -> None:
+            if state is grpc.ChannelConnectivity.READY:
+                met.set()
+            elif state is grpc.ChannelConnectivity.IDLE:
+                # Nothing was said for long, or the other end is gone: only connecting again tells which.
+                channel.subscribe(nothing, try_to_connect=True)
+                channel.unsubscribe(nothing)
+            elif state is not grpc.ChannelConnectivity.CONNECTING and met.is_set():
+                gone()
+
+        channel.subscribe(changed, try_to_connect=True)
+
+    def info(self, urn: str, line: str) -> None:
+        """Information under the resource. What repeats itself is shown to those who watch, and kept once."""
+        with self._lock:
+            again = self._told.get(urn) == line
+            self._told[urn] = line
+        self._log(engine_pb2.INFO, urn, line, ephemeral=again)
+
+    def warn(self, urn: str, line: str) -> None:
+        self._log(engine_pb2.WARNING, urn, line)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._channel is not None:
+                self._channel.close()
+                self._channel = self._stub = None
+
+    def _log(self, severity: engine_pb2.LogSeverity.ValueType, urn: str, line: str, *, ephemeral: bool = False) -> None:
+        stub = self._stub
+        if stub is not None:
+            with contextlib.suppress(grpc.RpcError, ValueError):  # ValueError: closed meanwhile
+                stub.Log(engine_pb2.LogRequest(severity=severity, message=line, urn=urn, ephemeral=ephemeral), timeout=_LOG_TIMEOUT)

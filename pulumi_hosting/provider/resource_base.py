@@ -1,0 +1,242 @@
+"""What the classes of both forms have in common, and what each form adds. The classes themselves are generated.
+
+A class has its resource's fields in Python's names; Pulumi's wire has them in camelCase, so that a stack of one form fits the other.
+"""
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self, get_origin
+
+import pulumi
+from pulumi.dynamic import Resource
+
+from pulumi_hosting.provider.dynamic import PROVIDERS
+from pulumi_hosting.provider.names import IDENTITY, NAME, ORGANIZATION, camel, class_of, token, token_of_form_one
+from pulumi_hosting.provider.version import version
+
+
+class WrongArguments(pulumi.RunError, TypeError):
+    """A resource was declared with arguments that it does not take. The program ends with this one line."""
+
+
+_BEFORE_ITS_SERVER: Mapping[str, str] = {
+    "server_ip": "destroy releases the address before its server, and only an address that goes with its server is refunded",
+    "ptr": "destroy clears the record before it deletes the server, which takes it along anyway",
+}
+
+
+class _Field(str):
+    """The name of a field. It is translated for the wire; the keys of a user's own map, which are plain text, are not."""
+
+    __slots__ = ()
+
+
+def _is_output(hint: Any) -> bool:
+    origin: Any = get_origin(hint)
+    return origin is pulumi.Output
+
+
+class Declaration:
+    """A declared noun. ``_kind`` names it; what else there is to know of it is written into its class, so that a program need load
+    neither the resources nor the API's models."""
+
+    _kind: ClassVar[str]
+    _inputs: ClassVar[tuple[str, ...]]
+    _needed: ClassVar[tuple[str, ...]]
+    _secrets: ClassVar[tuple[str, ...]]
+    _default_name: ClassVar[bool]
+    _is_of_a_server: ClassVar[bool] = False
+    """Whether it takes ``server``, and goes when that goes."""
+    _stays: bool = False
+    """Whether the engine forgets it without deleting the object."""
+    _delete_before_replace: ClassVar[bool]
+    """Whether its natural key is unique on the account, so that two cannot be there at once."""
+    _outputs: ClassVar[Mapping[str, str]]
+    """Names of the outputs by their names on the wire."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # The SDK finds types of outputs, and their names on the wire, on the class itself only, not on those it derives from.
+        outputs = {
+            name: hint
+            for base in reversed(cls.__mro__)
+            if issubclass(base, Declaration)
+            for name, hint in inspect.get_annotations(base).items()
+            if _is_output(hint)
+        }
+        cls.__annotations__ = {**inspect.get_annotations(cls), **outputs}
+        for name in outputs:
+            setattr(cls, name, pulumi.property(camel(name)))
+        cls._outputs = {camel(name): name for name in outputs}
+
+    @classmethod
+    def get(cls, resource_name: str, id: pulumi.Input[str], opts: pulumi.ResourceOptions | None = None) -> Self:
+        """The object with this id, looked up, not declared: it is read in every run, and never changed or deleted.
+
+        :param resource_name: Name in the stack.
+        :param id: Its id on the account.
+        """
+        found = cls.__new__(cls)
+        found._stays = True
+        found._make(resource_name, found._nothing(), _merged(pulumi.ResourceOptions(id=id), opts))
+        return found
+
+    def _declare(self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
+        """Make it of ``args`` or of keywords."""
+        if args is not None and inputs:
+            raise WrongArguments(f"{type(self).__name__}: give either args or keywords, not both")
+        given = {name: value for name, value in (inputs if args is None else vars(args)).items() if value is not None}
+        if self._default_name:
+            given.setdefault("name", resource_name)
+        warning = None
+        if self._is_of_a_server:
+            opts, warning = self._with_its_server(given, opts)
+        self._complain(given)
+        self._stays = bool(opts and opts.retain_on_delete)
+        secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
+        props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
+        # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The program's own option wins.
+        ours = pulumi.ResourceOptions(delete_before_replace=True) if self._delete_before_replace else pulumi.ResourceOptions()
+        self._make(resource_name, props, _merged(ours, opts))
+        if warning is not None:
+            pulumi.log.warn(f"{resource_name}: {warning}", resource=self)  # type: ignore[arg-type]  # every form is a resource
+
+    def _with_its_server(
+        self, given: dict[str, Any], opts: pulumi.ResourceOptions | None
+    ) -> tuple[pulumi.ResourceOptions | None, str | None]:
+        """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is there. A server that the engine
+        forgets and does not delete takes nothing with it."""
+        name, server = type(self).__name__, given.pop("server", None)
+        if server is None:
+            if "server_id" not in given:
+                raise WrongArguments(f"{name} needs server, or server_id")
+            # An id that is written out is no server of this program, so no order of deletions follows from it.
+            lock = isinstance(given["server_id"], pulumi.Output) and (opts is None or opts.deleted_with is None)
+            return opts, f"{_BEFORE_ITS_SERVER[self._kind]}. Next: declare it with server=… in place of server_id" if lock else None
+        if "server_id" in given:
+            raise WrongArguments(f"{name}: give either server or server_id, not both")
+        if not isinstance(server, Declaration) or not isinstance(server, pulumi.CustomResource) or server._kind != "server":
+            raise WrongArguments(f"{name}: server must be a Server, and this is a {type(server).__name__}. Next: give server_id")
+        given["server_id"] = server.id
+        return (opts if server._stays else _merged(pulumi.ResourceOptions(deleted_with=server), opts)), None
+
+    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+        raise NotImplementedError  # each form has its own
+
+    def _nothing(self) -> dict[str, Any]:
+        # What is not among the properties, though absent, would not be an attribute afterwards.
+        return {_Field(name): None for name in self._outputs.values()}
+
+    def _complain(self, given: Mapping[str, Any]) -> None:
+        if unknown := given.keys() - set(self._inputs):
+            inputs = [*self._inputs, *(["server"] if self._is_of_a_server else [])]
+            raise WrongArguments(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(inputs)}")
+        if missing := [name for name in self._needed if name not in given]:
+            raise WrongArguments(f"{type(self).__name__} needs {_named(missing)}")
+
+    def translate_input_property(self, prop: str) -> str:
+        return camel(prop) if isinstance(prop, _Field) else prop
+
+    def translate_output_property(self, prop: str) -> str:
+        return self._outputs.get(prop, prop)
+
+
+class Dynamic(Declaration, Resource):
+    """Form one: a dynamic resource, served by this package in the program's own Python. It takes over what form two declared."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(module=NAME, name=class_of(cls._kind), **options)
+
+    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+        ours = pulumi.ResourceOptions(additional_secret_outputs=[*self._secrets], aliases=[pulumi.Alias(type_=token(class_of(self._kind)))])
+        if opts.id is None:
+            props |= {IDENTITY: _identity(self._kind, resource_name, opts), **_organization()}
+        Resource.__init__(self, PROVIDERS[self._kind](), resource_name, props, _merged(ours, opts))
+
+
+class Native(Declaration, pulumi.CustomResource):
+    """Form two: a resource of the plugin ``pulumi-resource-hosting``. It takes over what form one declared."""
+
+    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+        ours = pulumi.ResourceOptions(
+            version=version(),
+            additional_secret_outputs=[*self._secrets],
+            aliases=[pulumi.Alias(type_=token_of_form_one(self._kind))],
+        )
+        if opts.id is None:
+            props |= _organization()
+        pulumi.CustomResource.__init__(self, token(class_of(self._kind)), resource_name, props, _merged(ours, opts))
+
+
+class Provider(pulumi.ProviderResource):
+    """An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration says which is meant.
+
+    :param resource_name: Name in the stack.
+    :param api_key: API key, ``vk_live_…`` or ``vk_test_…``. Always a secret.
+    :param base_url: Address of the API, https, ending in ``/v1``.
+    :param mode: ``live`` or ``test``: change nothing with an API key of the other mode.
+    :param max_charge: Order nothing that would make the charges of one run exceed this sum, in the account's currency.
+    :param scope: A part of the identity of every resource, for stacks of one name on one account.
+    :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers without a scope.
+    """
+
+    def __init__(
+        self,
+        resource_name: str,
+        *,
+        api_key: pulumi.Input[str] | None = None,
+        base_url: pulumi.Input[str] | None = None,
+        mode: pulumi.Input[str] | None = None,
+        max_charge: pulumi.Input[str | int | float] | None = None,
+        scope: pulumi.Input[str] | None = None,
+        strict: pulumi.Input[bool] | None = None,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        props: dict[str, Any] = {
+            "apiKey": None if api_key is None else pulumi.Output.secret(api_key),
+            "baseUrl": base_url,
+            "mode": mode,
+            "maxCharge": None if max_charge is None else pulumi.Output.from_input(max_charge).apply(str),
+            "scope": scope,
+            "strict": strict,
+        }
+        super().__init__(NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts))
+
+
+# --- parts -------------------------------------------------------------------------------------------------------------------
+
+
+def _merged(ours: pulumi.ResourceOptions, theirs: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
+    """A copy with both, theirs first, the fields in them named as on the wire."""
+    merged = pulumi.ResourceOptions.merge(ours, theirs)
+    for option in ("ignore_changes", "replace_on_changes", "additional_secret_outputs", "hide_diffs"):
+        if paths := getattr(merged, option):
+            setattr(merged, option, [_path(path) for path in paths])
+    return merged
+
+
+def _path(path: str) -> str:
+    """``custom_fields.data_center`` → ``customFields.data_center``."""
+    field, rest = path, ""
+    for place, character in enumerate(path):
+        if character in ".[":
+            field, rest = path[:place], path[place:]
+            break
+    return camel(field) + rest
+
+
+def _named(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
+
+
+def _organization() -> dict[str, str]:
+    """The organization that the stack is in. A backend of one's own has none, which Pulumi calls ``organization``."""
+    name = pulumi.get_organization()
+    return {} if name in ("", "organization") else {ORGANIZATION: name}
+
+
+def _identity(kind: str, resource_name: str, opts: pulumi.ResourceOptions | None) -> str:
+    """What names the declaration: project, stack, type, the name, and the parent's name where it has one."""
+    parent = opts.parent if opts else None
+    family = f"{parent.pulumi_resource_type}:{parent.pulumi_resource_name}/" if parent is not None else ""
+    return f"pulumi:{pulumi.get_project()}/{pulumi.get_stack()}/{kind}/{family}{resource_name}"

@@ -1,0 +1,86 @@
+"""A resource as Pulumi sees it: what may be declared, what is shown, what is secret, what a change does."""
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.schema.fields import NUMBER, Field, fields
+
+_WAIT_TIMEOUT = Field(
+    "wait_timeout",
+    NUMBER,
+    required=False,
+    secret=False,
+    description="Seconds to wait for what the service does later: more than 0, at most 86400; default 600.",
+)
+
+
+def class_name(resource: Resource[Any, Any]) -> str:
+    """``ssh_key`` → ``SshKey``."""
+    return class_of(resource.kind)
+
+
+@cache
+def inputs_of(resource: Resource[Any, Any]) -> tuple[Field, ...]:
+    """What a declaration may say."""
+    own = (
+        replace(field, required=False, description=f"{field.description} (Default: the resource's name.)")
+        if resource.default_name and field.name == "name"
+        else field
+        for field in fields(resource.Inputs)
+    )
+    return (*own, _WAIT_TIMEOUT)
+
+
+@cache
+def outputs_of(resource: Resource[Any, Any]) -> tuple[Field, ...]:
+    """What a resource shows: the resource's state, then whatever else was declared. The id is Pulumi's own."""
+    state = tuple(field for field in fields(resource.State) if field.name != "id")
+    shown = {field.name for field in state}
+    declared = (replace(field, required=False) for field in fields(resource.Inputs) if field.name not in shown)
+    return (*state, *declared)
+
+
+@cache
+def secrets_of(resource: Resource[Any, Any]) -> frozenset[str]:
+    """The fields, declared or shown, whose values are never shown."""
+    return frozenset(field.name for field in (*inputs_of(resource), *outputs_of(resource)) if field.secret)
+
+
+def title_of(resource: Resource[Any, Any]) -> str:
+    """What it is, in a sentence: how its own file begins."""
+    text = inspect.cleandoc(sys.modules[type(resource).__module__].__doc__ or resource.title)
+    return text.split("\n\n")[0]
+
+
+def changes_of(resource: Resource[Any, Any]) -> Mapping[str, tuple[str, ...]]:
+    """What a change of each input does, in words, with the inputs it holds for."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name in resource.Inputs.model_fields:
+        trait = resource.Inputs.trait(name)
+        words = (
+            "A change replaces it"
+            if trait.replaces
+            else "What a change does is for rebuild to say"
+            if trait.rebuilds
+            else "Matters when creating only"
+            if trait.when_creating
+            else "A change asks for an action"
+            if trait.trigger
+            else "Says how to act"
+            if trait.policy
+            else "Changes in place"
+        )
+        found[words] = (*found.get(words, ()), name)
+    return found
+
+
+def summary_of(resource: Resource[Any, Any], spell: Callable[[str], str]) -> str:
+    """What making it costs and what changing it does, with the fields spelled as the reader's language has them."""
+    paid = "Making it is paid from the balance. " if type(resource).cost is not Resource.cost else ""
+    return paid + " ".join(f"{words}: {', '.join(map(spell, names))}." for words, names in changes_of(resource).items())

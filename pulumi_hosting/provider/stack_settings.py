@@ -1,0 +1,87 @@
+"""The settings of a stack, or of a provider that a program declares: where each is read from, and what it may be."""
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.planning.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
+
+SETTINGS: Mapping[str, str] = {
+    "apiKey": "HOSTING_API_KEY",
+    "baseUrl": "HOSTING_BASE_URL",
+    "mode": "HOSTING_MODE",
+    "maxCharge": "HOSTING_MAX_CHARGE",
+    "scope": "HOSTING_SCOPE",
+    "strict": "HOSTING_STRICT",
+}
+"""Setting of the stack or the provider → the variable of the environment that comes first."""
+
+MODES = ("live", "test")
+_BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
+_SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+# An empty one of these would silently mean "no limit" or "another identity": an unset secret of a CI job, for example.
+_NOT_EMPTY = frozenset({"maxCharge", "scope"})
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Checked values. ``scope``: a part of every identity; ``strict``: refuse what is otherwise only warned of."""
+
+    api_key: Secret | None = None
+    base_url: str | None = None
+    mode: str | None = None
+    max_charge: Decimal | None = None
+    scope: str | None = None
+    strict: bool = False
+
+    @classmethod
+    def of(cls, config: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> "Settings":
+        """Environment first, then ``config``: what an engine stores may be stale, the environment is not. Raises ``ConfigurationError``."""
+        given: dict[str, Any] = {}
+        for name, variable in SETTINGS.items():
+            value: Any = environ.get(variable)
+            if value is None or (value == "" and name not in _NOT_EMPTY):
+                value = config.get(name)
+            if value is not None and (value != "" or name in _NOT_EMPTY):
+                given[name] = value
+        if failures := failures_of(given):
+            named = (f"{name} ({SETTINGS[name]}): {reason}" for name, reason in failures.items())
+            raise ConfigurationError("; ".join(named))
+        limit = given.get("maxCharge")
+        return cls(
+            Secret(str(given["apiKey"])) if "apiKey" in given else None,
+            str(given["baseUrl"]) if "baseUrl" in given else None,
+            given.get("mode"),
+            None if limit is None else money_limit(limit),
+            given.get("scope"),
+            _boolean(given.get("strict")) or False,
+        )
+
+
+def failures_of(config: Mapping[str, Any]) -> dict[str, str]:
+    """Setting → reason, for those that cannot be used. Values that are not known yet are not judged."""
+    failures: dict[str, str] = {}
+    mode, limit, scope, strict = (config.get(name) for name in ("mode", "maxCharge", "scope", "strict"))
+    if isinstance(mode, str) and mode not in MODES:
+        failures["mode"] = "must be live or test"
+    if limit == "":
+        failures["maxCharge"] = NO_LIMIT
+    elif isinstance(limit, str | int | float) and money_limit(limit) is None:
+        failures["maxCharge"] = NOT_A_LIMIT
+    if scope == "":
+        failures["scope"] = "is empty. Next: give a name, or unset it"
+    elif isinstance(scope, str) and not _SCOPE.fullmatch(scope):
+        failures["scope"] = "must be 1 to 64 of A-Z a-z 0-9 . _ - and begin with a letter or digit"
+    if isinstance(strict, str | int | float) and strict != "" and _boolean(strict) is None:
+        failures["strict"] = "must be true or false"
+    return failures
+
+
+def _boolean(value: Any) -> bool | None:
+    return _BOOLEANS.get(str(value).lower())

@@ -1,0 +1,1 @@
+"""One reflection of the resource models and operations; generators and frontends read it."""

@@ -1,0 +1,35 @@
+"""Time, handed in, and the wait with an end that is built on it."""
+
+import time
+from datetime import UTC, datetime
+
+
+class Clock:
+    """Time, handed in so that tests need not wait. ``now`` is aware UTC; ``monotonic`` is for deadlines, in seconds."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+
+class Poller:
+    """A wait with an end: pauses are short at first and grow to ``longest``, so that what is quick is seen at once."""
+
+    def __init__(self, clock: Clock, seconds: float, longest: float) -> None:
+        self._clock, self._longest = clock, longest
+        self._deadline = clock.monotonic() + seconds
+        self.next = min(0.5, longest)
+        """Seconds of the next pause."""
+
+    @property
+    def over(self) -> bool:
+        return self._clock.monotonic() >= self._deadline
+
+    def pause(self) -> None:
+        self._clock.sleep(self.next)
+        self.next = min(self.next * 2, self._longest)

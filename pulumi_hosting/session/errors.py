@@ -1,0 +1,80 @@
+"""The errors of resources and actions: stops that we decide, not the service."""
+
+from pulumi_hosting.client.exceptions import HostingError
+
+
+class ResourceError(HostingError):
+    """A stop decided by a resource, not by the service: one line with the object and the next step."""
+
+
+class OrderFailed(ResourceError):
+    """An order that was accepted and not delivered; its charge was returned."""
+
+
+class LimitExceeded(ResourceError):
+    """A charge would go beyond the limit of the run, or cannot be compared with it. Nothing was ordered."""
+
+
+class NoSuchObject(ResourceError):
+    """The id or name that was given names nothing on this account."""
+
+
+class WrongMode(ResourceError):
+    """A key of the other mode, live or test, would change the object. Nothing was sent."""
+
+
+class Unchangeable(ResourceError):
+    """The declared difference cannot be made in place. Nothing was changed."""
+
+
+class KeyLacksScope(ResourceError):
+    """The API key may not do what is declared. Nothing was sent."""
+
+
+class AmbiguousMatch(ResourceError):
+    """Several objects match a natural key."""
+
+    def __init__(self, what: str, ids: list[str]) -> None:
+        self.ids = ids
+        super().__init__(
+            f"{what} matches several objects: ids {', '.join(ids)}. Next: give the id of the one you mean, or delete the others"
+        )
+
+
+class ResourceConflict(ResourceError):
+    """An object that this declaration did not make stands where it would create one. ``id`` names it."""
+
+    def __init__(self, message: str, id: str) -> None:
+        self.id = id
+        super().__init__(message)
+
+
+class TakenOver(ResourceError):
+    """A deletion or change of an object that a later run of the same declaration took over; nothing was done. ``id`` names it, ``tag`` is
+    the later run's. A frontend adds its ``Next:``, where it knows what names the declaration."""
+
+    def __init__(self, title: str, id: str, tag: str | None, outcome: str = "nothing was deleted") -> None:
+        self.title, self.id, self.tag = title, id, tag
+        super().__init__(f"{title} {id}: a later run took it over, from another backend perhaps; {outcome}")
+
+
+class WaitTimeout(ResourceError):
+    """Something asynchronous did not finish in time; running again continues it. ``id`` is what is known of the object by then."""
+
+    def __init__(self, message: str, id: str) -> None:
+        self.id = id
+        super().__init__(message)
+
+
+class Failed(ResourceError):
+    """What the service answered, in words that fit the action. ``status``, ``code``, ``request_id``, ``idempotency_key`` are the call's."""
+
+    def __init__(self, message: str, error: HostingError) -> None:
+        self.status: int | None = getattr(error, "status", None)
+        self.code: str | None = getattr(error, "code", None)
+        self.request_id: str | None = getattr(error, "request_id", None)
+        self.idempotency_key: str | None = getattr(error, "idempotency_key", None)
+        self.attempts: int = getattr(error, "attempts", 0)
+        self.outcome_unknown: bool = getattr(error, "outcome_unknown", False)
+        self.fields: dict[str, str] = dict(getattr(error, "fields", None) or {})
+        super().__init__(message)

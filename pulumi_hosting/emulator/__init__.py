@@ -1,4 +1,4 @@
-"""The emulator: the whole API on one port, and a control interface beside it.
+"""An emulator of the API in a process of its own; ``transport`` has it in this process, without a socket.
 
 with pulumi_hosting.emulator.running(seed=1) as emulator:
     client = Client(emulator.live_key, emulator.base_url)
@@ -15,7 +15,7 @@ from os import PathLike
 
 @dataclass(frozen=True)
 class Running:
-    """A running emulator: the words of its ready line. The keys are printed by no repr."""
+    """The ready line of a running emulator. Its repr does not show the keys."""
 
     base_url: str
     control_url: str
@@ -28,7 +28,7 @@ class Running:
 
 
 class NotStarted(Exception):
-    """The emulator did not start; the message is what it said."""
+    """The emulator did not start; its standard error has the reason."""
 
 
 @contextmanager
@@ -45,7 +45,10 @@ def running(
     tls: tuple[str | PathLike[str], str | PathLike[str]] | None = None,
     webhook_route: Mapping[str, str] | None = None,
 ) -> Iterator[Running]:
-    """An emulator in a process of its own, ended when the block is left. The options are those of the command line."""
+    """Start an emulator in a process of its own and stop it at the end of the block.
+
+    The options are those of ``pulumi-hosting emulator``. Raises :class:`NotStarted`.
+    """
     command = [sys.executable, "-m", "pulumi_hosting.emulator", "--host", host, "--port", str(port)]
     command += ["--seed", str(seed), "--clock", clock, "--provisioning-delay", str(provisioning_delay), "--ip-delay", str(ip_delay)]
     if dialect is not None:
@@ -66,7 +69,7 @@ def running(
 def _wait_until_ready(process: "subprocess.Popen[str]") -> Running:
     line = process.stdout.readline() if process.stdout else ""
     if not line:
-        raise NotStarted(f"the emulator ended with exit code {process.wait()} before it was ready; its reason is on standard error")
+        raise NotStarted(f"the emulator ended with exit code {process.wait()} before it was ready; see its standard error")
     return Running(**json.loads(line))
 
 

@@ -1,4 +1,4 @@
-"""The HTTP server: an ASGI application around the core, which also delays, truncates and drops its responses."""
+"""The HTTP server: an ASGI application around the core. It also delays, truncates and drops responses."""
 
 import asyncio
 import contextlib
@@ -120,7 +120,7 @@ async def delivery_loop(core: Core, woken: asyncio.Event) -> None:
 
 
 class NotFound:
-    """Paths outside ``/v1`` and ``/_control/``: the control interface without its slash, or a wrong base URL."""
+    """Other paths: the control interface without its slash, or a wrong base URL."""
 
     def __init__(self, core: Core, control: ASGIApp) -> None:
         self._core = core

@@ -1,8 +1,8 @@
 """One request in the pipeline, and what a handler may do with it.
 
-For a test key every write is simulated (:attr:`Call.simulated`): the same checks and prices, but rows are copied or never
-added, no money moves and no event is sent. A handler is written once for both modes: it changes a :meth:`Call.draft`, adds
-rows with :meth:`Call.add` and pays through :meth:`Call.purchase`.
+For a test key every write is simulated (:attr:`Call.simulated`): the same checks and prices, but rows are
+copied or never added, no money moves and no event is sent. A handler is written once for both modes: it
+changes a :meth:`Call.draft`, adds rows with :meth:`Call.add` and pays through :meth:`Call.purchase`.
 """
 
 import copy
@@ -24,7 +24,9 @@ T = TypeVar("T", bound=Row)
 
 @dataclass(slots=True)
 class Call:
-    """A request, what the steps of the pipeline found out about it, and the store and scheduler to answer it from."""
+    """A request, what the steps of the pipeline found out about it, and the store and scheduler to answer it
+    from.
+    """
 
     store: Store
     scheduler: Scheduler
@@ -94,7 +96,9 @@ class Call:
         return server.account_id == self.account.id and (server.owner_key_id is None or server.owner_key_id == self.key.id)
 
     def server(self, *, gone: bool = False) -> Server:
-        """The server named in the path. Deleted servers are found with ``gone``, or if ``deleted_servers`` is ``listed``."""
+        """The server named in the path. Deleted servers are found with ``gone``, or if ``deleted_servers`` is
+        ``listed``.
+        """
         server = self.store.servers.get(self.ids["server_id"])
         if server is None or not self.can_see(server):
             raise ApiError("not_found")
@@ -103,7 +107,9 @@ class Call:
         return server
 
     def changeable(self, *statuses: str, gone: bool = False) -> Server:
-        """The server named in the path, if it may be changed: not blocked, in one of ``statuses``, with no change in progress."""
+        """The server named in the path, if it may be changed: not blocked, in one of ``statuses``, with no
+        change in progress.
+        """
         server = self.server(gone=gone)
         if server.blocked:
             raise ApiError("server_blocked")
@@ -137,7 +143,8 @@ class Call:
     def draft(self, row: T) -> T:
         """The row to change: itself, or in a simulation a copy that is dropped after the answer.
 
-        With the behaviour variant ``sandbox_echo: server`` a sandbox server itself is changed, so that later reads show it.
+        With the behaviour variant ``sandbox_echo: server`` a sandbox server itself is changed, so that later
+        reads show it.
         """
         if not self.simulated or (isinstance(row, Server) and self.changes(row)):
             return row
@@ -161,7 +168,8 @@ class Call:
         domain_id: int | None = None,
         period: tuple[float, float] | None = None,
     ) -> Invoice | None:
-        """Pay ``amount`` now, with an invoice; ``None`` in a simulation. 402 when the balance does not cover it.
+        """Pay ``amount`` now, with an invoice; ``None`` in a simulation. 402 when the balance does not cover
+        it.
 
         The fault ``refunded`` applies here: charged, failed at the panel or registrar, credited back.
         """

@@ -1,4 +1,4 @@
-"""``pulumi-hosting emulator``: one process, one port, one line on standard output when it is ready."""
+"""``pulumi-hosting emulator``: serves until it is stopped, and prints one line when it is ready."""
 
 import json
 import logging
@@ -36,16 +36,16 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
     "--dialect",
     show_default="spec, or what the state file says",
     type=click.Choice(["spec", "live"]),
-    help="Answer as the document, or as a live deployment.",
+    help="Answer as the API document says, or as a live deployment does.",
 )
-@click.option("--state", type=click.Path(dir_okay=False, path_type=Path), help="Keep everything in this file.")
+@click.option("--state", type=click.Path(dir_okay=False, path_type=Path), help="Keep all data in this file.")
 @click.option("--seed", default=0, show_default=True, type=int, help="Makes keys, ids, passwords and secrets reproducible.")
 @click.option(
     "--clock",
     default="real",
     show_default=True,
     type=click.Choice(["real", "manual"]),
-    help="manual: time moves by the control interface only.",
+    help="manual: time moves only through the control interface.",
 )
 @click.option(
     "--provisioning-delay", default=0.0, show_default=True, type=click.FloatRange(min=0), help="Seconds until a 202 order is finished."
@@ -57,7 +57,7 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
     multiple=True,
     callback=_routes,
     metavar="ORIGIN=URL",
-    help="Where deliveries to this origin really go; loopback only.",
+    help="Send webhooks for this origin to a URL on loopback.",
 )
 def emulator(
     host: str,
@@ -71,7 +71,7 @@ def emulator(
     tls: tuple[str, str] | None,
     webhook_route: dict[str, str],
 ) -> None:
-    """Serve the whole API, and a control interface beside it."""
+    """Serve the whole API and a control interface."""
     from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 
     listener = _listen(host, port)
@@ -97,7 +97,7 @@ def _listen(host: str, port: int) -> socket.socket:
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
     except OSError as error:
-        _fail(f"cannot listen on {host} port {port}: {error.strerror or error}; choose another --port, or 0 for a free one")
+        _fail(f"cannot listen on {host} port {port}: {error.strerror or error}. Next: another --port, or 0")
 
 
 def _fail(message: str) -> NoReturn:
@@ -106,7 +106,7 @@ def _fail(message: str) -> NoReturn:
 
 
 def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] | None) -> None:
-    """Until SIGINT or SIGTERM."""
+    """Serve until SIGINT or SIGTERM."""
     import uvicorn
 
     from pulumi_hosting.emulator.asgi import Protocol, application
@@ -124,7 +124,7 @@ def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] |
         log_config=None,
         access_log=False,
         server_header=False,
-        # Every answer has its own, from the emulator's clock.
+        # The emulator sets the Date header from its own clock.
         date_header=False,
         ssl_certfile=certificate,
         ssl_keyfile=key,
@@ -138,7 +138,7 @@ def serve(core: Core, listener: socket.socket, host: str, tls: tuple[str, str] |
             print(json.dumps(core.ready_line), flush=True)
 
     server = Server(config)
-    # uvicorn repeats the signal after a clean shutdown; the emulator's answer to it is to have stopped, with 0.
+    # uvicorn raises the signal again after a clean shutdown; ignored here, so that the exit code is 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: None)
     server.run(sockets=[listener])

@@ -1,14 +1,16 @@
-"""The emulator's clock: real time, or frozen; either can be moved forward by hand."""
+"""The emulator's clock: real or frozen; the control interface can move either forward."""
 
 from collections.abc import Callable
 from time import time
 
-# Nobody needs more, and dates of what is due later still have four digits: the year 9000 in unix seconds.
+# The year 9000 in unix seconds: dates after it, of what is due later, still have four-digit years.
 LAST = 221_845_392_000.0
 
 
 class Clock:
-    """``now()`` in unix seconds, to the millisecond. A manual clock stands still until :meth:`advance`; a real one is shifted by it."""
+    """``now()`` in unix seconds, to the millisecond. :meth:`advance` moves a manual clock and shifts a real
+    one.
+    """
 
     def __init__(self, *, manual: bool = False, start: float | None = None, source: Callable[[], float] = time) -> None:
         self.manual = manual

@@ -1,6 +1,7 @@
 """The emulator without a network: a request in, a response out, and the clock.
 
-:mod:`asgi` serves it over HTTP, :mod:`transport` in the process of the caller; both do the waiting that a response asks for.
+:mod:`asgi` serves it over HTTP, :mod:`transport` in the process of the caller; both do the waiting that a
+response asks for.
 """
 
 import logging
@@ -29,7 +30,7 @@ class Persistence(Protocol):
 
 @dataclass
 class Pending:
-    """A response that needs the network first: send ``attempt`` and pass the outcome to :meth:`Core.resume`."""
+    """A response that needs the network: send ``attempt`` and pass the outcome to :meth:`Core.resume`."""
 
     call: Call
     attempt: Attempt
@@ -39,8 +40,9 @@ class Pending:
 class Core:
     """One emulated service with its accounts.
 
-    ``provisioning_delay`` and ``ip_delay`` are seconds of the emulator's clock. ``loaded`` is a store read from a file,
-    ``persistence`` what saves it after every change. One lock guards the store; it is never held while waiting.
+    ``provisioning_delay`` and ``ip_delay`` are seconds of the emulator's clock. ``loaded`` is a store read
+    from a file, ``persistence`` what saves it after every change. One lock guards the store; it is never held
+    while waiting.
     """
 
     def __init__(
@@ -91,7 +93,9 @@ class Core:
     # --- requests
 
     def handle(self, request: Request) -> Response:
-        """Answer a request in one thread. The caller waits for the response's ``delay`` and then calls :meth:`finish`."""
+        """Answer a request in one thread. The caller waits for the response's ``delay`` and then calls
+        :meth:`finish`.
+        """
         step = self.begin(request)
         if isinstance(step, Pending):
             step = self.resume(step, self.try_send(step.attempt))
@@ -134,7 +138,9 @@ class Core:
             return self._conclude(pending.call, lambda: pending.then(outcome))
 
     def finish(self, response: Response) -> None:
-        """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in progress."""
+        """The delay of a response is over: its Idempotency-Key and the change of its server are no longer in
+        progress.
+        """
         with self.lock:
             if response.stored is not None:
                 response.stored.running = False
@@ -213,7 +219,9 @@ class Core:
     # --- time
 
     def advance(self, seconds: float) -> None:
-        """Move the clock. Everything that becomes due on the way happens at its own time, deliveries included."""
+        """Move the clock. Everything that becomes due on the way happens at its own time, deliveries
+        included.
+        """
         target = self.clock.now() + seconds
         while True:
             self.deliver_due()

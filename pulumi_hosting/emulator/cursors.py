@@ -1,4 +1,6 @@
-"""Page cursors, signed: one is valid only for the operation, the account, the mode and the filters of the list it came from."""
+"""Page cursors, signed: one is valid only for the operation, the account, the mode and the filters of the
+list it came from.
+"""
 
 import base64
 import hmac
@@ -16,7 +18,9 @@ T = TypeVar("T", bound=Row)
 
 
 class Cursors:
-    """Writes and reads the cursors of one list. The page size is not part of the signature: it may change between pages."""
+    """Writes and reads the cursors of one list. The page size is not part of the signature: it may change
+    between pages.
+    """
 
     def __init__(self, seed: int, operation: str, account_id: int, mode: str, filters: Mapping[str, Any]) -> None:
         kept = {name: str(value) for name, value in sorted(filters.items()) if name not in ("cursor", "limit")}
@@ -40,7 +44,9 @@ class Cursors:
 
 
 def cut(rows: Iterable[T], limit: int, after: int | None) -> tuple[list[T], bool]:
-    """At most ``limit`` of ``rows`` (newest first) that are older than position ``after``, and whether more follow."""
+    """At most ``limit`` of ``rows`` (newest first) that are older than position ``after``, and whether more
+    follow.
+    """
     page: list[T] = []
     for row in rows:
         if after is not None and row.seq >= after:

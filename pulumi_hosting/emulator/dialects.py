@@ -1,7 +1,8 @@
-"""The numbered differences between the API document and a live deployment that cannot both be played at once.
+"""The numbered differences between the API document and a live deployment that exclude each other.
 
-Numbers are those of the table of differences the emulator was built from. Where two spellings are two *names*, both are always sent and
-nothing is listed here. ``spec`` is what the document says and the default, ``live`` what a live deployment is known to answer.
+``spec``, the default, is what the document says; ``live`` what a live deployment is known to answer. The
+numbers are those of the table of differences in the service's description. Fields with two names are not
+listed: both names are always sent.
 """
 
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ EXCLUDED_REASONS = Difference(
     7,
     "reasons why nothing is refunded",
     {
-        # The document has four; a reason it does not know is told by the nearest of them.
+        # The document has four reasons; the others are mapped to the nearest of them.
         "hourly": "unpaid",
         "consumed": "unpaid",
         "service_state": "no_payment_record",
@@ -77,6 +78,6 @@ def invoice_type(type: str, dialect: str) -> str:
 
 
 def invoice_types_meant(filter: str) -> frozenset[str]:
-    """The invoice types a filter means, in either dialect's words."""
+    """The invoice types that a filter selects, in the words of either dialect."""
     meant = {own for own, live in INVOICE_TYPES.live.items() if live == filter}
     return frozenset(meant or {filter})

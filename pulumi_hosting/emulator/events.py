@@ -1,4 +1,4 @@
-"""Events: written once into the envelope and queued for every subscription that wants them."""
+"""Events: serialized once and queued for every subscription to their type."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from pulumi_hosting.emulator.store import Store
 def envelope(
     store: Store, account_id: int, type: str, object: dict[str, Any], previous: dict[str, Any] | None, resource: str | None, now: float
 ) -> tuple[str, str]:
-    """The event's id and its bytes as text: the same at every attempt."""
+    """The event's id and its JSON, which is the same at every attempt."""
     event_id = "evt_" + store.token("event", 24)
     data: dict[str, Any] = {"object": object}
     if previous is not None or dialects.PREVIOUS(store.service.dialect) == "null":
@@ -51,7 +51,7 @@ def emit(
     previous: dict[str, Any] | None = None,
     resource: str,
 ) -> None:
-    """Queue an event for those who want it; the object is only looked at when somebody does."""
+    """Queue an event for its subscribers; ``view`` is called only if there are any."""
     receivers = subscribers(store, account_id, type)
     if not receivers:
         return
@@ -72,7 +72,7 @@ def emit(
 
 
 def of_server(store: Store, type: str, server: Server, now: float, *, previous: dict[str, Any] | None = None) -> None:
-    """Sandbox servers are nobody's business but their key's."""
+    """Events of a server; sandbox servers have none."""
     if not server.is_sandbox:
         emit(
             store,
@@ -109,13 +109,14 @@ def of_key(store: Store, type: str, key: Key, now: float) -> None:
 
 @contextmanager
 def low_balance_events(store: Store, before: float, now: float) -> Iterator[None]:
-    """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer covers those after ``now``.
+    """``balance.low`` for every account whose balance covered the 7 days after ``before`` and no longer
+    covers those after ``now``.
 
-    Asked before and after a whole operation, so that a renewal, which takes money and moves a due date, is seen as one thing. That time
-    passes changes nothing between the two: a due date that enters the 7 days is no event.
+    Compared before and after a whole operation, so that a renewal, which takes money and moves a due date, is
+    one change. Time alone causes no event, even when a due date comes within 7 days.
     """
-    asking = {row.account_id for row in store.subscriptions.values() if row.active and not {"balance.low", "*"}.isdisjoint(row.events)}
-    covered = [store.accounts[id] for id in asking if not pricing.is_low(store, store.accounts[id], before)]
+    subscribed = {row.account_id for row in store.subscriptions.values() if row.active and not {"balance.low", "*"}.isdisjoint(row.events)}
+    covered = [store.accounts[id] for id in subscribed if not pricing.is_low(store, store.accounts[id], before)]
     yield
     for account in covered:
         if pricing.is_low(store, account, now):

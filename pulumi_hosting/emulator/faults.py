@@ -8,7 +8,7 @@ from pulumi_hosting.emulator.messages import ApiError, Response
 from pulumi_hosting.emulator.rows import Fault
 from pulumi_hosting.emulator.store import Store
 
-# Where an armed answer names no code: the usual one, if that is not the first of its status in the table.
+# The code of a fault that gives only a status, where it is not the first code of that status in the table.
 USUAL_CODE = {503: "temporarily_unavailable"}
 
 
@@ -18,7 +18,7 @@ def arm(store: Store, action: dict[str, Any], method: str | None, path: str | No
 
 
 def take(store: Store, method: str, path: str) -> dict[str, Any]:
-    """The actions that apply to this request, merged; each armed fault counts it. ``path`` is what follows /v1."""
+    """The actions for this request, merged; every matching fault counts it. ``path`` is without /v1."""
     actions: dict[str, Any] = {}
     for fault in list(store.faults.values()):
         if fault.method is not None and fault.method != method:
@@ -36,7 +36,7 @@ def take(store: Store, method: str, path: str) -> dict[str, Any]:
 
 
 def refusal(action: dict[str, Any], kind: str) -> ApiError:
-    """The answer of a ``status`` or ``refunded`` action."""
+    """The error of a ``status`` or ``refunded`` action."""
     status = action[kind]
     code = (
         action.get("code") or USUAL_CODE.get(status) or next((row.code for row in CODES.values() if row.status == status), "server_error")
@@ -45,7 +45,7 @@ def refusal(action: dict[str, Any], kind: str) -> ApiError:
 
 
 def change_headers(response: Response, headers: dict[str, str | None]) -> None:
-    """Set headers of an answer, or leave them out where the value is ``None``."""
+    """Set headers of a response; ``None`` removes one."""
     lower = {name.lower() for name in headers}
     response.headers = {name: text for name, text in response.headers.items() if name.lower() not in lower}
     response.headers |= {name.title(): text for name, text in headers.items() if text is not None}

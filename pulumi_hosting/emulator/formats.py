@@ -17,12 +17,12 @@ def format_timestamp(moment: float | None) -> str | None:
 
 
 def format_http_date(moment: float) -> str:
-    """Unix seconds as the ``Date`` header says them (IMF-fixdate), seconds rounded down."""
+    """Unix seconds as a ``Date`` header (IMF-fixdate), rounded down to the second."""
     return formatdate(int(moment // 1), usegmt=True)
 
 
 def parse_timestamp(text: str) -> float:
-    """The unix seconds of an RFC 3339 text with ``Z`` or an offset; ``ValueError`` otherwise."""
+    """Unix seconds of an RFC 3339 timestamp with ``Z`` or an offset; ``ValueError`` for anything else."""
     value = datetime.fromisoformat(text)
     if value.tzinfo is None:
         raise ValueError("a timestamp needs Z or an offset")
@@ -30,12 +30,12 @@ def parse_timestamp(text: str) -> float:
 
 
 def format_money(value: Decimal) -> str:
-    """A money string: two fraction digits, up to four where the value has them (hourly prices)."""
+    """A money string: two fraction digits, up to four if the value has them (hourly prices)."""
     return f"{value:.2f}" if value == value.quantize(CENT) else f"{value.normalize():f}"
 
 
 def format_seconds(value: float) -> str:
-    """Seconds as a header says them: whole where they are whole."""
+    """Seconds for a header, without a fraction if it is zero."""
     return str(int(value)) if value == int(value) else str(value)
 
 

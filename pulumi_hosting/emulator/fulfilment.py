@@ -22,7 +22,9 @@ def deliver(scheduler: Scheduler, invoice: Invoice, now: float) -> None:
 
 
 def confirm(scheduler: Scheduler, invoice: Invoice, now: float) -> None:
-    """The payment gateway confirms: a top-up raises the balance; any other invoice is paid without using the balance."""
+    """The payment gateway confirms: a top-up raises the balance; any other invoice is paid without using the
+    balance.
+    """
     store = scheduler.store
     account = store.accounts[invoice.account_id]
     if invoice.type == "topup":

@@ -1,4 +1,4 @@
-"""What an Idempotency-Key remembers: the outcome of the first request, for 7 days, compared by endpoint and body."""
+"""Stored responses: an Idempotency-Key keeps the first one for 7 days, compared by endpoint and body."""
 
 import json
 from hashlib import sha256
@@ -10,12 +10,12 @@ from pulumi_hosting.emulator.messages import ApiError, Response, invalid
 from pulumi_hosting.emulator.rows import Key, StoredResponse
 from pulumi_hosting.emulator.store import Store
 
-# Refusals that pass by themselves: something else is running on the object.
+# Errors that go away without a new request: another change of the object is in progress.
 TRANSIENT = frozenset(("operation_in_progress",))
 
 
 def read(text: str | None) -> str:
-    """The key of a keyed operation: 16 to 128 printable ASCII characters without spaces."""
+    """Check an Idempotency-Key: 16 to 128 printable ASCII characters without spaces."""
     if not text:
         raise ApiError("idempotency_key_required")
     if len(text) not in KEY_LENGTH or not all("!" <= letter <= "~" for letter in text):
@@ -24,19 +24,21 @@ def read(text: str | None) -> str:
 
 
 def scope(store: Store, key: Key) -> str:
-    """Who shares a memory: by reading, the account in one mode, or one API key."""
+    """What a stored response belongs to, by the variant ``key_memory``: the account in one mode, or one API
+    key.
+    """
     return f"key{key.id}" if store.service.variants["key_memory"] == "key" else f"{key.account_id}{key.mode}"
 
 
 def fingerprint(store: Store, data: Any, raw: bytes) -> str:
-    """Equal for equal bodies: of the same JSON, or of the same bytes."""
+    """Equal for equal bodies, by the variant ``body_comparison``: the same JSON, or the same bytes."""
     if store.service.variants["body_comparison"] == "parsed":
         raw = json.dumps(data if data is not None else {}, sort_keys=True, separators=(",", ":")).encode()
     return sha256(raw).hexdigest()
 
 
 def recall(store: Store, key: Key, text: str, operation: Operation, path: str, print: str, now: float) -> StoredResponse | None:
-    """The stored outcome of the same request; ``None`` if there is none; refuses a conflict and a request still running."""
+    """The stored response of the same request, or ``None``. Refuses a conflict and a request in progress."""
     stored = store.by_idempotency_key.get(f"{scope(store, key)}:{text}")
     if stored is None:
         return None
@@ -51,7 +53,7 @@ def recall(store: Store, key: Key, text: str, operation: Operation, path: str, p
 
 
 def is_kept(store: Store, response: Response) -> bool:
-    """Whether an outcome is remembered. 401 and 429 never get here: they are decided before a key is looked at."""
+    """Whether a response is stored. 401 and 429 are answered before the key is read."""
     if not 400 <= response.status < 500:
         return True
     variants = store.service.variants
@@ -62,7 +64,7 @@ def is_kept(store: Store, response: Response) -> bool:
 def remember(
     store: Store, key: Key, text: str, operation: Operation, path: str, print: str, response: Response, request_id: str, now: float
 ) -> StoredResponse:
-    """Keep the outcome, its secrets blanked: they are shown once and never stored here."""
+    """Store the response. Secrets that are shown only once are blanked."""
     body = response.body
     if isinstance(body, dict) and operation.once:
         body = {**body, **{name: "" for name in operation.once if name in body}}

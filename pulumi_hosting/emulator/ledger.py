@@ -1,4 +1,6 @@
-"""The one place where a balance changes: every movement is written down, so the balance is always the opening one plus their sum."""
+"""The only place that changes a balance. A balance is always the opening balance plus the sum of its
+movements.
+"""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,7 +14,9 @@ from pulumi_hosting.emulator.store import Store
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What a movement comes from: the operation (or ``billing``, ``control``) and, where there is one, its request and key."""
+    """The origin of a movement: the operation, ``billing`` or ``control``, and its request and key if it has
+    them.
+    """
 
     operation: str
     idempotency_key: str | None = None
@@ -50,7 +54,7 @@ def move(
     object_id: int | None = None,
     invoice_id: int | None = None,
 ) -> Movement:
-    """Change the balance by ``signed`` and write it down."""
+    """Change the balance by ``signed`` and record the movement."""
     account.balance += signed
     return store.add(
         store.make(
@@ -58,7 +62,7 @@ def move(
             account_id=account.id,
             at=now,
             amount=abs(signed),
-            # A payment of nothing (a discount of 100 %) is a payment still.
+            # A payment of 0.00 (a discount of 100 %) is a debit too.
             direction="debit" if signed < 0 or type == "payment" else "credit",
             type=type,
             description=description,
@@ -86,7 +90,7 @@ def new_invoice(
     domain_id: int | None = None,
     period: tuple[float, float] | None = None,
 ) -> Invoice:
-    """An unpaid invoice, and its event."""
+    """Add an unpaid invoice and send its event."""
     start, end = period or (None, None)
     invoice = store.add(
         store.make(

@@ -1,4 +1,4 @@
-"""The log of requests without keys and passwords: as the control interface shows it, and as a state file keeps it."""
+"""Removes keys and passwords from the request log, for the control interface and for state files."""
 
 import json
 import re
@@ -25,12 +25,12 @@ def masked(value: Any) -> Any:
 
 
 def _shown(text: str) -> Any:
-    """The JSON of a body, masked; as a text where it is none, or nested deeper than an answer can be."""
+    """The JSON of a body, masked; a string if it is not JSON or nested too deeply to be written."""
     try:
         value = masked(json.loads(text)) if text else None
         to_json(value)
     except (ValueError, RecursionError):
-        # No JSON, perhaps cut off: what looks like a secret field of it is masked all the same.
+        # Not JSON, perhaps truncated: whatever looks like a secret field is masked.
         return masked(_SECRET_PAIR.sub(rf"\1{MASK}", text))
     return value
 
@@ -53,7 +53,7 @@ def logged_request(row: RequestLog) -> dict[str, Any]:
 
 
 def columns(row: dict[str, Any]) -> dict[str, Any]:
-    """The columns of an exchange, fit to be written to a file."""
+    """The columns of a request log entry, masked, for a state file."""
     kept = {**row, "headers": _headers(row["headers"])}
     for name in ("body", "response"):
         if row[name]:

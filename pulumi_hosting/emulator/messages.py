@@ -1,4 +1,4 @@
-"""What goes into the core and what comes out of it: a request, an answer, and the refusal that becomes the error envelope."""
+"""Requests, responses, and errors that become the error envelope."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,9 @@ from pulumi_hosting.emulator.formats import format_http_date
 
 @dataclass(slots=True)
 class Request:
-    """One HTTP request under ``/v1``. ``path`` is what follows ``/v1``, ``headers`` have lower-case names, ``client`` is the address."""
+    """A request under ``/v1``: ``path`` without ``/v1``, ``headers`` in lower case, ``client`` the caller's
+    address.
+    """
 
     method: str
     path: str
@@ -24,11 +26,12 @@ class Request:
 
 @dataclass(slots=True)
 class Response:
-    """One HTTP answer. ``body`` is JSON-able, ``bytes`` (a file) or ``None`` (no body); the rest tells a skin how to misbehave.
+    """A response. ``body`` is JSON, ``bytes`` (a file) or ``None`` (no body); the rest is what a server
+    does besides sending.
 
-    ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering. ``truncate``: send only so many
-    bytes of the body. ``without``: headers that are left out, in lower case. ``stored``, ``server_id``: what counts as still running until
-    the waiting is over.
+    ``delay``: real seconds to wait before sending. ``drop``: close the connection instead of answering.
+    ``truncate``: send only so many bytes of the body. ``without``: headers that are left out, in lower case.
+    ``stored``, ``server_id``: what is in progress until the delay is over.
     """
 
     status: int
@@ -43,7 +46,7 @@ class Response:
     server_id: int | None = None
 
     def headers_to_send(self, now: float) -> dict[str, str]:
-        """All headers, ``Date`` by the clock that is handed in."""
+        """All headers, with ``Date`` for the time ``now``."""
         headers = {"Date": format_http_date(now), **self.headers}
         return {name: value for name, value in headers.items() if name.lower() not in self.without}
 
@@ -61,7 +64,7 @@ class Response:
 
 
 class ApiError(Exception):
-    """A request that is refused with an error code; ``status`` is the code's own unless a fault says otherwise."""
+    """A request refused with an error code; ``status`` is the code's own unless a fault sets another."""
 
     def __init__(
         self,
@@ -90,5 +93,5 @@ class ApiError(Exception):
 
 
 def invalid(**fields: str) -> ApiError:
-    """A ``validation_error`` that names its fields."""
+    """A ``validation_error`` with the reason for each field."""
     return ApiError("validation_error", "; ".join(f"{name}: {why}" for name, why in fields.items()), details={"fields": fields})

@@ -1,9 +1,10 @@
-"""The pipeline of a request: :data:`PIPELINE`, in this order. A step passes the call on, answers it, or raises an ApiError.
+"""The pipeline of a request: :data:`PIPELINE`, in this order. A step passes the call on, answers it, or
+raises an ApiError.
 
-The order matters. What is refused before :func:`replay_stored_response` never uses up an Idempotency-Key: faults with a
-status, the staff switch, 401, 429, sandbox, account, scopes, content type, size, JSON, a missing key, the query. What comes
-after it, validation and the handler's own answers, is stored under the key. Every request with a valid API key counts in its
-rate bucket, whatever its outcome.
+The order matters. What is refused before :func:`replay_stored_response` never uses up an Idempotency-Key:
+faults with a status, the staff switch, 401, 429, sandbox, account, scopes, content type, size, JSON, a
+missing key, the query. What comes after it, validation and the handler's own answers, is stored under the
+key. Every request with a valid API key counts in its rate bucket, whatever its outcome.
 """
 
 import ipaddress
@@ -39,7 +40,7 @@ def identify_request(call: Call) -> None:
     call.request_id = _UNSAFE.sub("", call.request.headers.get("x-request-id", ""))[:64] or uuid4_from_bytes(call.store.random("request"))
 
 
-# --- routing ---------------------------------------------------------------------------------------------------------------------
+# --- routing ----------------------------------------------------------------------------------------------
 
 
 class Router:
@@ -97,7 +98,7 @@ def check_service_enabled(call: Call) -> None:
         raise ApiError("api_disabled", retry_after=30)
 
 
-# --- the caller ------------------------------------------------------------------------------------------------------------
+# --- the caller -------------------------------------------------------------------------------------------
 
 
 def presented_key(call: Call) -> Key | None:
@@ -107,7 +108,7 @@ def presented_key(call: Call) -> Key | None:
 
 
 def authenticate(call: Call) -> None:
-    """The key exists, is not revoked, is inside its time window and comes from an address of its allow-list."""
+    """The key exists, is not revoked or expired, and comes from an address of its allow-list."""
     if not call.operation.auth:
         return
     key = presented_key(call)
@@ -137,7 +138,9 @@ def allowed(client: str, networks: list[str]) -> bool:
 
 
 def count_against_rate_limit(call: Call) -> None:
-    """Count the call in the bucket of its operation and key; every answer from here on has the bucket's headers."""
+    """Count the call in the bucket of its operation and key; every answer from here on has the bucket's
+    headers.
+    """
     call.raw_query = {}
     if not call.operation.auth:
         return
@@ -190,7 +193,7 @@ def check_scopes(call: Call) -> None:
         raise ApiError("insufficient_scope", details={"required": missing})
 
 
-# --- the content -----------------------------------------------------------------------------------------------------------
+# --- the content ------------------------------------------------------------------------------------------
 
 
 def read_body(call: Call) -> None:
@@ -268,7 +271,7 @@ PIPELINE: tuple[Step, ...] = (
 )
 
 
-# --- responses -------------------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------
 
 
 def add_common_headers(call: Call, response: Response) -> None:

@@ -1,12 +1,38 @@
-"""An invoice as a PDF of one page: a few objects and a cross-reference table, which is all a reader needs."""
+"""An invoice as a PDF of one page, from a fixed template: only its text varies."""
 
 from typing import Any
 
 from pulumi_hosting.emulator.rows import Account
 
+# The text comes after all other objects, so the offsets in the cross-reference table do not change.
+TEMPLATE = rb"""%%PDF-1.4
+1 0 obj << /Type /Catalog /Pages 2 0 R >> endobj
+2 0 obj << /Type /Pages /Kids [3 0 R] /Count 1 >> endobj
+3 0 obj << /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842]
+  /Resources << /Font << /F1 4 0 R >> >> /Contents 5 0 R >> endobj
+4 0 obj << /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >> endobj
+5 0 obj << /Length %d >>
+stream
+BT /F1 11 Tf 56 780 Td 16 TL %b ET
+endstream endobj
+"""
+TAIL = b"""xref
+0 6
+0000000000 65535 f\x20
+0000000009 00000 n\x20
+0000000058 00000 n\x20
+0000000115 00000 n\x20
+0000000243 00000 n\x20
+0000000340 00000 n\x20
+trailer << /Size 6 /Root 1 0 R >>
+startxref
+%d
+%%%%EOF
+"""
+
 
 def invoice(view: dict[str, Any], account: Account) -> bytes:
-    """``view`` is the invoice as the API shows it."""
+    """``view`` is the invoice as the API shows it. Characters outside Latin-1 become question marks."""
     lines = [
         f"Invoice {view['id']}",
         f"Account: {account.login} <{account.email}>",
@@ -17,31 +43,10 @@ def invoice(view: dict[str, Any], account: Account) -> bytes:
         *(f"{item['description']}: {item['amount']} {view['currency']}" for item in view["items"]),
         f"Total: {view['amount']} {view['currency']}",
     ]
-    return document(lines)
+    text = b" ".join(b"(%b) Tj T*" % _escaped(line) for line in lines)
+    body = TEMPLATE % (len(text) + len(b"BT /F1 11 Tf 56 780 Td 16 TL  ET"), text)
+    return body + TAIL % len(body)
 
 
-def _text(line: str) -> bytes:
-    # The page's font knows Latin-1 only; the rest becomes question marks, as in many a real invoice.
-    raw = line.encode("latin-1", "replace")
-    return raw.replace(b"\\", b"\\\\").replace(b"(", b"\\(").replace(b")", b"\\)")
-
-
-def document(lines: list[str]) -> bytes:
-    shown = b"BT /F1 11 Tf 56 780 Td 16 TL " + b" ".join(b"(" + _text(line) + b") Tj T*" for line in lines) + b" ET"
-    objects = [
-        b"<< /Type /Catalog /Pages 2 0 R >>",
-        b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
-        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources << /Font << /F1 4 0 R >> >> /Contents 5 0 R >>",
-        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>",
-        b"<< /Length %d >>\nstream\n%s\nendstream" % (len(shown), shown),
-    ]
-    out = bytearray(b"%PDF-1.4\n%\xe2\xe3\xcf\xd3\n")
-    offsets = []
-    for number, content in enumerate(objects, start=1):
-        offsets.append(len(out))
-        out += b"%d 0 obj\n%s\nendobj\n" % (number, content)
-    start = len(out)
-    out += b"xref\n0 %d\n0000000000 65535 f \n" % (len(objects) + 1)
-    out += b"".join(b"%010d 00000 n \n" % offset for offset in offsets)
-    out += b"trailer\n<< /Size %d /Root 1 0 R >>\nstartxref\n%d\n%%%%EOF\n" % (len(objects) + 1, start)
-    return bytes(out)
+def _escaped(line: str) -> bytes:
+    return line.encode("latin-1", "replace").replace(b"\\", rb"\\").replace(b"(", rb"\(").replace(b")", rb"\)")

@@ -1,16 +1,16 @@
-"""How long things last: hours, and months by the calendar, so that twelve months and a year end on the same date."""
+"""Periods of hours and of calendar months; twelve months and a year end on the same date."""
 
 from calendar import monthrange
 from datetime import UTC, date, datetime
 
 HOUR_SECONDS = 3600
 DAY_SECONDS = 86400
-# The month of a price per hour, where a monthly price is charged by the hour (addresses of hourly servers).
+# Hours in a month, where a monthly price is charged by the hour (addresses of hourly servers).
 HOURS_OF_A_MONTH = 720
 
 
 def months_after(moment: float, months: int) -> float:
-    """The same day and time so many calendar months later (UTC); the last day of a month that is shorter.
+    """The same day and time ``months`` calendar months later (UTC), or the last day of a shorter month.
 
     >>> from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
     >>> format_timestamp(months_after(parse_timestamp("2027-01-31T08:30:00Z"), 1))
@@ -31,12 +31,12 @@ def end(start: float, *, months: int | None = None, hours: int | None = None) ->
 
 
 def started_days(start: float, until: float) -> int:
-    """Days from ``start`` to ``until``, a started one counted whole; never less than 0."""
+    """Days from ``start`` to ``until``, started days included; at least 0."""
     return max(0, -int((start - until) // DAY_SECONDS))
 
 
 def whole_months(start: float, until: float) -> int:
-    """How many calendar months fit between two moments."""
+    """How many whole calendar months lie between ``start`` and ``until``."""
     months = 0
     while months_after(start, months + 1) <= until:
         months += 1

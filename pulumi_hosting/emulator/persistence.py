@@ -1,7 +1,8 @@
-"""``--state FILE``: every row that changed is written before the answer leaves, in one transaction.
+"""``--state FILE``: every changed row is written, in one transaction, before the response is sent.
 
-No root password and no auth code is in it; the keys and webhook secrets of the emulated account are, or it could not go on.
-The file is SQLite without syncs: a killed process loses nothing, a crashed machine may. One process owns it at a time.
+The file holds the API keys and webhook secrets of the emulated accounts, but no root password and no auth
+code. It is SQLite without syncs: a killed process loses nothing, a crashed machine may. Only one process can
+use it at a time.
 """
 
 import json
@@ -18,14 +19,14 @@ from pulumi_hosting.emulator.rows import ROWS, RequestLog
 from pulumi_hosting.emulator.store import Service, Store
 
 FORMAT = 1
-# How many younger requests may be answered before an older one that waits for the network.
+# How many later requests may be answered before one that waits for the network.
 LONGEST_QUEUE = 64
-# How long a file may still be held by a process that is just ending.
+# How long to wait for a process that is just ending to release the file.
 LOCK_SECONDS = 1.0
 
 
 class UnreadableStateFile(Exception):
-    """The state file cannot be used; the message is one line for a person."""
+    """The state file cannot be used; the message is one line for the user."""
 
 
 def _plain(value: Any) -> Any:
@@ -52,7 +53,7 @@ def _service(settings: dict[str, Any]) -> Service:
 
 
 class StateFile:
-    """The rows of a store in a file; only what changed since is written again."""
+    """The rows of a store in a file; a save writes only what changed since the last one."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -61,7 +62,7 @@ class StateFile:
         self._last_request: RequestLog | None = None
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file and release its lock."""
         self._connection.close()
 
     def save(self, store: Store, clock: Clock) -> None:
@@ -87,7 +88,7 @@ class StateFile:
         )
         with self._connection:
             if store is not self._saved:
-                # A reset: nothing of the store before it stays.
+                # After a reset: remove the rows of the store before it.
                 self._connection.execute("DELETE FROM rows WHERE kind != 'meta'")
                 self._saved, self._last_request = store, None
             self._connection.executemany("DELETE FROM rows WHERE kind = ? AND id = ?", gone)
@@ -98,7 +99,7 @@ class StateFile:
         self._meta = meta
 
     def _new_requests(self, store: Store) -> list[tuple[int, str]]:
-        """Requests since the last save, and those before it that got their answer since."""
+        """Requests since the last save, and earlier ones that were answered since."""
         since = self._last_request.id if self._last_request is not None else 0
         fresh = []
         for row in reversed(store.requests):
@@ -111,7 +112,7 @@ class StateFile:
         return fresh
 
     def load(self, clock: Clock) -> Store | None:
-        """The store in the file, the clock set as it was; ``None`` for a new file."""
+        """The store in the file, or ``None`` for a new file; sets the clock as it was."""
         rows = self._connection.execute("SELECT kind, id, text FROM rows ORDER BY id").fetchall()
         if not rows:
             return None
@@ -147,16 +148,16 @@ class StateFile:
 
 
 def open_state(path: Path, clock: Clock) -> tuple[StateFile, Store | None]:
-    """Open or make the file; :class:`Unreadable` when it is something else, or cannot be read."""
+    """Open or create the file; :class:`UnreadableStateFile` if it is not one of ours or cannot be read."""
     connection: sqlite3.Connection | None = None
     try:
-        # It holds API keys and webhook secrets: nobody else may read it.
+        # It holds API keys and webhook secrets: readable by its owner only.
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         connection = sqlite3.connect(path, timeout=LOCK_SECONDS, check_same_thread=False)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA synchronous = OFF")
         connection.execute("CREATE TABLE IF NOT EXISTS rows (kind TEXT, id INTEGER, text TEXT, PRIMARY KEY (kind, id))")
-        # Takes the lock, so that a second emulator on the same file fails at once and not at its first request.
+        # Takes the lock now, so that a second emulator on the same file fails at its start.
         connection.execute("DELETE FROM rows WHERE kind = ''")
         connection.commit()
         file = StateFile(connection)

@@ -1,4 +1,4 @@
-"""What is on sale in a fresh account: locations, tariffs, images, domain zones, gateways, promo codes. Deterministic and documented."""
+"""What a fresh account can buy: locations, tariffs, images, domain zones, gateways, promo codes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Zone:
 
 @dataclass(frozen=True, slots=True)
 class PromoRule:
-    """``percent`` off one purchase; ``once``: each account can use it once."""
+    """``percent`` off one purchase; ``once``: each account may use it once."""
 
     percent: Decimal
     once: bool = False

@@ -1,8 +1,9 @@
 """Prices, discounts and refunds, to the cent.
 
-A price starts from the public price of the whole period; the discounts ``group``, ``loyalty``, ``volume``, ``period`` and ``promo`` are
-then taken off in this order, each from what the one before left, each rounded half up to the cent. Volume: 3 % from the 5th server on,
-5 % from the 10th. Period: 5 % for 3 months, 8 % for 6, 12 % for 12; nothing for hours. Servers that are gone do not count.
+A price starts from the public price of the whole period; the discounts ``group``, ``loyalty``, ``volume``,
+``period`` and ``promo`` are then taken off in this order, each from what the one before left, each rounded
+half up to the cent. Volume: 3 % from the 5th server on, 5 % from the 10th. Period: 5 % for 3 months, 8 % for
+6, 12 % for 12; nothing for hours. Servers that are gone do not count.
 """
 
 from dataclasses import dataclass
@@ -33,7 +34,7 @@ class Price:
 
 
 def volume_percent(store: Store, account: Account) -> Decimal:
-    """By the servers the account has besides the one that is priced."""
+    """The volume discount for one more server of the account."""
     living = 1
     for server in store.of(Server, account.id).values():
         living += not (server.is_gone or server.is_sandbox)
@@ -43,7 +44,7 @@ def volume_percent(store: Store, account: Account) -> Decimal:
 
 
 def promo_problem(account: Account, code: str) -> str | None:
-    """Why a promo code does not count, or ``None``."""
+    """Why a promo code is not accepted, or ``None``."""
     rule = price_list.PROMO_CODES.get(code.upper())
     if rule is None:
         return "unknown code"
@@ -84,7 +85,7 @@ def price(
 
 
 def group_price(account: Account, listed: Decimal) -> Decimal:
-    """The monthly price of a tariff as the catalog shows it: only the group discount is in it."""
+    """The monthly price of a tariff as the catalog shows it: with the group discount only."""
     return discounted(listed, [("group", account.group_discount_percent)]).total
 
 
@@ -93,10 +94,10 @@ def bought_addresses(store: Store, server: Server) -> list[Address]:
 
 
 def recurring(store: Store, server: Server) -> Decimal:
-    """What the next renewal costs at today's terms: the period's price and the bought addresses; an hourly server's hour."""
+    """The cost of the next renewal today: the period, or an hour of an hourly server, and bought addresses."""
     tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
     addresses = sum((address.price_monthly for address in bought_addresses(store, server)), Decimal(0))
-    # An address on its way is paid for already, and will renew with the rest.
+    # An address that is being assigned is paid for and renews with the others.
     addresses += tariff.extra_ip_price * server.addresses_coming
     if server.cycle == "hourly":
         return price(store, account, tariff, hours=1).total + cents(addresses / periods.HOURS_OF_A_MONTH)
@@ -104,7 +105,7 @@ def recurring(store: Store, server: Server) -> Decimal:
 
 
 def prorated(amount: Decimal, start: float, end: float, now: float) -> Decimal:
-    """The part of ``amount`` that belongs to what is left of the period ``start``..``end``, to the cent."""
+    """The part of ``amount`` for what is left of the period ``start``..``end``, to the cent."""
     if now >= end:
         return Decimal("0.00")
     left = Decimal(str(end - max(now, start))) / Decimal(str(end - start))
@@ -123,7 +124,7 @@ class Refund:
 
 
 def refund(store: Store, server: Server, now: float) -> Refund:
-    """What a deletion credits now: of every paid invoice of the server the part of its period that is left."""
+    """What a deletion credits now: of every paid invoice of the server the part for the remaining period."""
     nothing = Decimal("0.00")
     paid = [
         invoice
@@ -193,7 +194,7 @@ def refund_view(store: Store, server: Server, now: float, dialect: str, quote: R
 
 
 def renews_automatically(server: Server) -> bool:
-    """Whether billing charges the next period when this one is over, if the balance covers it."""
+    """Whether billing charges the next period when this one ends, if the balance covers it."""
     return server.auto_renew and not server.blocked and not server.is_sandbox and server.status in ("active", "stopped")
 
 
@@ -210,7 +211,7 @@ def renewals_until(server: Server, now: float, horizon: float) -> int:
 
 
 def upcoming(store: Store, account: Account, now: float, days: int) -> Decimal:
-    """All charges of servers and domains that renew by themselves within so many days; an hourly server is charged every hour."""
+    """All automatic renewals within ``days`` days; an hourly server renews every hour."""
     total, horizon = Decimal("0.00"), now + days * periods.DAY_SECONDS
     for server in store.of(Server, account.id).values():
         if times := renewals_until(server, now, horizon):

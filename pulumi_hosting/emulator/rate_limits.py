@@ -1,11 +1,11 @@
-"""How many calls are let through: fixed windows for the buckets, any stretch of time for what the document limits per stretch."""
+"""Rate limits: fixed windows for the buckets, sliding windows for limits such as 5 in any 5 minutes."""
 
 from pulumi_hosting.emulator.messages import ApiError
 from pulumi_hosting.emulator.store import Store
 
 
 def hit(store: Store, name: str, limit: int, seconds: int, now: float) -> tuple[int, int, bool]:
-    """Count one call in a window that begins with its first call: what remains, when it resets, whether this call is one too many."""
+    """Count a call in a window that starts with its first call: calls left, reset time, limit exceeded."""
     window = store.windows.get(name)
     if window is None or now >= window[0] + seconds:
         window = store.windows[name] = [int(now), 0]
@@ -16,7 +16,7 @@ def hit(store: Store, name: str, limit: int, seconds: int, now: float) -> tuple[
 
 
 def hit_within(store: Store, name: str, limit: int, seconds: int, now: float) -> tuple[float, bool]:
-    """Count one call where at most ``limit`` may fall into any ``seconds``: when the next one may, whether this one is too many."""
+    """Count a call if fewer than ``limit`` fell into the last ``seconds``: time of the next, limit exceeded."""
     recent = [moment for moment in store.recent.get(name, ()) if moment > now - seconds]
     over = len(recent) >= limit
     if not over:

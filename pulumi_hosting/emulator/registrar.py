@@ -1,4 +1,4 @@
-"""The domain registrar: names, availability, activation. All its decisions follow from the name, by rules that the README lists."""
+"""The domain registrar: names, availability, activation. The README lists the rules of its decisions."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ RESERVED = {"taken-": "taken", "premium-": "premium", "reserved-": "reserved"}
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A registrable name: ``text`` in punycode, its zone, and why it cannot be registered (``None``: it can)."""
+    """A domain name: ``text`` in punycode, its zone, and why it cannot be registered (``None``: it can)."""
 
     text: str
     zone: price_list.Zone | None
@@ -27,7 +27,7 @@ class Name:
 
 
 def look_up(given: str) -> Name:
-    """What the registrar says about a name in Unicode or punycode, apart from who owns it here."""
+    """Check a name in Unicode or punycode; who owns it is not part of the check."""
     try:
         text = idna.encode(given.strip().rstrip("."), uts46=True, std3_rules=True).decode("ascii").lower()
     except idna.IDNAError:
@@ -42,7 +42,7 @@ def look_up(given: str) -> Name:
 
 
 def find_active(store: Store, text: str) -> Domain | None:
-    """The living domain of that name, on whatever account."""
+    """The active or pending domain of that name, on any account."""
     for domain in store.domains.values():
         if domain.name == text and domain.status not in ("cancelled", "expired"):
             return domain
@@ -50,7 +50,7 @@ def find_active(store: Store, text: str) -> Domain | None:
 
 
 def renewable(store: Store, text: str, account_id: int) -> Domain | None:
-    """The account's own domain of that name that has expired and can be renewed."""
+    """The account's expired domain of that name, which it can renew."""
     for domain in store.domains.values():
         if domain.name == text and domain.status == "expired" and domain.account_id == account_id:
             return domain
@@ -58,14 +58,14 @@ def renewable(store: Store, text: str, account_id: int) -> Domain | None:
 
 
 def cancel_other_owners(store: Store, domain: Domain) -> None:
-    """A name has one owner: whoever held it before, active or expired, holds it no more."""
+    """A name has one owner: cancel every other active or expired domain of this name."""
     for other in store.domains.values():
         if other.name == domain.name and other is not domain and other.status in ("active", "expired"):
             other.status = "cancelled"
 
 
 def registrable(given: str) -> tuple[str, price_list.Zone]:
-    """The name and zone to order, or the refusal that fits."""
+    """The name and zone to order; ``validation_error`` if the name cannot be registered."""
     name = look_up(given)
     if name.zone is None:
         raise invalid(name=name.problem or "invalid")
@@ -73,7 +73,7 @@ def registrable(given: str) -> tuple[str, price_list.Zone]:
 
 
 def activate(store: Store, domain: Domain, now: float) -> None:
-    """The registrar confirmed: the domain is active from now on, and nobody else's."""
+    """The registrar confirmed: the domain is active, and other accounts lose the name."""
     cancel_other_owners(store, domain)
     domain.status, domain.locked = "active", True
     domain.registered_at = domain.registered_at or now
@@ -83,7 +83,7 @@ def activate(store: Store, domain: Domain, now: float) -> None:
 
 
 def renewed_until(domain: Domain, years: int, now: float) -> float:
-    """Where a renewal ends: added to the present period (from now, if it is over)."""
+    """The end of a renewal, counted from the end of the present period, or from now if that is over."""
     return periods.months_after(max(domain.expires_at or now, now), 12 * years)
 
 
@@ -98,7 +98,9 @@ def extend(store: Store, domain: Domain, years: int, now: float) -> None:
 
 
 def schedule_expiry(store: Store, domain: Domain, now: float) -> None:
-    """Warnings 30, 7 and 1 day before expiry, and expiry itself. The note ties them to this very date."""
+    """Schedule the warnings 30, 7 and 1 day before expiry, and the expiry. A later renewal invalidates them
+    by their note.
+    """
     expires = domain.expires_at or now
     for days in WARNING_DAYS:
         if expires - days * 86400 > now:

@@ -1,21 +1,21 @@
-"""Everything the emulator knows, as plain rows.
+"""The rows of the store.
 
-A row holds only texts, numbers, booleans, ``Decimal`` and lists or dictionaries of them, so that a store can be written to a file and read
-back. Moments are unix seconds. Lists inside rows are replaced, never changed in place. Nothing here asks for the time or for randomness:
-the moment is handed in by the caller, and random bytes are drawn from the seed and a counter that is part of the store.
+A row holds only strings, numbers, booleans, ``Decimal`` and lists or dictionaries of them, so that it can be
+written to a file and read back. Times are unix seconds. Lists inside rows are replaced, never changed in
+place.
 """
 
 from dataclasses import dataclass, field, fields
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
-# Marks a row that was changed since it was written to a file; not a column.
+# Marks a row changed since it was written to a file; not a column.
 CHANGED = "+changed"
 
 
 @dataclass
 class Row:
-    """Base of every row. ``seq`` grows with every row made, of whatever kind: lists are ordered by it, newest first."""
+    """Base of every row. ``seq`` grows with every new row of any kind; lists are sorted by it."""
 
     kind: ClassVar[str]
     first_id: ClassVar[int] = 1
@@ -23,14 +23,14 @@ class Row:
     id: int
     seq: int
 
-    if not TYPE_CHECKING:  # a type checker that saw it would let any attribute be set
+    if not TYPE_CHECKING:  # hidden from type checkers, which would otherwise allow any attribute
 
         def __setattr__(self, name: str, value: Any) -> None:
             self.__dict__[name] = value
             self.__dict__[CHANGED] = True
 
     def take_change(self) -> dict[str, Any] | None:
-        """The columns, if any was set since this was asked last."""
+        """The columns, if any was set since the last call of this method."""
         columns = self.__dict__
         return columns if columns.pop(CHANGED, False) else None
 
@@ -196,7 +196,9 @@ class Invoice(Row):
 
 @dataclass
 class Order(Row):
-    """A server order that did not finish at once; its id is the invoice's. ``plan`` holds the columns of the server to make."""
+    """A server order that did not finish at once; its id is the invoice's. ``plan``: the columns of the new
+    server.
+    """
 
     kind = "orders"
 
@@ -288,7 +290,7 @@ class Subscription(Row):
 
 @dataclass
 class Delivery(Row):
-    """``payload`` is the very text that is sent, at the first attempt and at every other."""
+    """``payload`` is the body that is sent, the same at every attempt."""
 
     kind = "deliveries"
     first_id = 90001
@@ -317,7 +319,7 @@ class Delivery(Row):
 
 @dataclass
 class Task(Row):
-    """Something that happens later: ``what`` names a function of :mod:`pulumi_hosting.emulator.scheduler`."""
+    """Something that happens later: ``what`` names a function of :mod:`pulumi_hosting.emulator.tasks`."""
 
     kind = "tasks"
 
@@ -329,7 +331,7 @@ class Task(Row):
 
 @dataclass
 class StoredResponse(Row):
-    """What an Idempotency-Key remembers. ``running`` while the first request is not answered yet (never true after a restart)."""
+    """The response stored under an Idempotency-Key. ``running``: not sent yet (false after a restart)."""
 
     kind = "stored"
 
@@ -363,7 +365,7 @@ class Fault(Row):
 
 @dataclass
 class RequestLog(Row):
-    """A request that arrived, and its answer, as they were; masked when shown or written to a file."""
+    """A request that arrived and its response, unmasked; ``log_redaction`` masks them."""
 
     kind = "requests"
 

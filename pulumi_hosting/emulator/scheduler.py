@@ -1,4 +1,6 @@
-"""When tasks run: those in the store, each at its own moment, and how long provisioning and address assignment take."""
+"""When tasks run: those in the store, each at its own moment, and how long provisioning and address
+assignment take.
+"""
 
 import logging
 from dataclasses import dataclass
@@ -30,7 +32,9 @@ class Scheduler:
         self.store.schedule(now + self.ip_delay, task, object_id, note)
 
     def run_due(self, now: float) -> None:
-        """Run every task that is due, in order, each with its own due time as the present. A failed task is logged and dropped."""
+        """Run every task that is due, in order, each with its own due time as the present. A failed task is
+        logged and dropped.
+        """
         while (due := self.store.next_due()) is not None and due <= now:
             with events.low_balance_events(self.store, due - INSTANT, due):
                 while (task := self.store.pop_due(due)) is not None:

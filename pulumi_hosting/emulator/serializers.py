@@ -1,4 +1,4 @@
-"""Rows as the API shows them. Both spellings of a field are sent wherever they are two names."""
+"""Rows as the API shows them. Where dialects name a field differently, both names are sent."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ from pulumi_hosting.emulator.rows import (
 )
 from pulumi_hosting.emulator.store import Store
 
-# Relative addresses inside bodies carry the deployment's own prefix; clients treat them as opaque.
+# Relative URLs in bodies have the deployment's own prefix; clients treat them as opaque.
 API = "/api/v1"
 
 EVENT_WORDS = dict(
@@ -154,7 +154,7 @@ def invoice(row: Invoice, store: Store) -> dict[str, Any]:
 
 
 def order(row: Order, store: Store, *, read: bool = False) -> dict[str, Any]:
-    """``read``: the two reads of orders show two names more than the 202 of the order itself."""
+    """``read``: reads of orders have two fields more than the 202 of an order."""
     view = {
         "invoice_id": row.id,
         "status": row.status,
@@ -239,7 +239,7 @@ def zone(row: price_list.Zone, currency: str) -> dict[str, Any]:
 
 
 def server(row: Server, store: Store, *, addresses: list[Address] | None = None) -> dict[str, Any]:
-    """``addresses`` stands in for those in the store when the server itself is not part of it (simulated writes)."""
+    """``addresses``: those of a simulated server, which is not in the store."""
     if addresses is None:
         addresses = list(store.of(Address, row.id).values())
     plan = store.tariffs[row.tariff_id]
@@ -290,7 +290,7 @@ def server(row: Server, store: Store, *, addresses: list[Address] | None = None)
 
 
 def live_status(row: Server, store: Store, now: float) -> dict[str, Any]:
-    """What the panel measures; for sandbox servers a fixed snapshot made without one."""
+    """The measurements of the panel; fixed values for sandbox servers."""
     plan = store.tariffs[row.tariff_id]
     running = row.power == "running"
     uptime = 3600 if row.is_sandbox else int(now - row.power_since)

@@ -1,4 +1,6 @@
-"""What servers do, whoever asks: being built, renewed, suspended, resumed, ended."""
+"""Servers are built, renewed, suspended, resumed and ended here, for handlers, tasks and the control
+interface.
+"""
 
 import ipaddress
 from decimal import Decimal
@@ -11,16 +13,19 @@ from pulumi_hosting.emulator.ledger import Cause
 from pulumi_hosting.emulator.rows import Account, Address, Invoice, Server, Tariff
 from pulumi_hosting.emulator.store import Store
 
-# RFC 2544 benchmarking and RFC 3849 documentation space: nobody's real machines.
+# RFC 2544 (benchmarking) and RFC 3849 (documentation) addresses: no real machine has one.
 IPV4_SPACE = ipaddress.ip_network("198.18.0.0/15")
 IPV6_SPACE = ipaddress.ip_network("2001:db8::/32")
-# Tasks that bring something to a server.
+# Tasks that are dropped with their server.
 PENDING_TASKS = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
 
 
 def next_period(server: Server, now: float, *, months: int | None = None, hours: int | None = None) -> tuple[float, float]:
-    """The period that a renewal pays: from the end of the present one (from now, if it is over). Without a length the server's own."""
+    """The period that a renewal pays, from the end of the present one, or from now if that is over.
+
+    Without ``months`` and ``hours`` it is as long as the server's own period.
+    """
     start = max(server.next_due_at, now)
     if months is None and hours is None:
         months, hours = (None, 1) if server.cycle == "hourly" else (server.months, None)
@@ -53,13 +58,15 @@ def new_address(
 
 
 def build(store: Store, id: int, plan: dict[str, Any], now: float) -> tuple[Server, list[Address]]:
-    """A new server from the columns in ``plan``, with its included v4 and v6 address; nothing is added to the store yet."""
+    """A new server from the columns in ``plan``, with its IPv4 and IPv6 address, not yet in the store."""
     server = store.make(Server, id=id, created_at=now, power_since=now, **plan)
     return server, [new_address(store, server, now, primary=True), new_address(store, server, now, version=6)]
 
 
 def put_into_service(store: Store, server: Server, addresses: list[Address], now: float) -> None:
-    """Make a built server part of the store, on its way to its next due date or, in the sandbox, to its end after 24 hours."""
+    """Add a built server to the store and schedule its next due date, or in the sandbox its end after 24
+    hours.
+    """
     store.add(server)
     for address in addresses:
         store.add(address)
@@ -71,12 +78,12 @@ def put_into_service(store: Store, server: Server, addresses: list[Address], now
 
 
 def schedule_due_date(store: Store, server: Server) -> None:
-    # The note ties the task to this very date: an early renewal moves the date and leaves the old task without effect.
+    # The note is the due date: a task whose note is no longer the server's due date has no effect.
     store.schedule(server.next_due_at, "server_due", server.id, str(server.next_due_at))
 
 
 def extend(store: Store, server: Server, until: float, now: float) -> None:
-    """The server is paid until then; one that was suspended for want of it is resumed."""
+    """The server is paid until ``until``; a server suspended for non-payment is resumed."""
     server.next_due_at = until
     server.expired = False
     if not server.is_sandbox:
@@ -100,14 +107,14 @@ def resume(store: Store, server: Server, now: float) -> None:
 
 
 def cancel_unpaid_invoices(store: Store, server: Server, now: float) -> None:
-    """Unpaid invoices of a server that was renewed otherwise, or ended."""
+    """Cancel the unpaid invoices of a server that was renewed otherwise, or ended."""
     for invoice in store.of(Invoice, server.account_id).values():
         if invoice.server_id == server.id and invoice.status == "not_paid":
             invoice.status, invoice.cancelled_at = "cancelled", now
 
 
 def end(store: Store, server: Server, now: float, *, status: str = "cancelled") -> None:
-    """Remove the machine; the row stays and remembers that it is gone."""
+    """End the server; its row stays, with the status ``cancelled`` or ``terminated``."""
     previous = server.status
     server.status, server.power, server.busy = status, "stopped", None
     server.addresses_coming = 0
@@ -117,7 +124,7 @@ def end(store: Store, server: Server, now: float, *, status: str = "cancelled") 
 
 
 def clear(store: Store, server: Server) -> None:
-    """Take away what belongs to a machine that is no more: its addresses, and what was on its way to it."""
+    """Remove the addresses of an ended server and its pending tasks."""
     for address in list(store.of(Address, server.id).values()):
         store.remove(address)
     for task in [task for task in store.tasks.values() if task.object_id == server.id and task.what in PENDING_TASKS]:

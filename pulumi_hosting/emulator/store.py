@@ -62,7 +62,10 @@ class Service:
 
 
 class Store:
-    """The rows by kind, the counters, and a few indexes kept beside them. ``seed`` makes everything drawn at random reproducible."""
+    """The rows by kind, counters and indexes. Everything random is derived from ``seed`` and a counter.
+
+    Nothing here reads a clock: callers pass the present time.
+    """
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
@@ -85,13 +88,13 @@ class Store:
         self.requests: deque[RequestLog] = deque(maxlen=REQUESTS_KEPT)
         self.service = Service()
         self.counters: dict[str, int] = {}
-        # Rate windows: name → [start of the window, calls in it].
+        # Fixed rate windows: name → [start of the window, calls in it].
         self.windows: dict[str, list[int]] = {}
-        # Limits of calls within any stretch of time: name → the moments of the latest calls.
+        # Sliding rate windows: name → times of the latest calls.
         self.recent: dict[str, list[float]] = {}
-        # Rows taken away since the store was written to a file; nobody counts them when it never was.
+        # Rows removed since the last save; None if the store is not kept in a file.
         self.removed: list[tuple[str, int]] | None = None
-        # Servers with a change that is processed and not answered yet. Nothing is after a restart, so no file needs it.
+        # Servers with a change whose response is delayed. Empty after a restart, so not saved.
         self.changing: set[int] = set()
         self.by_token: dict[str, Key] = {}
         self.by_idempotency_key: dict[str, StoredResponse] = {}
@@ -101,17 +104,17 @@ class Store:
     # --- ids and randomness
 
     def count(self, name: str) -> int:
-        """1, 2, 3 … for each name."""
+        """The next number, from 1, of the counter ``name``."""
         value = self.counters.get(name, 0) + 1
         self.counters[name] = value
         return value
 
     def random(self, label: str) -> bytes:
-        """32 bytes that depend on the seed, the label and how often it was asked."""
+        """32 bytes derived from the seed, the label and a counter of that label."""
         return sha256(f"{self.seed}:{label}:{self.count('random:' + label)}".encode()).digest()
 
     def token(self, label: str, length: int) -> str:
-        """A random text of letters and digits."""
+        """A random string of letters and digits."""
         raw = self.random(label) + self.random(label)
         return base64.b32encode(raw).decode().lower().rstrip("=")[:length]
 
@@ -125,7 +128,7 @@ class Store:
         return kind.first_id - 1 + self.count("id:" + kind.kind)
 
     def make(self, kind: type[T], *, id: int | None = None, **columns: Any) -> T:
-        """A new row that is not part of the store yet."""
+        """A new row, not yet added to the store."""
         return kind(id=self.new_id(kind) if id is None else id, seq=self.count("seq"), **columns)
 
     def add(self, row: T) -> T:
@@ -150,7 +153,7 @@ class Store:
         return reversed(self.of(kind, owner_id).values())
 
     def schedule(self, due: float, what: str, object_id: int, note: str = "") -> None:
-        """Remember something to be done at ``due``."""
+        """Schedule the task ``what`` of :mod:`pulumi_hosting.emulator.tasks` for ``due``."""
         self.add(self.make(Task, due=due, what=what, object_id=object_id, note=note))
 
     def next_due(self) -> float | None:
@@ -159,7 +162,7 @@ class Store:
         return self._due[0][0] if self._due else None
 
     def pop_due(self, now: float) -> Task | None:
-        """The earliest task that is due, taken off the agenda."""
+        """Remove and return the earliest task that is due."""
         due = self.next_due()
         if due is None or due > now:
             return None
@@ -168,7 +171,7 @@ class Store:
         return task
 
     def rebuild(self) -> None:
-        """Make the indexes anew, after rows were loaded."""
+        """Rebuild the indexes after rows were loaded."""
         for table in self.tables.values():
             for row in sorted(table.values(), key=lambda row: row.seq):
                 self._index(row)
@@ -194,7 +197,7 @@ class Store:
             owners.append((row.kind, row.account_id))
         return owners
 
-    # --- beginnings
+    # --- accounts
 
     def new_account(self, now: float, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR") -> Account:
         """An account with one live and one test key with all scopes."""
@@ -222,7 +225,7 @@ class Store:
 
 
 def fresh(seed: int, now: float) -> Store:
-    """A world with the catalog and one fresh account."""
+    """A store with the price list and one fresh account."""
     store = Store(seed)
     for columns in price_list.TARIFFS:
         store.add(store.make(Tariff, **columns))

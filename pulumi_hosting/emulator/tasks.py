@@ -1,4 +1,6 @@
-"""What tasks do: one function per kind of task, named by the task's ``what``. The task's due time is the present moment."""
+"""What tasks do: one function per kind of task, named by the task's ``what``. The task's due time is the
+present moment.
+"""
 
 from collections.abc import Callable
 
@@ -7,11 +9,11 @@ from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.rows import Task
 from pulumi_hosting.emulator.store import Store
 
-# --- orders, addresses, reinstalls -----------------------------------------------------------------------------------------------
+# --- orders, addresses, reinstalls -------------------------------------------------------------------------
 
 
 def finish_order(store: Store, task: Task) -> None:
-    """An order that was being provisioned ends: a server, or the money back."""
+    """The provisioning of an order ends: with a server, or with a refund."""
     order, now = store.orders.get(task.object_id), task.due
     if order is None:
         return
@@ -38,7 +40,7 @@ def assign_address(store: Store, task: Task) -> None:
 
 
 def finish_reinstall(store: Store, task: Task) -> None:
-    """The image of a reinstalled server shows once it is installed; the machine runs again."""
+    """The reinstallation ends: the server has its new image and runs."""
     server = store.servers.get(task.object_id)
     if server is None or server.is_gone:
         return
@@ -50,18 +52,18 @@ def finish_reinstall(store: Store, task: Task) -> None:
 
 
 def drop_sandbox_server(store: Store, task: Task) -> None:
-    """The 24 hours are over."""
+    """A sandbox server ends after 24 hours."""
     server = store.servers.get(task.object_id)
     if server is not None:
         server_lifecycle.clear(store, server)
         store.remove(server)
 
 
-# --- billing ---------------------------------------------------------------------------------------------------------------------
+# --- billing ----------------------------------------------------------------------------------------------
 
 
 def server_due(store: Store, task: Task) -> None:
-    """The paid period is over: the end, the next period, or suspension with an unpaid renewal."""
+    """The paid period is over: end, renewal, or suspension with an unpaid invoice."""
     server, now = store.servers.get(task.object_id), task.due
     if server is None or server.is_gone or str(server.next_due_at) != task.note:
         return
@@ -92,7 +94,7 @@ def server_due(store: Store, task: Task) -> None:
 
 
 def terminate_server(store: Store, task: Task) -> None:
-    """Long non-payment."""
+    """End a server that stayed unpaid for too long."""
     server = store.servers.get(task.object_id)
     if server is not None and not server.is_gone and str(server.next_due_at) == task.note:
         server_lifecycle.end(store, server, task.due, status="terminated")
@@ -104,11 +106,11 @@ def invoice_overdue(store: Store, task: Task) -> None:
         events.of_invoice(store, "invoice.overdue", invoice, task.due)
 
 
-# --- domains ---------------------------------------------------------------------------------------------------------------------
+# --- domains ----------------------------------------------------------------------------------------------
 
 
 def sync_domain(store: Store, task: Task) -> None:
-    """The registrar's sync: a pending registration or transfer becomes active."""
+    """The registrar confirms a pending registration or transfer."""
     domain = store.domains.get(task.object_id)
     if domain is not None and domain.status in ("pending", "transfer_pending"):
         registrar.activate(store, domain, task.due)
@@ -121,21 +123,21 @@ def domain_expiring(store: Store, task: Task) -> None:
 
 
 def extend_domain(store: Store, task: Task) -> None:
-    """The sync after a renewal that the registrar had only accepted."""
+    """The registrar completes a renewal that it had accepted."""
     domain = store.domains.get(task.object_id)
     if domain is not None and domain.status != "cancelled":
         registrar.extend(store, domain, int(task.note), task.due)
 
 
 def domain_renewed(store: Store, task: Task) -> None:
-    """The daily sync after a renewal makes the new date known."""
+    """Send ``domain.renewed`` with the daily sync after a renewal."""
     domain = store.domains.get(task.object_id)
     if domain is not None:
         events.of_domain(store, "domain.renewed", domain, task.due)
 
 
 def domain_due(store: Store, task: Task) -> None:
-    """Expiry: renewed from the balance, or expired."""
+    """The domain expires, or is renewed from the balance."""
     domain, now = store.domains.get(task.object_id), task.due
     if domain is None or str(domain.expires_at) != task.note or domain.status != "active":
         return
@@ -148,11 +150,11 @@ def domain_due(store: Store, task: Task) -> None:
         domain.status = "expired"
 
 
-# --- webhooks --------------------------------------------------------------------------------------------------------------------
+# --- webhooks ---------------------------------------------------------------------------------------------
 
 
 def forget_delivery(store: Store, task: Task) -> None:
-    """The log's retention is over, unless the delivery was queued again since."""
+    """Remove a delivery from the log, unless it was queued again since."""
     delivery = store.deliveries.get(task.object_id)
     if delivery is not None and format_timestamp(delivery.delivered_at or delivery.dead_at) == task.note:
         store.remove(delivery)

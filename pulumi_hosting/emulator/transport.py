@@ -1,4 +1,5 @@
-"""The emulator in the process of its caller: an ``httpx`` transport without a socket, the fast way to test a client.
+"""The emulator in the process of its caller: an ``httpx`` transport without a socket, the fast way to test a
+client.
 
     core = Core(clock=Clock(manual=True))
     httpx.Client(transport=Transport(core), base_url="http://emulator/v1")

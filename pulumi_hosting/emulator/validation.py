@@ -1,4 +1,4 @@
-"""Queries and bodies against the models of the operation table, and what to call it when they do not fit."""
+"""Validates queries and bodies with the models of the operation table and names what is wrong with them."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from pulumi_hosting.api.models import INT64, Request
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.emulator.messages import ApiError, invalid
 
-# The reason words of `details.fields`, by the kinds of pydantic's findings.
+# Pydantic's error types as the reasons in `details.fields`.
 WORDS: Mapping[str, str] = {
     "missing": "required",
     "extra_forbidden": "unknown",
@@ -27,7 +27,7 @@ WORDS: Mapping[str, str] = {
     "value_error": "invalid",
 }
 
-# Where null means something: clear it, or leave it alone.
+# Fields in which null is allowed: it clears the field or leaves it unchanged.
 NULLABLE: Mapping[str, tuple[str, ...]] = {
     "update_server": ("notes",),
     "set_server_ip_ptr": ("domain",),
@@ -43,7 +43,7 @@ def word(kind: str) -> str:
 
 
 def refusal(error: ValidationError, operation: Operation) -> ApiError:
-    """The refusal for a body or query that does not fit: ``validation_error``, or the operation's own code for it."""
+    """The error for an invalid body or query: ``validation_error``, or another code of the operation."""
     findings = error.errors(include_url=False, include_context=False, include_input=False)
     fields: dict[str, str] = {}
     for finding in findings:
@@ -54,7 +54,7 @@ def refusal(error: ValidationError, operation: Operation) -> ApiError:
     if "invalid_period" in operation.codes and names <= PERIOD_FIELDS and kinds <= _PERIOD_FINDINGS:
         return invalid_period(*names)
     if "invalid_period" in operation.codes and names == {""}:
-        # The models' only rules across fields, in operations with a period, are those of the period.
+        # In operations with a period, the only rules across fields are those of the period.
         return invalid_period("months", "hours")
     if "invalid_action" in operation.codes and names == {"action"} and kinds == {"literal_error"}:
         return ApiError("invalid_action", details={"fields": {"action": "invalid_action"}})
@@ -66,12 +66,12 @@ def invalid_period(*names: str) -> ApiError:
 
 
 def read_query(operation: Operation, raw: str) -> dict[str, str]:
-    """The query as a dictionary; a name given twice, or unknown to the operation, is refused."""
+    """The query as a dictionary; repeated and unknown parameters are refused."""
     query: dict[str, str] = {}
     try:
         pairs = parse_qsl(raw, keep_blank_values=True, errors="strict", max_num_fields=100)
     except ValueError as error:
-        raise ApiError("invalid_request", "the query cannot be read") from error
+        raise ApiError("invalid_request", "the query cannot be parsed") from error
     for name, value in pairs:
         if name in query:
             raise invalid(**{name: "repeated"})
@@ -90,7 +90,7 @@ def check_query(operation: Operation, query: Mapping[str, str]) -> Any:
             raise invalid(**{name: "invalid"})
         values[name] = int(query[name])
     try:
-        # Not strict: everything in a query is text, and moments are read from it.
+        # Not strict: a query holds strings only, and timestamps are parsed from them.
         return operation.query.model_validate(values, strict=False)
     except ValidationError as error:
         raise refusal(error, operation) from error
@@ -98,7 +98,7 @@ def check_query(operation: Operation, query: Mapping[str, str]) -> Any:
 
 @cache
 def _integers(model: type[Request]) -> frozenset[str]:
-    """The fields of a query that hold integers, enumerated ones included."""
+    """The integer fields of a query, those with enumerated values included."""
 
     def is_integer(kind: Any) -> bool:
         return kind is int or type(kind) is int or any(is_integer(part) for part in get_args(kind))
@@ -107,12 +107,12 @@ def _integers(model: type[Request]) -> frozenset[str]:
 
 
 def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> Any:
-    """The JSON of a body: ``None`` when there is none and none is needed."""
+    """The JSON of a body; ``None`` if there is none and none is required."""
     if not operation.is_write:
         return None
     media_type = headers.get("content-type", "").split(";")[0].strip().lower()
     if not body:
-        # A content type without a body is harmless where no body is needed.
+        # A content type without a body is ignored where no body is required.
         if operation.request is None or operation.body_optional:
             return None
         if media_type and media_type != "application/json":
@@ -130,7 +130,7 @@ def read_body(operation: Operation, headers: Mapping[str, str], body: bytes) -> 
 
 
 def check_body(operation: Operation, data: Any) -> Any:
-    """The body as the operation's model."""
+    """The body as the operation's model; ``validation_error`` if it does not fit."""
     model: type[Request] | None = operation.request
     if model is None:
         if data:
@@ -138,13 +138,13 @@ def check_body(operation: Operation, data: Any) -> Any:
         return None
     data = dict(data or {})
     if operation.id == "create_server" and "name" not in data and "server_name" in data:
-        # The older name of the field, still accepted by live deployments.
+        # An older name of the field, still accepted by live deployments.
         data["name"] = data.pop("server_name")
     try:
         body = model.model_validate(data)
     except ValidationError as error:
         raise refusal(error, operation) from error
-    # The models take None for a field that is left out; on the wire a null is a value, and few fields have it.
+    # The models use None for a field that is left out; in JSON only few fields may be null.
     nulls = [name for name, value in data.items() if value is None and name not in NULLABLE.get(operation.id, ())]
     if nulls:
         raise invalid(**dict.fromkeys(nulls, "wrong_type"))
@@ -152,7 +152,7 @@ def check_body(operation: Operation, data: Any) -> Any:
 
 
 def path_ids(raw: Mapping[str, str]) -> dict[str, int]:
-    """Path parameters are positive 64-bit ids; whatever else is an object that does not exist."""
+    """Path parameters as positive 64-bit ids; ``not_found`` for anything else."""
     ids = {}
     for name, text in raw.items():
         if not (text.isascii() and text.isdigit() and len(text) < 20 and text[0] != "0" and int(text) <= INT64):

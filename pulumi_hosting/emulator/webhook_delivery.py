@@ -1,4 +1,4 @@
-"""Deliveries: signing, where they really go, sending one, and what its outcome means. The core decides and records; only `send` acts."""
+"""Webhook deliveries: signing, routing, sending, and the retry plan. Only :func:`send` uses the network."""
 
 import hmac
 import http.client
@@ -25,14 +25,14 @@ RESPONSE_BYTES = 1000
 KEEP_DELIVERED_SECONDS = 14 * 86400
 KEEP_DEAD_SECONDS = 30 * 86400
 _HOST = re.compile(r"(?=.{1,253}\.?$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.?)+")
-# What stands for itself in the path of a request line; `%` because what is encoded already stays so.
+# Characters not encoded in the path of a request line; `%` because the path may be encoded already.
 _SENT_AS_IS = "/%:@!$&'()*+,;=~"
 USER_AGENT = "Hosting-Webhooks/1.0"
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt. ``target`` is the loopback address it really goes to; ``None``: the origin is unreachable."""
+    """One attempt. ``target`` is the loopback URL it is sent to; ``None``: the origin has no route."""
 
     target: str | None
     headers: dict[str, str]
@@ -53,14 +53,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Outbound:
-    """What a handler returns when it needs the network: an attempt, and what to make of its outcome."""
+    """The result of a handler that needs the network: what to send, and how to answer with its outcome."""
 
     attempt: Attempt
     then: Callable[[Outcome], Response]
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a route's target stays on this machine."""
+    """Whether a URL is an http address of this machine."""
     try:
         parts = urlsplit(url)
         if parts.scheme != "http" or parts.hostname is None:
@@ -101,7 +101,7 @@ def _address_problem(text: str) -> str | None:
 
 def _name_problem(host: str) -> str | None:
     labels = host.removesuffix(".").split(".")
-    # A name of one label, or an address in a spelling of its own (0x7f.1, 2130706433), is not public either.
+    # Single labels and unusual spellings of addresses (0x7f.1, 2130706433) are not public either.
     if labels[-1].isdigit() or labels[-1].startswith("0x") or labels[-1] in ("localhost", "local", "internal"):
         return "not_public"
     try:
@@ -114,8 +114,7 @@ def _name_problem(host: str) -> str | None:
 
 
 def route(store: Store, url: str) -> str | None:
-    """Where deliveries to ``url`` go: the routed origin with path and query kept (percent-encoded where a request line must be), or
-    nowhere."""
+    """Where deliveries to ``url`` are sent: the routed origin, with path and query percent-encoded."""
     try:
         parts, target = urlsplit(url), store.service.routes.get(origin(url))
     except ValueError:
@@ -127,7 +126,7 @@ def route(store: Store, url: str) -> str | None:
 
 
 def origin(url: str) -> str:
-    """Scheme, host and port as one text, without the default port."""
+    """Scheme, host and port of a URL, without the default port."""
     parts = urlsplit(url)
     port = parts.port
     default = {"https": 443, "http": 80}.get(parts.scheme)
@@ -136,7 +135,7 @@ def origin(url: str) -> str:
 
 
 def check_routes(routes: dict[str, Any]) -> dict[str, str]:
-    """Routes by their origin; ``ValueError`` when an origin is not https or a target would leave this machine."""
+    """Routes by normalized origin; ``ValueError`` if an origin is not https or a target not on loopback."""
     checked = {}
     for source, target in routes.items():
         try:
@@ -156,7 +155,7 @@ def signature(secret: str, timestamp: int, payload: bytes) -> str:
 
 
 def prepare(store: Store, subscription: Subscription, event_id: str, event_type: str, payload: str, now: float) -> Attempt:
-    """An attempt signed for this moment with the present secret."""
+    """An attempt, signed now with the present secret."""
     raw, timestamp = payload.encode(), int(now)
     headers = {
         "Content-Type": "application/json",
@@ -175,7 +174,7 @@ def attempt(store: Store, delivery: Delivery, now: float) -> Attempt:
 
 
 def send(attempt: Attempt) -> Outcome:
-    """Post it. Redirects are not followed, a slow receiver is given up after 10 seconds."""
+    """Send an attempt. Redirects are not followed; the time-out is 10 seconds."""
     if attempt.target is None:
         return Outcome(None, "the address is not reachable", None)
     parts = urlsplit(attempt.target)
@@ -198,12 +197,12 @@ def send(attempt: Attempt) -> Outcome:
 
 
 def failed(error: Exception) -> Outcome:
-    """An attempt that did not come to an answer because of ``error``."""
+    """The outcome of an attempt that raised ``error``."""
     return Outcome(None, f"the attempt failed: {type(error).__name__}", None)
 
 
 def pending(store: Store) -> list[Delivery]:
-    """Deliveries that wait for an attempt; those of a disabled subscription rest until it is enabled again."""
+    """Deliveries that wait for an attempt; those of disabled subscriptions wait until they are enabled."""
     return [
         delivery
         for delivery in store.deliveries.values()
@@ -223,10 +222,10 @@ def first_due(store: Store, now: float) -> Delivery | None:
 
 
 def record(store: Store, delivery: Delivery, outcome: Outcome, now: float) -> None:
-    """Write down an attempt: delivered, tried again later, or dead; 20 failures in a row disable the subscription."""
+    """Record an attempt: delivered, to be retried, or dead; 20 failures in a row disable the subscription."""
     subscription = store.subscriptions.get(delivery.subscription_id)
     if subscription is None or store.deliveries.get(delivery.id) is not delivery:
-        # Deleted, or everything reset, while the attempt was under way, and its log with it.
+        # The delivery was deleted, or the store reset, during the attempt.
         return
     delivery.attempts += 1
     note(delivery, subscription, outcome, now)
@@ -252,7 +251,7 @@ def note(delivery: Delivery, subscription: Subscription, outcome: Outcome, now: 
 
 
 def settle(store: Store, delivery: Delivery, now: float, *, delivered: bool) -> None:
-    """No further attempt. The log keeps delivered ones for 14 days and dead ones for 30."""
+    """Make no further attempt. The log keeps delivered ones for 14 days and dead ones for 30."""
     delivery.next_attempt_at = None
     delivery.delivered_at, delivery.dead_at = (now, None) if delivered else (None, now)
     store.schedule(

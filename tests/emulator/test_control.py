@@ -376,8 +376,8 @@ def test_the_text_has_every_field_of_a_call(lab: EmulatorHarness) -> None:
         assert set(answer.json()["error"].partition("known: ")[2].split(", ")) == words, cell
 
 
-def test_the_text_has_every_reading_and_no_other() -> None:
-    rows = [line.split("|") for line in section("Readings").splitlines() if line.startswith("| `")]
+def test_the_text_has_every_behaviour_variant_and_no_other() -> None:
+    rows = [line.split("|") for line in section("Behaviour variants").splitlines() if line.startswith("| `")]
     described = {row[1].strip("` "): [json.loads(value) for value in re.findall(r"`([^`]+)`", row[2])] for row in rows}
     assert described == {name: list(values) for name, values in VARIANTS.items()}
 

@@ -1,4 +1,5 @@
-"""The control interface: what staff, billing, the control panel, the payment gateway and the tests do behind the API's back.
+"""The control interface: what staff, billing, the control panel, the payment gateway and the tests do behind
+the API's back.
 
 A Starlette application; ``docs/emulator-control.md`` describes every call.
 """
@@ -34,7 +35,9 @@ async def _refuse(request: Request, error: Exception) -> Response:
 
 
 def application(core: Core, run: Run = asyncio.to_thread) -> Starlette:
-    """Calls run in a thread: moving the clock waits for deliveries, and their receivers may call this very server."""
+    """Calls run in a thread: moving the clock waits for deliveries, and their receivers may call this very
+    server.
+    """
     app = Starlette(routes=list(ROUTES), exception_handlers={HTTPException: _refuse})
     app.router.redirect_slashes = False
     app.state.core, app.state.run = core, run

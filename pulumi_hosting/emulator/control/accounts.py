@@ -18,7 +18,7 @@ from pulumi_hosting.emulator.store import OPENING_BALANCE
 # How long an invoice made by staff may stay unpaid before it is overdue.
 UNPAID_SECONDS = 3 * 86400
 
-# --- keys --------------------------------------------------------------------------------------------------------------------
+# --- keys --------------------------------------------------------------------------------------------------
 
 
 def _granted(scopes: list[str]) -> list[str]:
@@ -81,7 +81,7 @@ def revoke_key(core: Core, id: int) -> Any:
     return {"id": key.id}
 
 
-# --- accounts ----------------------------------------------------------------------------------------------------------------
+# --- accounts ---------------------------------------------------------------------------------------------
 
 
 class NewAccountBody(Body):
@@ -118,7 +118,7 @@ def edit_account(core: Core, body: AccountBody) -> Any:
     return {**serializers.account(account), "balance": str(account.balance)}
 
 
-# --- invoices ----------------------------------------------------------------------------------------------------------------
+# --- invoices ---------------------------------------------------------------------------------------------
 
 
 class InvoiceBody(Body):
@@ -132,7 +132,9 @@ class InvoiceBody(Body):
 
 
 def create_invoice(core: Core, body: InvoiceBody) -> Any:
-    """An unpaid invoice from the control panel: ``other`` with an amount, or ``vds_purchase``, which orders a server once paid."""
+    """An unpaid invoice from the control panel: ``other`` with an amount, or ``vds_purchase``, which orders a
+    server once paid.
+    """
     invoice = _server_order(core, body) if body.type == "vds_purchase" else _other_invoice(core, body)
     return serializers.invoice(invoice, core.store)
 

@@ -1,4 +1,6 @@
-"""Changes made outside the API, by staff, billing or in the control panel: of servers and all that belongs to an account."""
+"""Changes made outside the API, by staff, billing or in the control panel: of servers and all that belongs to
+an account.
+"""
 
 from typing import Annotated, Any, Literal
 
@@ -20,7 +22,7 @@ def _assign(row: Row, body: Body, *apart: str) -> None:
             setattr(row, name, value)
 
 
-# --- servers and addresses ---------------------------------------------------------------------------------------------------
+# --- servers and addresses --------------------------------------------------------------------------------
 
 
 class NewServerBody(Body):
@@ -125,7 +127,7 @@ def delete_address(core: Core, id: int, ip_id: int) -> Any:
     return {"deleted": ip_id}
 
 
-# --- SSH keys, domains, subscriptions, tariffs -------------------------------------------------------------------------------
+# --- SSH keys, domains, subscriptions, tariffs ------------------------------------------------------------
 
 
 class SshKeyBody(Body):

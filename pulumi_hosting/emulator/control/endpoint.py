@@ -50,7 +50,8 @@ def answer(core: Core, view: Any, status: int = 200) -> Response:
 
 
 def endpoint(function: Callable[..., Any], *, locked: bool = True) -> Callable[[Request], Awaitable[Response]]:
-    """An endpoint that calls ``function(core, **path parameters)``, with ``body`` or ``query`` if it has such a parameter.
+    """An endpoint that calls ``function(core, **path parameters)``, with ``body`` or ``query`` if it has such
+    a parameter.
 
     ``locked``: hold the core's lock during the call, run what is due before it and save after it.
     """

@@ -1,4 +1,6 @@
-"""Calls that act on the emulator itself: reset, clock, staff switches, behaviour variants, webhook routes, faults."""
+"""Calls that act on the emulator itself: reset, clock, staff switches, behaviour variants, webhook routes,
+faults.
+"""
 
 import re
 from typing import Annotated, Any, Literal
@@ -28,7 +30,7 @@ def reset(core: Core) -> Any:
     return {"now": format_timestamp(core.clock.now())}
 
 
-# --- clock -------------------------------------------------------------------------------------------------------------------
+# --- clock ------------------------------------------------------------------------------------------------
 
 
 class ClockBody(Body):
@@ -43,7 +45,7 @@ def advance_clock(core: Core, body: ClockBody) -> Any:
     return {"now": format_timestamp(core.clock.now())}
 
 
-# --- staff switches ----------------------------------------------------------------------------------------------------------
+# --- staff switches ---------------------------------------------------------------------------------------
 
 
 def _variants(given: dict[str, Any]) -> dict[str, Any]:
@@ -88,7 +90,7 @@ def replace_webhook_routes(core: Core, body: RoutesBody) -> Any:
     return core.store.service.routes
 
 
-# --- faults ------------------------------------------------------------------------------------------------------------------
+# --- faults -----------------------------------------------------------------------------------------------
 
 
 def _headers(given: dict[str, str | None]) -> dict[str, str | None]:
@@ -107,7 +109,9 @@ def _pattern(text: str) -> str:
 
 
 class FaultAction(Body):
-    """What a fault does; ``code``, ``message``, ``details`` and ``retry_after`` say how its error answer looks."""
+    """What a fault does; ``code``, ``message``, ``details`` and ``retry_after`` say how its error answer
+    looks.
+    """
 
     drop: Literal["before", "after"] = LEFT_OUT
     truncate: int = Field(LEFT_OUT, ge=0)

@@ -1,6 +1,8 @@
-"""One function per operation, named by the operation's id: every public function of these modules is a handler.
+"""One function per operation, named by the operation's id: every public function of these modules is a
+handler.
 
-An operation without a handler is answered with 501; ``tests/emulator/test_handlers.py`` lists such operations.
+An operation without a handler is answered with 501; ``tests/emulator/test_handlers.py`` lists such
+operations.
 """
 
 from collections.abc import Callable, Mapping

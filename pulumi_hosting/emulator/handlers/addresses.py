@@ -16,14 +16,14 @@ def list_server_ips(call: Call) -> Response:
 
 
 def _extra(call: Call, server: Server) -> int:
-    """Bought addresses, those on their way included."""
+    """The number of bought addresses, those being assigned included."""
     return len(pricing.bought_addresses(call.store, server)) + server.addresses_coming
 
 
 def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
-    """The price until the next due date, at least a cent, and how many started days that is.
+    """The price until the next due date, at least a cent, and the number of started days.
 
-    Whole calendar months cost the monthly price; of the month that is begun after them, the started days.
+    Whole calendar months cost the monthly price, the rest its share of started days.
     """
     monthly, due = call.store.tariffs[server.tariff_id].extra_ip_price, max(server.next_due_at, call.now)
     months = periods.whole_months(call.now, due)

@@ -1,4 +1,4 @@
-"""API keys: listing, and revoking the one that calls."""
+"""API keys: list, read, revoke."""
 
 from pulumi_hosting.emulator import events, serializers
 from pulumi_hosting.emulator.call import Call
@@ -15,12 +15,12 @@ def get_api_key(call: Call) -> Response:
 
 
 def revoke_api_key(call: Call) -> Response:
-    """The calling key and no other; another key of the account that is revoked already is a conflict, any other is out of reach."""
+    """Only the calling key can be revoked; for a key that is revoked already the answer is ``conflict``."""
     key = call.own(Key, call.ids["key_id"])
     if key.revoked_at is not None:
-        raise ApiError("conflict", "the key is revoked already")
+        raise ApiError("conflict", "the key is already revoked")
     if key.id != call.key.id:
         raise ApiError("insufficient_scope", details={"required": ["self"]})
-    key.revoked_at, key.revoked_reason = call.now, "revoked by itself"
+    key.revoked_at, key.revoked_reason = call.now, "revoked via API"
     events.of_key(call.store, "key.revoked", key, call.now)
     return Response(200, {"status": "revoked", "key": serializers.key(key)})

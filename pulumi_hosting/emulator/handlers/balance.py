@@ -29,7 +29,7 @@ def list_transactions(call: Call) -> Response:
         for row in call.store.newest(Movement, call.account.id)
         if (direction is None or row.direction == direction)
         and (since is None or row.at >= since)
-        # `until` is inclusive like `since`: the document leaves it open.
+        # `until` is inclusive, as `since` is; the document does not say.
         and (until is None or row.at <= until)
     )
     return call.page(rows, lambda row: serializers.transaction(row, call.account.currency))
@@ -56,7 +56,7 @@ def create_topup(call: Call) -> Response:
     if call.body.gateway not in price_list.GATEWAYS:
         raise invalid(gateway="not_allowed")
     if call.simulated:
-        # The number of an invoice that exists for nobody.
+        # The id of an invoice that does not exist.
         number = 9_000_000_000 + call.store.count("id:fake")
     else:
         number = ledger.new_invoice(

@@ -94,7 +94,7 @@ def register_domain(call: Call) -> Response:
         account.promo_used = [*account.promo_used, body.promo_code.upper()]
     call.add(domain)
     if not call.simulated:
-        # An expired name is free for everybody else; its registration ends the old one, which can be renewed no more.
+        # An expired domain of another account can no longer be renewed.
         registrar.cancel_other_owners(store, domain)
     if pending and not call.simulated:
         store.schedule(call.now + registrar.SYNC_SECONDS, "sync_domain", domain.id)
@@ -105,7 +105,7 @@ def register_domain(call: Call) -> Response:
     view = {
         "status": "pending" if pending else "registered",
         "domain": _shown(call, domain, dialects.REGISTERED_DOMAIN(call.dialect)),
-        # Null while there is no record to read: pending, and in a simulation always.
+        # Null while the domain cannot be read: pending or simulated.
         "domain_id": None if pending or call.simulated else domain.id,
         "zone": zone.tld,
         "years": years,
@@ -123,7 +123,7 @@ def register_domain(call: Call) -> Response:
 def _shown(call: Call, domain: Domain, how: str) -> Any:
     if how == "name":
         return domain.name
-    # A domain that was only simulated, or is not known to the registrar yet, has no record to read.
+    # A simulated or pending domain cannot be read, so it has no id.
     known = domain.status != "pending" and domain.id in call.store.domains
     return serializers.domain(domain, call.store) if known else {**serializers.domain(domain, call.store), "id": None}
 
@@ -203,7 +203,7 @@ def transfer_domain(call: Call) -> Response:
     nameservers = _nameservers(call, body.nameservers)
     privacy = body.privacy if body.privacy is not None else dialects.PRIVACY_DEFAULT(call.dialect) and zone.privacy
     registrar.check_privacy(zone, privacy)
-    # A domain that is not yet, or no longer, ours can be moved here; one that is, or is on its way, cannot.
+    # Refused for a domain that this account has or is transferring.
     if any(row.name == name and row.account_id == account.id and row.status != "cancelled" for row in store.domains.values()):
         raise ApiError("domain_exists")
     if body.auth_code.reveal().startswith("WRONG-"):

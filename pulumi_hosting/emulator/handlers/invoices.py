@@ -1,4 +1,4 @@
-"""Invoices: reading them, paying them from the balance, links to pay them elsewhere."""
+"""Invoices: list, read, PDF, pay from the balance, payment links."""
 
 from pulumi_hosting.emulator import dialects, faults, fulfilment, ledger, pdf, price_list, serializers
 from pulumi_hosting.emulator.call import Call
@@ -38,7 +38,7 @@ def _unpaid(call: Call) -> Invoice:
 def pay_invoice(call: Call) -> Response:
     invoice = _unpaid(call)
     if invoice.type == "topup":
-        # A top-up moves money onto the balance; paying it from there would move nothing.
+        # A top-up raises the balance; paying it from the balance would do nothing.
         raise ApiError("conflict", "a top-up is paid through its gateway")
     ledger.require(call.account, invoice.amount)
     if "refunded" in call.fault:

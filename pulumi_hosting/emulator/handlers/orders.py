@@ -1,4 +1,4 @@
-"""Server orders: the list shows those still being created, a single read answers ever after."""
+"""Server orders: the list has those in progress, a read works for finished ones too."""
 
 from pulumi_hosting.emulator import serializers
 from pulumi_hosting.emulator.call import Call
@@ -15,7 +15,7 @@ def list_orders(call: Call) -> Response:
 
 
 def get_order(call: Call) -> Response:
-    """An order that finished at once has no row of its own: its invoice carries the state."""
+    """An order that finished at once has no row; it is derived from its invoice."""
     id = call.ids["invoice_id"]
     order = call.store.orders.get(id)
     if order is not None and order.account_id == call.account.id:
@@ -27,7 +27,7 @@ def get_order(call: Call) -> Response:
 
 
 def _finished(invoice: Invoice, server: Server | None) -> Order:
-    # A charge credited back before there was a server is an order that was called off.
+    # Charged and credited back without a server: the order was cancelled.
     return Order(
         id=invoice.id,
         seq=invoice.seq,

@@ -7,7 +7,7 @@ from pulumi_hosting.emulator.rate_limits import hit_within, too_many
 
 
 def power_server(call: Call) -> Response:
-    """Start and stop move the status between active and stopped; a pending cancellation keeps its word."""
+    """Start and stop change the status between active and stopped, unless a cancellation is pending."""
     server = call.draft(call.changeable("active", "stopped", "pending_cancel"))
     action = call.body.action
     running = action != "stop"
@@ -21,7 +21,7 @@ def power_server(call: Call) -> Response:
 
 
 def reinstall_server(call: Call) -> Response:
-    """Takes the provisioning delay; until then the server is busy and shows its old image."""
+    """Takes the provisioning delay; until then the server is busy and has its old image."""
     server = call.changeable("active", "stopped")
     _check_image(call, call.store.tariffs[server.tariff_id], call.body.os)
     ssh_key_ids = _check_ssh_keys(call, call.body.ssh_key_ids)

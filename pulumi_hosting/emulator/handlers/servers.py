@@ -11,14 +11,14 @@ from pulumi_hosting.emulator.messages import ApiError, Response, invalid
 from pulumi_hosting.emulator.rows import Order, Server, Tariff
 from pulumi_hosting.emulator.validation import invalid_period
 
-# Nobody pays a server for longer than a lifetime in advance.
+# A renewal may end at most 100 years ahead.
 MOST_AHEAD_SECONDS = 100 * 366 * 86400
 
 _LIVING = ("active", "stopped", "suspended", "pending_cancel")
 
 
 def _address(text: str | None) -> object:
-    """An address whatever its spelling; a text that is none stays what it is, and is found nowhere."""
+    """An IP address, normalized; any other text is returned as it is and matches nothing."""
     try:
         return None if text is None else ipaddress.ip_address(text)
     except ValueError:
@@ -33,14 +33,14 @@ def list_servers(call: Call) -> Response:
         for row in call.store.newest(Server, call.account.id)
         if call.can_see(row)
         and (status is None or row.status == status)
-        # Deleted servers are never in the plain list; asked for by status they are, where the reading says so.
+        # Deleted servers are listed only with a status filter and the variant `deleted_servers: listed`.
         and not (row.is_gone and (hide_gone or status is None))
         and (ip is None or any(_address(address.address) == ip for address in call.addresses(row)))
     )
     return call.page(rows, lambda row: serializers.server(row, call.store))
 
 
-# --- ordering --------------------------------------------------------------------------------------------------------------------
+# --- ordering ---------------------------------------------------------------------------------------------
 
 
 def _period(call: Call, tariff: Tariff) -> tuple[int | None, int | None]:
@@ -60,7 +60,7 @@ def _check_image(call: Call, tariff: Tariff, slug: str) -> None:
 
 
 def _check_ssh_keys(call: Call, ids: list[int] | None) -> list[int]:
-    """Keys of the account; in a simulation any id is accepted, since a simulated key has an id but does not exist."""
+    """Keys of the account. A simulation accepts any id, since a simulated key does not exist."""
     if ids is not None and not call.simulated:
         for id in ids:
             key = call.store.ssh_keys.get(id)
@@ -126,7 +126,7 @@ def create_server(call: Call) -> Response:
 
 
 def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount: Decimal, plan: dict[str, Any]) -> Response:
-    """The panel timed out: the charge stays, the server comes later, or the money comes back."""
+    """The panel timed out: the charge stays until the server is provisioned or the order refunded."""
     order = call.store.add(
         call.store.make(
             Order,
@@ -146,7 +146,7 @@ def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount:
     return Response(202, serializers.order(order, call.store))
 
 
-# --- one server ------------------------------------------------------------------------------------------------------------------
+# --- one server -------------------------------------------------------------------------------------------
 
 
 def _live(call: Call, server: Server) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Health, the description of the API, and who is calling."""
+"""Health, the OpenAPI document, and the calling key."""
 
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ def get_health(call: Call) -> Response:
 
 @cache
 def _document(dialect: str) -> dict[str, Any]:
-    # Made once and only when asked for: building it needs every schema, and most runs never look at it.
+    # Built once, on demand: it needs every schema, and most runs never read it.
     from pulumi_hosting.api.openapi import document
 
     described = document()

@@ -14,7 +14,7 @@ def list_ssh_keys(call: Call) -> Response:
 
 
 def create_ssh_key(call: Call) -> Response:
-    """The text is kept as given, without surrounding space; two keys are the same when their type and material are."""
+    """The text is stored without surrounding space; two keys are equal if their type and material are."""
     text = call.body.public_key.strip()
     type, material = text.split()[:2]
     try:
@@ -26,7 +26,7 @@ def create_ssh_key(call: Call) -> Response:
     fingerprint = "SHA256:" + base64.b64encode(sha256(raw).digest()).decode().rstrip("=")
     known = any(row.fingerprint == fingerprint for row in call.store.of(SshKey, call.account.id).values())
     if known and call.store.service.variants["duplicate_ssh_key"] == "conflict":
-        raise ApiError("conflict", "this public key is on the account already")
+        raise ApiError("conflict", "this public key is already on the account")
     key = call.store.make(
         SshKey,
         id=9_000_000_000 + call.store.count("id:fake") if call.simulated else None,

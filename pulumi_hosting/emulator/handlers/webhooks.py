@@ -58,7 +58,7 @@ def get_webhook(call: Call) -> Response:
 
 
 def update_webhook(call: Call) -> Response:
-    """``null`` leaves a field alone. Switching on again forgets the failures."""
+    """``null`` leaves a field unchanged. Enabling the subscription resets its failures."""
     row, body = _own(call), call.body
     _check(body.url, body.events)
     row.url = body.url if body.url is not None else row.url
@@ -90,7 +90,7 @@ def _shown(call: Call, delivery: Delivery) -> dict[str, Any]:
 
 
 def test_webhook(call: Call) -> Outbound:
-    """A ping at once, past the queue; it neither counts as a failure nor is it tried again."""
+    """Send a ping at once. A failure is neither counted nor retried."""
     row = _own(call)
     if not row.active:
         raise ApiError("conflict", "the subscription is disabled")
@@ -108,7 +108,7 @@ def test_webhook(call: Call) -> Outbound:
         )
     )
 
-    def tell(outcome: Outcome) -> Response:
+    def answer(outcome: Outcome) -> Response:
         delivery.attempts = 1
         webhook_delivery.note(delivery, row, outcome, call.now)
         webhook_delivery.settle(call.store, delivery, call.now, delivered=outcome.ok)
@@ -121,12 +121,12 @@ def test_webhook(call: Call) -> Outbound:
         }
         return Response(200, view)
 
-    return Outbound(webhook_delivery.prepare(call.store, row, event_id, "ping", payload, call.now), tell)
+    return Outbound(webhook_delivery.prepare(call.store, row, event_id, "ping", payload, call.now), answer)
 
 
 def list_webhook_deliveries(call: Call) -> Response:
     row = _own(call)
-    # A type nobody sends finds nothing, since types grow additively; what cannot be a type is refused.
+    # An unknown type finds nothing, since new types may be added; text that cannot be a type is refused.
     if call.query.event_type is not None and not re.fullmatch(r"[!-~]{1,64}", call.query.event_type):
         raise invalid(event_type="invalid")
     rows = (
@@ -143,10 +143,10 @@ def get_webhook_delivery(call: Call) -> Response:
 
 
 def redeliver_webhook(call: Call) -> Response:
-    """Queued again with the same bytes, and with all its attempts before it."""
+    """Queue a delivery again, with the same body and a new set of attempts."""
     delivery = call.own(Delivery, call.ids["delivery_id"])
     if delivery.status == "pending":
-        raise ApiError("conflict", "the delivery is queued already")
+        raise ApiError("conflict", "the delivery is already queued")
     delivery.delivered_at = delivery.dead_at = None
     delivery.failures, delivery.next_attempt_at = 0, call.now
     return Response(202, {"status": "queued", "delivery": _shown(call, delivery)})

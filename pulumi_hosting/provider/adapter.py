@@ -30,7 +30,7 @@ from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError, TakenOver
 
-Transport = Mapping[str, Any]
+PropertyValues = Mapping[str, Any]
 
 # Inputs that decide whether, and at what price, something is ordered at all.
 _DECIDING = frozenset({"adopt_id", "auth_code"})
@@ -43,12 +43,12 @@ def _print(line: str) -> None:
     sys.stdout.flush()
 
 
-def _ours(props: Transport) -> dict[str, Any]:
+def _ours(props: PropertyValues) -> dict[str, Any]:
     """What travels beside the resource's own fields, and stays with the resource."""
     return {key: props[key] for key in (IDENTITY, ORGANIZATION, WAIT_TIMEOUT) if props.get(key) is not None}
 
 
-def _entry(olds: Transport) -> dict[str, Any]:
+def _entry(olds: PropertyValues) -> dict[str, Any]:
     """The stamp of an entry of the stack's state: made once, kept for ever."""
     return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
 
@@ -56,7 +56,9 @@ def _entry(olds: Transport) -> dict[str, Any]:
 class Partial(Exception):
     """Something was made and is not ready. ``refresh``: only a read can go on from here, since the id is not the final one yet."""
 
-    def __init__(self, id: str, outputs: Transport, reasons: list[str], *, refresh: bool, inputs: Transport | None = None) -> None:
+    def __init__(
+        self, id: str, outputs: PropertyValues, reasons: list[str], *, refresh: bool, inputs: PropertyValues | None = None
+    ) -> None:
         self.id, self.outputs, self.reasons, self.refresh = id, dict(outputs), reasons, refresh
         self.inputs = None if inputs is None else dict(inputs)
         super().__init__()
@@ -93,7 +95,7 @@ class Adapter:
 
     # --- before anything is done
 
-    def check(self, olds: Transport, news: Transport) -> tuple[dict[str, Any], dict[str, str]]:
+    def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[dict[str, Any], dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
         raw, unknown = from_pulumi(news)
         checked = engine.check(self.resource, raw, unknown)
@@ -112,7 +114,7 @@ class Adapter:
         later = {camel(name): news[camel(name)] for name in unknown}
         return {**to_pulumi(checked.values), **later, **ours}, failures
 
-    def _ask(self, olds: Transport, checked: engine.Checked, unknown: frozenset[str], props: Transport) -> dict[str, str]:
+    def _ask(self, olds: PropertyValues, checked: engine.Checked, unknown: frozenset[str], props: PropertyValues) -> dict[str, str]:
         """What only the account can tell of what is new in a declaration: scopes, catalog, the price."""
         desired = checked.values
         before, _ = from_pulumi(olds)
@@ -135,7 +137,7 @@ class Adapter:
             if failures or before:
                 return failures
             if (taken := self._takeover(context, checked, unknown)) is not None:
-                return self._anresourcece(context, taken)
+                return self._announce(context, taken)
             if unknown & _PRICED:
                 context.info("its price depends on values that are not known yet")
                 return {}
@@ -147,7 +149,7 @@ class Adapter:
                 raise
             return self._not_checked(props, error)
 
-    def _not_checked(self, props: Transport, error: HostingError) -> dict[str, str]:
+    def _not_checked(self, props: PropertyValues, error: HostingError) -> dict[str, str]:
         """A failure where the account must have been asked, else one warning."""
         line = f"prices and limits were not checked: {error}"
         if demanding := self._demands_answers():
@@ -166,9 +168,9 @@ class Adapter:
             return None
         return self.resource.takeover(context, checked.known)
 
-    def _anresourcece(self, context: Context, taken: Takeover) -> dict[str, str]:
+    def _announce(self, context: Context, taken: Takeover) -> dict[str, str]:
         """Say what is taken over instead of being made: it costs nothing, and nothing is counted."""
-        context.info(taken.anresourcecement(context.service_now()))
+        context.info(taken.announcement(context.service_now()))
         refusal = self.session.budget.found(context.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
         return {"": refusal} if refusal else {}
 
@@ -191,7 +193,7 @@ class Adapter:
             context.warn(f"{line}, more than the balance of {balance}. Next: top up {total - balance} {cost.currency}")
         return {}
 
-    def diff(self, id: str, olds: Transport, news: Transport) -> WireDiff:
+    def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> WireDiff:
         """Compare outputs with inputs."""
         self._claim(olds, news, id)
         raw, unknown = from_pulumi(news)
@@ -213,18 +215,18 @@ class Adapter:
         }
         return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.resource.delete_before_replace, properties)
 
-    def _service_now(self, props: Transport) -> datetime:
+    def _service_now(self, props: PropertyValues) -> datetime:
         """The service's time; this machine's where the service cannot be asked."""
         return self.session.clock.now() if self.session.unreachable() else self._context(props).service_now()
 
-    def _remark(self, state: Any, props: Transport) -> None:
+    def _remark(self, state: Any, props: PropertyValues) -> None:
         """Say what the account shows of an object whatever the program declares. Without a key, or an answer, there is nothing to say."""
         with suppress(HostingError):
             context = self._context(props)
             for remark in self.resource.remarks(context, state):
                 context.warn(remark)
 
-    def preview_create(self, props: Transport) -> dict[str, Any]:
+    def preview_create(self, props: PropertyValues) -> dict[str, Any]:
         """The outputs that are known before creating, the price among them; the others are unknown."""
         desired, unknown = from_pulumi(props)
         known = engine.check(self.resource, desired, unknown).values
@@ -235,7 +237,7 @@ class Adapter:
             outputs["charged"] = str(cost.amount)
         return {**outputs, **_ours(props), MANAGED: sorted({*known, *unknown})}
 
-    def preview_update(self, id: str, olds: Transport, news: Transport) -> dict[str, Any]:
+    def preview_update(self, id: str, olds: PropertyValues, news: PropertyValues) -> dict[str, Any]:
         """The outputs after an update, as far as they are known before it."""
         desired, unknown = from_pulumi(news)
         known = engine.check(self.resource, desired, unknown).values
@@ -249,7 +251,7 @@ class Adapter:
 
     # --- doing
 
-    def create(self, props: Transport) -> tuple[str, dict[str, Any]]:
+    def create(self, props: PropertyValues) -> tuple[str, dict[str, Any]]:
         """Id and outputs. Raises :class:`Partial` when something went wrong after the object, or its order, was there."""
         self.session.must_be_able_to_write(creating=True)
         context = self._context(props)
@@ -288,13 +290,15 @@ class Adapter:
         exceeded = self.session.budget.charged(context.identity, Decimal(charged)) if charged is not None else None
         return [f"{exceeded}; nothing more is ordered in this run. Next: look at the invoice, then run again"] if exceeded else []
 
-    def _created(self, state: Any, props: Transport) -> dict[str, Any]:
+    def _created(self, state: Any, props: PropertyValues) -> dict[str, Any]:
         """Outputs of a new entry of the stack's state."""
         entry = self.session.entries.new()
         self.session.entries.created((self.resource.kind, state.id), entry, str(props.get(IDENTITY) or ""))
         return {**self._outputs(state, props), ENTRY: entry}
 
-    def read(self, id: str, olds: Transport, inputs: Transport | None = None) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
+    def read(
+        self, id: str, olds: PropertyValues, inputs: PropertyValues | None = None
+    ) -> tuple[str, dict[str, Any], dict[str, Any]] | None:
         """Id, outputs and live inputs; None when gone. Without ``olds`` it is an import: every input that shows is taken for managed."""
         self._claim(olds, olds, id)
         values = self._values(id, olds)
@@ -323,7 +327,7 @@ class Adapter:
         outputs = {**self._recorded(state, declared), **kept, **_entry(olds), MANAGED: managed, **({ACCOUNT: on} if on else {})}
         return state.id, outputs, {**live, **kept}
 
-    def update(self, id: str, olds: Transport, news: Transport) -> dict[str, Any]:
+    def update(self, id: str, olds: PropertyValues, news: PropertyValues) -> dict[str, Any]:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
         self._claim(olds, news, id)
@@ -354,7 +358,7 @@ class Adapter:
                 raise self._partial(done[-1], outputs, error) from None
         return {**self._outputs(state, news), **_entry(olds)}
 
-    def delete(self, id: str, olds: Transport) -> None:
+    def delete(self, id: str, olds: PropertyValues) -> None:
         """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where another entry of the stack
         has it, or where another resource took it over."""
         try:
@@ -364,7 +368,7 @@ class Adapter:
                 self._warn(olds, self.resource.after_failed_deletion)
             raise
 
-    def _delete(self, id: str, olds: Transport) -> None:
+    def _delete(self, id: str, olds: PropertyValues) -> None:
         self.session.must_be_able_to_write()
         self._must_be_its_account(id, olds)
         if other := self.session.entries.other((self.resource.kind, id), olds.get(ENTRY)):
@@ -415,7 +419,7 @@ class Adapter:
         if refusal := self.session.budget.refusal(context.identity, cost):
             raise InvalidInput({"max_charge": refusal}, f"{self.resource.title} {self._title({IDENTITY: context.identity})}")
 
-    def _must_be_of_this_key(self, state: Any, olds: Transport) -> None:
+    def _must_be_of_this_key(self, state: Any, olds: PropertyValues) -> None:
         """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is simulated, or on another account."""
         made = state.mode or ("test" if self.resource.is_simulated(state.id) else None)
         if made == "test" and not self.session.client.is_test_key:
@@ -435,19 +439,19 @@ class Adapter:
             if failures := self._not_checked(olds, error):
                 raise ResourceError(failures[""]) from None
 
-    def _partial(self, state: Any, outputs: Transport, error: Exception, inputs: Transport | None = None) -> Partial:
+    def _partial(self, state: Any, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None) -> Partial:
         reason = (
             str(error) if isinstance(error, HostingError) else f"the provider failed ({type(error).__name__}): a defect. Next: report it"
         )
         return Partial(state.id, outputs, [reason], refresh=self.resource.is_provisional(state), inputs=inputs)
 
-    def _inputs(self, props: Transport) -> Any:
+    def _inputs(self, props: PropertyValues) -> Any:
         checked = engine.check(self.resource, from_pulumi(props)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._title(props))
         return checked.inputs
 
-    def _values(self, id: str, olds: Transport) -> dict[str, Any]:
+    def _values(self, id: str, olds: PropertyValues) -> dict[str, Any]:
         return {**from_pulumi(olds, self.resource.State.nested_fields())[0], "id": id}
 
     def _state(self, id: str, values: Mapping[str, Any]) -> Any:
@@ -467,14 +471,14 @@ class Adapter:
         beside = {name: value for name, value in declared.items() if name not in self.resource.State.model_fields}
         return to_pulumi({**beside, **state.values()}, ("id",), self.resource.State.nested_fields())
 
-    def _outputs(self, state: Any, props: Transport) -> dict[str, Any]:
+    def _outputs(self, state: Any, props: PropertyValues) -> dict[str, Any]:
         given = engine.check(self.resource, from_pulumi(props)[0]).values
         return {**self._recorded(state, given), **_ours(props), MANAGED: sorted(given), ACCOUNT: self._account()}
 
     def _account(self) -> str:
         return str(account(self.session.client).account_id)
 
-    def _must_be_its_account(self, id: str, olds: Transport) -> None:
+    def _must_be_its_account(self, id: str, olds: PropertyValues) -> None:
         """Raise ``ResourceError`` where the key is another account's than the object is on: what is not found there may well live."""
         if olds.get(ACCOUNT) not in (None, self._account()):
             raise ResourceError(
@@ -482,7 +486,7 @@ class Adapter:
                 "Next: use a key of its account"
             )
 
-    def _context(self, props: Transport) -> Context:
+    def _context(self, props: PropertyValues) -> Context:
         timeout = props.get(WAIT_TIMEOUT)
         title = self._title(props)
         warn = self.warn
@@ -494,28 +498,28 @@ class Adapter:
             None if warn is None else lambda line: warn(f"{title}: {line}"),
         )
 
-    def _same(self, props: Transport) -> engine.Same:
+    def _same(self, props: PropertyValues) -> engine.Same:
         """Asks the account about a field that reads differently, and only then needs a key."""
         return lambda field, olds, after: self.resource.is_same(self._context(props), field, olds, after)
 
-    def _claim(self, olds: Transport, news: Transport, id: str) -> None:
+    def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:
         if olds.get("takenOver"):
             return  # it is shared: no declaration has it to itself
         for props in (olds, news):
             if props.get(IDENTITY):
                 self.session.ownership.of_kind(self.resource.kind).add(props[IDENTITY], id)
 
-    def _warn(self, props: Transport, line: str) -> None:
+    def _warn(self, props: PropertyValues, line: str) -> None:
         if self.warn is None:
             self.info(f"warning: {self._title(props)}: {line}")
         else:
             self.warn(f"{self._title(props)}: {line}")
 
-    def _urn(self, props: Transport) -> str:
+    def _urn(self, props: PropertyValues) -> str:
         """The URN, or a pattern that fits it alone where the engine does not tell it."""
         return self.urn or f"**{NAME}:{class_of(self.resource.kind)}::{self._title(props)}"
 
-    def _advised(self, taken: TakenOver, olds: Transport) -> ResourceError:
+    def _advised(self, taken: TakenOver, olds: PropertyValues) -> ResourceError:
         """With how to leave the object to the run that took it over, and how to take it back."""
         parts = str(olds.get(IDENTITY) or "").partition(":")[2].split("/")
         urn, hint = self.urn, ""
@@ -529,9 +533,9 @@ class Adapter:
         )
 
     @staticmethod
-    def _price_tag(olds: Transport) -> str:
+    def _price_tag(olds: PropertyValues) -> str:
         price = olds.get("recurringAmount") or olds.get("priceMonthly")
         return f" ({price} {olds.get('currency') or ''})".replace(" )", ")") if price else ""
 
-    def _title(self, props: Transport) -> str:
+    def _title(self, props: PropertyValues) -> str:
         return str(props.get(IDENTITY) or self.resource.title).rsplit("/", 1)[-1]

@@ -189,7 +189,7 @@ class Takeover:
     price_monthly: Decimal | None = None
     title: str = "object"
 
-    def anresourcecement(self, now: datetime) -> str:
+    def announcement(self, now: datetime) -> str:
         """One line for a preview: ``takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this resource's tag)``.
 
         ``now``: the service's time.

@@ -336,7 +336,7 @@ class DomainResource(base.Resource[DomainInputs, DomainState]):
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
                     raise ResourceConflict(refusal, id=str(existing.id))
-                context.info(_takeover(existing, "this resource's idempotency key names it").anresourcecement(context.service_now()))
+                context.info(_takeover(existing, "this resource's idempotency key names it").announcement(context.service_now()))
                 context.taken_over.add(str(existing.id))
             return _from_api(existing)
 

@@ -263,7 +263,7 @@ class ServerResource(base.Resource[ServerInputs, ServerState]):
         state = state.model_copy(update=extra)
         if ordered.found:
             since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
-            context.info(Takeover(state, ordered.reason, since, title=self.title).anresourcecement(context.service_now()))
+            context.info(Takeover(state, ordered.reason, since, title=self.title).announcement(context.service_now()))
             context.ownership.add(context.identity, state.id)
             return self._taken(context, ordered.server, state, inputs, fingerprints)
         context.ownership.add(context.identity, state.id)
@@ -299,15 +299,15 @@ class ServerResource(base.Resource[ServerInputs, ServerState]):
             reason = "adopt_id names it" + (
                 "; it carries the tag of another resource, which can no longer delete it then" if others else ""
             )
-            return self._anresourceced(context, server, reason)
+            return self._announced(context, server, reason)
         if context.name_is_identity:
             return None
         found = find_tagged(context, inputs.name, attempt=inputs.order_attempt or 0)
         if found is None and not inputs.order_attempt:
             refuse_namesakes(context, inputs.name)
-        return None if found is None else self._anresourceced(context, found, TAGGED)
+        return None if found is None else self._announced(context, found, TAGGED)
 
-    def _anresourceced(self, context: Context, server: m.Server, reason: str) -> Takeover:
+    def _announced(self, context: Context, server: m.Server, reason: str) -> Takeover:
         billing = server.billing
         return Takeover(
             from_api(server),

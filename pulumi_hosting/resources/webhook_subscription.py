@@ -287,7 +287,7 @@ class WebhookSubscriptionResource(base.Resource[WebhookSubscriptionInputs, Webho
     def _take_over(self, context: Context, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]) -> WebhookSubscriptionState:
         """The first of them. Its secret was lost with an answer, or is another run's: it gets a new one."""
         first, *doubles = tagged
-        context.info(self._anresourceced(first, inputs, _TAGGED).anresourcecement(context.service_now()))
+        context.info(self._announced(first, inputs, _TAGGED).announcement(context.service_now()))
         context.taken_over.add(str(first.id))
         self._delete_doubles(context, [one for one in doubles if _plain_url(one.url) == _plain_url(first.url)])
         tag = next_tag(_tag(first), context.identity)
@@ -369,14 +369,14 @@ class WebhookSubscriptionResource(base.Resource[WebhookSubscriptionInputs, Webho
             return None
         if inputs.adopt_id is not None:
             secret = "its secret stays unknown here" if inputs.rotation is None else "it gets a new secret, and the present one stops"
-            return self._anresourceced(self._adopt(context, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}")
+            return self._announced(self._adopt(context, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}")
         tagged = self._tagged(context, inputs)
         if not tagged:
             return None
         also = f"; {', '.join(str(one.id) for one in tagged[1:])} of an interrupted run is deleted" if tagged[1:] else ""
-        return self._anresourceced(tagged[0], inputs, _TAGGED + also)
+        return self._announced(tagged[0], inputs, _TAGGED + also)
 
-    def _anresourceced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
+    def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
         return Takeover(_from_api(found, inputs.url), reason, found.created_at, title=self.title)
 
     @staticmethod

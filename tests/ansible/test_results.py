@@ -131,7 +131,7 @@ def test_digits_are_numbers_however_they_are_written() -> None:
 # --- charges (M29, M31)
 
 
-def test_a_charge_above_its_anresourcecement_is_reported_and_ends_the_purchases_of_the_run() -> None:
+def test_a_charge_above_its_announcement_is_reported_and_ends_the_purchases_of_the_run() -> None:
     lab = EmulatorHarness()
     play = Play(lab, max_charge="100.00")
     play.before_write = lambda: lab.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
@@ -235,7 +235,7 @@ def test_a_lost_root_password_is_reported_once_and_the_remedy_works(tmp_path: Pa
     assert account_problems(lab, play) == []
 
 
-def test_a_reinstallation_is_anresourceced_once(tmp_path: Path) -> None:
+def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:
     file = tmp_path / "root"
     for check_mode in (True, False):
         play = play_on(EmulatorHarness(), check_mode=check_mode)

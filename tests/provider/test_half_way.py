@@ -346,7 +346,7 @@ def test_a_failing_step_is_told_in_one_line(processes: Any, control: Control) ->
     assert "\n" not in str(refused.value)
 
 
-def test_what_a_killed_run_ordered_is_anresourceced_though_other_inputs_come_later(processes: Any, control: Control) -> None:
+def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(processes: Any, control: Control) -> None:
     id, _, _ = processes().made("server", "web", WEB)  # and killed before it was remembered
     again = processes(maxCharge="0")
     desired = {**WEB, "sshKeyIds": [UNKNOWN], "promoCode": UNKNOWN, IDENTITY: "pulumi:t/dev/server/web"}

@@ -58,7 +58,7 @@ def priced_up(account: Account, process: Process, name: str) -> dict[str, Any]:
     return inputs
 
 
-def test_a_charge_above_its_anresourceced_price_stops_the_run(account: Account) -> None:
+def test_a_charge_above_its_announced_price_stops_the_run(account: Account) -> None:
     process = account.process(maxCharge="20.00")
     other = process.check("server", "other", {**WEB, "name": "other"})
     with pytest.raises(Partial) as stopped:

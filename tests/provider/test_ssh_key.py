@@ -19,7 +19,7 @@ def declared(process: Any, given: dict[str, Any], olds: dict[str, Any] | None = 
     return process.of("ssh_key").check(olds or {}, {**given, IDENTITY: f"pulumi:t/dev/ssh_key/{name}"})  # type: ignore[no-any-return]  # answers are any JSON
 
 
-def test_a_key_of_another_stack_is_anresourceced_recorded_and_left(processes: Any, control: Control) -> None:
+def test_a_key_of_another_stack_is_announced_recorded_and_left(processes: Any, control: Control) -> None:
     id, mine, _ = processes().made("ssh_key", "theirs", KEY)
     process = processes()
     inputs, failures = declared(process, KEY)

@@ -322,7 +322,7 @@ def test_with_strict_nothing_is_taken_over_without_a_scope(house: House, server:
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_what_an_interrupted_run_bought_is_anresourceced_and_costs_nothing(house: House, server: str, elsewhere: bool) -> None:
+def test_what_an_interrupted_run_bought_is_announced_and_costs_nothing(house: House, server: str, elsewhere: bool) -> None:
     inputs = inputs_of(server)
     assert SERVER_IP.takeover(house.context(identity=A), inputs) is None
     killed(house, server, after=True)
@@ -332,8 +332,8 @@ def test_what_an_interrupted_run_bought_is_anresourceced_and_costs_nothing(house
     taken = SERVER_IP.takeover(context, inputs)
     assert taken is not None
     assert taken.state.id == bought(house)[0]
-    anresourceced = taken.anresourcecement(context.service_now())
-    assert anresourceced.startswith(f"takes over server address {taken.state.id}, ordered ")
+    announced = taken.announcement(context.service_now())
+    assert announced.startswith(f"takes over server address {taken.state.id}, ordered ")
     assert {request.split()[0] for request in house.transports[-1].sent} == {"GET"}
 
 
@@ -349,11 +349,11 @@ def test_a_preview_says_what_the_purchase_will_do_after_the_key_s_seven_days(hou
         with pytest.raises(ResourceError, match="nothing was bought"):
             buy(house, server)
     else:
-        with pytest.raises(ResourceError) as anresourceced:
+        with pytest.raises(ResourceError) as announced:
             SERVER_IP.takeover(house.context(identity=A), inputs_of(server))
         with pytest.raises(ResourceError) as stopped:
             buy(house, server)
-        assert str(anresourceced.value) == str(stopped.value)
+        assert str(announced.value) == str(stopped.value)
         assert str(stopped.value).endswith(f'Next: set adopt_id="{id.rpartition("/")[2]}" to take it over')
     assert buy(house, server, adopt_id=id.rpartition("/")[2]).id == id
     assert len(debits(house)) == len(bought(house)) == 1
@@ -366,7 +366,7 @@ def test_a_preview_under_strict_stops_as_the_purchase_does(house: House, server:
     assert len(debits(house)) == 1
 
 
-def test_what_was_anresourceced_as_found_and_is_paid_after_all_is_approved_first(house: House, server: str) -> None:
+def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(house: House, server: str) -> None:
     """A preview cannot know what the other resources of the program have: here their claims come between preview and purchase."""
     first = buy(house, server, A)
     house.another_machine()

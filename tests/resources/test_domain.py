@@ -109,12 +109,12 @@ def test_the_name_that_is_bought_is_shown_with_its_price(house: House, written: 
 # --- whose it is
 
 
-def test_what_an_earlier_run_ordered_is_anresourceced_and_taken_over(house: House) -> None:
+def test_what_an_earlier_run_ordered_is_announced_and_taken_over(house: House) -> None:
     first = create(house)
     house.control("POST", "/clock", {"advance": 2 * 3600 + 60})  # the service shows its time in whole seconds
     failures, taken = preview(house, inputs())
     assert failures == {}
-    line = taken.anresourcecement(house.context().service_now())
+    line = taken.announcement(house.context().service_now())
     assert line == (
         f"takes over domain {first.id}, ordered 2 h ago (it has the name; unless an earlier run of this resource ordered it, the order "
         f"will stop. Next: set adopt_id={first.id} then)"

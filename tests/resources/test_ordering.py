@@ -321,13 +321,13 @@ def predicted(house: House, inputs: dict[str, Any] | None = None, **context: Any
     return SERVER.takeover(house.context(**context), engine.check(SERVER, inputs or GOOD).inputs)
 
 
-def test_a_preview_anresourceces_what_is_taken_over_and_its_charge(house: House) -> None:
+def test_a_preview_announces_what_is_taken_over_and_its_charge(house: House) -> None:
     house.order()
     house.control("POST", "/clock", {"advance": 2 * 3600 + 60})
     context = house.context()
     taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
     assert taken is not None
-    assert taken.anresourcecement(context.service_now()) == (
+    assert taken.announcement(context.service_now()) == (
         "takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this resource's ownership tag)"
     )
     assert not [line for line in house.transports[-1].sent if not line.startswith("GET")]
@@ -339,7 +339,7 @@ def test_a_preview_says_the_monthly_price_where_the_charge_is_not_to_be_seen(hou
     context = house.context(key=key)
     taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
     assert taken is not None
-    assert "ordered 0 min ago, 5.00 EUR a month (" in taken.anresourcecement(context.service_now())
+    assert "ordered 0 min ago, 5.00 EUR a month (" in taken.announcement(context.service_now())
 
 
 def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happen(house: House) -> None:
@@ -353,11 +353,11 @@ def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happ
     assert "(id 20001, ordered 3 h ago): unless an interrupted run of this program ordered it, the order will stop" in said
     house.control("POST", "/clock", {"advance": WEEK})
     later = house.context()
-    with pytest.raises(ResourceConflict) as anresourceced:
+    with pytest.raises(ResourceConflict) as announced:
         SERVER.takeover(later, engine.check(SERVER, GOOD).inputs)
     with pytest.raises(ResourceConflict) as stopped:
         house.order()
-    assert str(anresourceced.value) == str(stopped.value)
+    assert str(announced.value) == str(stopped.value)
     assert "Next: set adopt_id to 20001 to take it over" in str(stopped.value)
     assert len(house.control("GET", "/objects")["servers"]) == 1
 
@@ -366,11 +366,11 @@ def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(house: Hous
     """By another resource's tag, or by any namesake under strict; a renamed resource is advised to take an alias first."""
     old = house.order(identity="pulumi:t/dev/server/web-1")  # its name is that of the resource
     renamed, inputs = "pulumi:t/dev/server/web-9", engine.check(SERVER, GOOD).inputs
-    with pytest.raises(ResourceConflict) as anresourceced:
+    with pytest.raises(ResourceConflict) as announced:
         SERVER.takeover(house.context(identity=renamed), inputs)
     with pytest.raises(ResourceConflict) as stopped:
         house.order(identity=renamed)
-    assert str(anresourceced.value) == str(stopped.value)
+    assert str(announced.value) == str(stopped.value)
     assert "Next: if this resource was renamed from 'web-1', add opts=pulumi.ResourceOptions(aliases=" in str(stopped.value)
     assert f"else set adopt_id to {old.id} to take it over" in str(stopped.value)
     with pytest.raises(ResourceConflict, match="if this resource had another name in the program before, add opts="):
@@ -387,7 +387,7 @@ def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(house: Hous
     assert len(house.control.ledger()) == 1
 
 
-def test_a_preview_anresourceces_an_order_that_is_under_way(house: House) -> None:
+def test_a_preview_announces_an_order_that_is_under_way(house: House) -> None:
     house.arm({"panel_timeout": "active"})
     with pytest.raises(WaitTimeout):
         house.order(wait_timeout=0.0)
@@ -395,7 +395,7 @@ def test_a_preview_anresourceces_an_order_that_is_under_way(house: House) -> Non
     assert "is being created (order 40001, placed 0 min ago, 5.00 EUR): it is waited for" in house.told[-1]
 
 
-def test_adopting_what_another_resource_has_is_anresourceced(house: House) -> None:
+def test_adopting_what_another_resource_has_is_announced(house: House) -> None:
     other = house.order(identity="pulumi:t/prod/server/web-1")
     taken = predicted(house, {**GOOD, "adopt_id": other.id})
     assert "carries the tag of another resource, which can no longer delete it then" in taken.reason

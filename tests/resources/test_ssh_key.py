@@ -41,7 +41,7 @@ def test_what_was_there_is_taken_over_with_a_message_and_stays(house: House) -> 
     first = create(house)
     planned = NOUN.takeover(house.context(identity=PROD), inputs())
     assert planned is not None
-    assert (planned.anresourcecement(house.context().service_now())) == (
+    assert (planned.announcement(house.context().service_now())) == (
         f"takes over SSH key {first.id} (it is on the account already; destroy keeps it)"
     )
     taken = create(house, PROD)

@@ -95,9 +95,7 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(ho
     # what the message says: announced, and then one secret is in use again
     planned = NOUN.takeover(house.context(identity=ME), inputs())
     assert planned is not None
-    assert planned.anresourcecement(house.context().service_now()).startswith(
-        f"takes over webhook subscription {row['id']}, ordered 0 min ago"
-    )
+    assert planned.announcement(house.context().service_now()).startswith(f"takes over webhook subscription {row['id']}, ordered 0 min ago")
     again = create(house)
     row = the_one(house)
     assert (again.id, again.secret.reveal()) == (str(row["id"]), row["secret"])

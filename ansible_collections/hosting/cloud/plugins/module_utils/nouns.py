@@ -105,7 +105,7 @@ class NounModule(Module):
         if call.planned is not None:
             effects.of_outcome(call.planned, context, resource, declared.inputs, outcome)
         if outcome.takeover is not None:
-            call.warn(outcome.takeover.anresourcecement(context.client.service_now()))
+            call.warn(outcome.takeover.announcement(context.client.service_now()))
         if outcome.state is not None:
             values, secret = outcome.state.values(), outcome.state.secret_fields()
             call.hide(str(value) for name, value in values.items() if name in secret and value)

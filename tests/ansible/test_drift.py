@@ -52,7 +52,7 @@ def run_files(
 
 
 def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
-    """Missing → 3 with the difference in the report; made for real → 0 and the same change told; checked again → 0 and nothing."""
+    """Missing: 3, with the difference in the report. Created: 0, with the same change. Checked again: 0, no change."""
     junit = ansible.home / "junit"
     as_junit = {"JUNIT_OUTPUT_DIR": str(junit), "JUNIT_FAIL_ON_CHANGE": "true", "JUNIT_HIDE_TASK_ARGUMENTS": "true"}
     both = {"ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,ansible.builtin.junit,record"}
@@ -79,7 +79,7 @@ def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
     assert report["started_at"] <= report["finished_at"]
     assert report["finished_at"].endswith("Z")
     assert ansible.writes() == []
-    # The other callback had its last word: its file is there, and tells the drifted task as a failure.
+    # The other callback was called at the end too: its file reports the task with drift as a failure.
     (written,) = junit.glob("*.xml")
     assert len(ElementTree.parse(written).findall(".//failure")) == 1  # noqa: S314  # written by the run above
 
@@ -89,8 +89,9 @@ def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
     assert (played.code, report["drift"], report["changes"], report["totals"]["ok"]) == (0, False, [], 1)
 
 
+@pytest.mark.slow
 def test_loops_handlers_and_failures(ansible: Ansible) -> None:
-    """Each item by itself, ignored failures beside changes, a censored task, a handler, and what follows meta: end_play is not there."""
+    """Items of a loop one by one, ignored failures, a censored task, a handler. Tasks after ``meta: end_play`` are absent."""
     loop = {
         "name": "words",
         "ansible.builtin.debug": {"msg": "{{ item.word }}"},
@@ -133,14 +134,15 @@ def test_loops_handlers_and_failures(ansible: Ansible) -> None:
     assert (report["totals"]["ignored"], report["totals"]["rescued"], report["totals"]["failures"]) == (2, 1, 0)
     assert "Zebra" not in json.dumps(report)
 
-    # A failure that nobody ignores keeps its exit code, and the drift is in the report all the same.
+    # A failure that is not ignored keeps its exit code. The drift is in the report.
     played, report = run(ansible, notifies, {"name": "fails", "ansible.builtin.fail": {"msg": "no"}, "no_log": True}, handlers=(handler,))
     assert (played.code, report["drift"], report["totals"]["failures"]) == (2, True, 1)
     assert report["failures"][0]["message"].startswith("the output has been hidden")
 
 
+@pytest.mark.slow
 def test_every_playbook_of_the_command_line_runs(ansible: Ansible) -> None:
-    """The first has drift; the second runs all the same, and the exit code is the configuration's."""
+    """The first has drift, the second still runs. The exit code is the one of ansible.cfg."""
     first, second = ansible.home / "first.yml", ansible.home / "second.yml"
     for path in (first, second):
         task = {"name": path.stem, "ansible.builtin.debug": {"msg": "x"}, "changed_when": path == first}
@@ -153,9 +155,10 @@ def test_every_playbook_of_the_command_line_runs(ansible: Ansible) -> None:
     assert report["totals"]["ok"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code", ["0", "256"])
-def test_what_cannot_be_written_or_meant_is_one_warning(ansible: Ansible, code: str) -> None:
-    """A report that cannot be written hides no drift; a code that the system would cut to 0 is not taken; 0 switches it off."""
+def test_what_cannot_be_written_is_one_warning(ansible: Ansible, code: str) -> None:
+    """A report that cannot be written hides no drift. 256, which the system would cut to 0, is not used. 0 turns it off."""
     task = {"name": "x", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True}
     environ = {
         "ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift",

@@ -1,35 +1,35 @@
 # Copyright: (c) 2026, the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 
-"""A check run that says by its exit code, and in a file, whether anything differs from what the playbook declares."""
+"""Reports drift: makes check mode exit with code 3, and writes what would change to a file."""
 
 from __future__ import annotations
 
 DOCUMENTATION = r"""
 name: drift
 type: aggregate
-short_description: Tell by exit code and in a file what a check run would change
+short_description: Exit with code 3 on drift in check mode, and write a report
 version_added: 0.1.0
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 description:
   - Writes a JSON report of what changed, or in check mode would change, and of what failed.
-  - In check mode the run ends with O(exit_code) when something would change and nothing failed.
-    C(ansible-playbook) alone ends with 0 then. A run with failed or unreachable hosts keeps its own exit code,
+  - In check mode the run exits with O(exit_code) when something would change and nothing failed.
+    Without this callback C(ansible-playbook) exits with 0 then. A run with failed or unreachable hosts keeps its exit code,
     and so does every run without C(--check).
-  - Differences are in the report when the run has C(--diff), as the modules give them.
-    Of tasks with C(no_log) it says that they changed, no more.
-  - Check mode sees what the playbook names, not what else the account holds.
+  - With C(--diff) the report contains the differences as the modules return them.
+    For a task with C(no_log) it contains only that it changed.
+  - Check mode compares what the playbook declares, not what else is on the account.
   - The report holds C(drift), C(check_mode), C(started_at) and C(finished_at) in UTC, C(versions), C(playbooks), C(totals), C(hosts) (the
     recap by host), C(changes) and C(failures). A change has C(host), C(play), C(task), C(module), C(path), C(item) in a loop, and C(diff);
     a failure has C(message), C(ignored), C(unreachable), and C(failure) where a module of this collection tells more.
 requirements:
-  - To be enabled, for example C(ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift).
-  - To stand last where callbacks of other collections are enabled too. The exit keeps those that follow from their last word.
+  - Enable it, for example with C(ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift).
+  - Put it last when callbacks of other collections are enabled too. Callbacks after it are not called at the end of the run.
 options:
   report:
     description:
-      - The file to write. It appears complete or not at all, readable by its owner only; folders on its way are made.
+      - The file to write. It is replaced in one step and readable by its owner only. Missing folders are created.
     type: path
     default: drift.json
     env:
@@ -39,7 +39,7 @@ options:
         key: report
   exit_code:
     description:
-      - The exit code of a check run that would change something, V(0) to V(255). V(0) leaves the exit code alone.
+      - The exit code of a run in check mode that would change something, V(0) to V(255). V(0) keeps the exit code of Ansible.
     type: int
     default: 3
     env:
@@ -80,7 +80,7 @@ RECAP = ("ok", "changed", "failures", "ignored", "rescued", "skipped", "unreacha
 
 
 class CallbackModule(CallbackBase):
-    """Collects changes and failures as they come; reports when the last playbook has ended."""
+    """Collects changes and failures. Writes the report after each playbook, and sets the exit code after the last."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -94,10 +94,10 @@ class CallbackModule(CallbackBase):
         self._play = ""
         self._changes: list[dict[str, Any]] = []
         self._failures: list[dict[str, Any]] = []
-        # Tasks whose items have been told one by one: the sum that follows is no news.
-        self._told: set[tuple[str, str]] = set()
+        # Loops whose items were reported one by one: the result of the whole loop, which follows, adds nothing.
+        self._loops: set[tuple[str, str]] = set()
 
-    # --- what happens
+    # --- events of the run
 
     def v2_playbook_on_start(self, playbook: Any) -> None:
         self._playbooks.append(str(playbook._file_name))
@@ -106,30 +106,30 @@ class CallbackModule(CallbackBase):
         self._play = play.get_name()
 
     def v2_runner_on_ok(self, result: Any) -> None:
-        if not self._is_sum(result):
-            self._ended(result)
+        if not self._is_whole_loop(result):
+            self._add_change(result)
 
     def v2_runner_on_failed(self, result: Any, ignore_errors: bool = False) -> None:
-        if not self._is_sum(result):
-            self._failed(result, ignored=bool(ignore_errors))
+        if not self._is_whole_loop(result):
+            self._add_failure(result, ignored=bool(ignore_errors))
 
     def v2_runner_on_skipped(self, result: Any) -> None:
-        self._is_sum(result)
+        self._is_whole_loop(result)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
-        self._is_sum(result)
-        self._failed(result, ignored=bool(_of(result, "task_fields").get("ignore_unreachable")), unreachable=True)
+        self._is_whole_loop(result)
+        self._add_failure(result, ignored=bool(_of(result, "task_fields").get("ignore_unreachable")), unreachable=True)
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
-        self._told.add(_key(result))
-        self._ended(result, **self._item(result))
+        self._loops.add(_key(result))
+        self._add_change(result, **self._item(result))
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
-        self._told.add(_key(result))
-        self._failed(result, ignored=bool(_of(result, "task_fields").get("ignore_errors")), **self._item(result))
+        self._loops.add(_key(result))
+        self._add_failure(result, ignored=bool(_of(result, "task_fields").get("ignore_errors")), **self._item(result))
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
-        """Called once for each playbook of the command line; the counts add up."""
+        """Called after each playbook of the command line. The counts are those of all playbooks so far."""
         recap = {host: {name: stats.summarize(host)[name] for name in RECAP} for host in sorted(stats.processed)}
         totals = {name: sum(row[name] for row in recap.values()) for name in RECAP}
         is_check = bool(context.CLIARGS.get("check"))
@@ -150,19 +150,19 @@ class CallbackModule(CallbackBase):
         )
         code = self._exit_code()
         if self._is_last() and is_check and has_drift and code and not (totals["failures"] or totals["unreachable"]):
-            # The one exception that Ansible lets through from a callback; its own clean-up runs on the way out.
+            # The only exception of a callback that Ansible does not catch. Its own clean-up still runs.
             raise SystemExit(code)
 
-    # --- telling it
+    # --- the report
 
-    def _ended(self, result: Any, **more: Any) -> None:
+    def _add_change(self, result: Any, **more: Any) -> None:
         outcome = _of(result, "result")
         if outcome.get("changed"):
             diff = outcome.get("diff")
             shown = {} if not diff else {"diff": diff if isinstance(diff, list) else [diff]}
             self._changes.append({**self._where(result), **more, **shown})
 
-    def _failed(self, result: Any, **more: Any) -> None:
+    def _add_failure(self, result: Any, **more: Any) -> None:
         outcome = _of(result, "result")
         message = outcome.get("censored") or outcome.get("msg") or "failed without a message"
         facts = {"failure": outcome["failure"]} if isinstance(outcome.get("failure"), dict) else {}
@@ -181,23 +181,23 @@ class CallbackModule(CallbackBase):
     def _item(self, result: Any) -> dict[str, Any]:
         return {"item": self._get_item_label(_of(result, "result"))}
 
-    def _is_sum(self, result: Any) -> bool:
-        """Whether this is the end of a loop whose items have been told."""
+    def _is_whole_loop(self, result: Any) -> bool:
+        """Whether this is the result of a loop whose items were reported. Forgets the loop."""
         key = _key(result)
-        known = key in self._told
-        self._told.discard(key)
+        known = key in self._loops
+        self._loops.discard(key)
         return known
 
     def _exit_code(self) -> int:
         code: int = self.get_option("exit_code")
         if 0 <= code <= 255:
             return code
-        # The system keeps the last eight bits: 256 would end a drifted run with 0.
-        self._display.warning(f"hosting.cloud.drift: exit_code must be 0 to 255, not {code}; 3 is taken")
+        # The system keeps the lowest eight bits: with 256, a run with drift would exit with 0.
+        self._display.warning(f"hosting.cloud.drift: exit_code must be 0 to 255, not {code}. Using 3. Next: correct exit_code")
         return 3
 
     def _is_last(self) -> bool:
-        """Whether no playbook follows: leaving earlier would skip it."""
+        """Whether this is the last playbook: an exit before it would skip the others."""
         named = context.CLIARGS.get("args")
         return not isinstance(named, list | tuple) or len(self._playbooks) >= len(named)
 
@@ -206,7 +206,7 @@ class CallbackModule(CallbackBase):
         try:
             text = json.dumps(report, indent=2, default=_unknown)
             path.parent.mkdir(parents=True, exist_ok=True)
-            # A name of its own, made with mode 0600: two runs never write into each other, and no reader sees half a report.
+            # A unique name with mode 0600: two runs never write into one file, and no reader sees half a report.
             handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -218,10 +218,10 @@ class CallbackModule(CallbackBase):
                 Path(name).unlink(missing_ok=True)
                 raise
         except (OSError, TypeError, ValueError) as error:
-            # Said, not raised: an exception here would leave a drifted run with exit code 0.
+            # A warning: Ansible would catch an exception, and a run with drift would exit with 0.
             reason = getattr(error, "strerror", None) or error
             self._display.warning(
-                f"hosting.cloud.drift could not write its report {path}: {reason}; set HOSTING_DRIFT_REPORT to another path"
+                f"hosting.cloud.drift could not write its report {path}: {reason}. Next: set HOSTING_DRIFT_REPORT to another path"
             )
 
 
@@ -247,5 +247,5 @@ def _now() -> str:
 
 
 def _unknown(value: Any) -> str:
-    # What JSON does not know may be a secret that only decrypts itself when asked for its text.
+    # A value that JSON has no type for may be a secret that is decrypted when it is printed.
     return f"<{type(value).__name__}>"

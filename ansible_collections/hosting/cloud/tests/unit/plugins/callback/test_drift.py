@@ -1,7 +1,7 @@
 # Copyright: (c) 2026, the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # ruff: noqa: S101 — assert is how pytest asks
-"""The drift callback by itself: the names of results before ansible-core 2.19, and what JSON does not know."""
+"""The drift callback: exit codes, results of ansible-core before 2.19, and values that JSON has no type for."""
 
 import json
 from pathlib import Path
@@ -14,6 +14,14 @@ from ansible.executor.stats import AggregateStats
 from ansible.module_utils.common.collections import ImmutableDict
 
 from ansible_collections.hosting.cloud.plugins.callback.drift import CallbackModule
+
+
+class Display:
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warning(self, text: str) -> None:
+        self.warnings.append(text)
 
 
 class OldResult:
@@ -30,6 +38,7 @@ def callback(monkeypatch: pytest.MonkeyPatch, report: Path, arguments: tuple[str
     made = CallbackModule()
     given = {"report": str(report), "exit_code": 3, **options}
     monkeypatch.setattr(made, "get_option", given.get)
+    monkeypatch.setattr(made, "_display", Display())
     return made
 
 
@@ -55,8 +64,8 @@ def test_results_before_2_19(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     written = json.loads(report.read_text())
     (change,) = written["changes"]
     assert (change["item"], change["module"], change["diff"]) == ("x", "m", [{"before": "<object>", "after": 1}])
-    told = [(failure["message"], failure["ignored"], failure["unreachable"]) for failure in written["failures"]]
-    assert told == [("no", True, False), ("away", True, True)]
+    failures = [(failure["message"], failure["ignored"], failure["unreachable"]) for failure in written["failures"]]
+    assert failures == [("no", True, False), ("away", True, True)]
 
 
 @pytest.mark.parametrize("count", ["failures", "dark"])
@@ -77,3 +86,36 @@ def test_a_report_that_cannot_be_printed_leaves_the_old_one(monkeypatch: pytest.
     with pytest.raises(SystemExit):
         drift.v2_playbook_on_stats(stats(changed=1))
     assert [path.name for path in tmp_path.iterdir()] == ["drift.json"]
+
+
+def play(drift: CallbackModule, playbook: str = "a.yml") -> int:
+    """One playbook with a change; the exit code that the callback asks for, 0 for none."""
+    drift.v2_playbook_on_start(SimpleNamespace(_file_name=playbook))
+    drift.v2_runner_on_ok(OldResult({"changed": True}))
+    try:
+        drift.v2_playbook_on_stats(stats(changed=1))
+    except SystemExit as left:
+        return int(left.code or 0)
+    return 0
+
+
+@pytest.mark.parametrize(("given", "code"), [(3, 3), (7, 7), (0, 0), (255, 255), (256, 3), (-1, 3)])
+def test_exit_codes(given: int, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drift = callback(monkeypatch, tmp_path / "drift.json", exit_code=given)
+    assert play(drift) == code
+    warning = f"hosting.cloud.drift: exit_code must be 0 to 255, not {given}. Using 3. Next: correct exit_code"
+    assert drift._display.warnings == ([] if 0 <= given <= 255 else [warning])
+
+
+def test_a_report_that_cannot_be_written_hides_no_drift(monkeypatch: pytest.MonkeyPatch) -> None:
+    drift = callback(monkeypatch, Path("/dev/null/drift.json"))
+    assert play(drift) == 3
+    (warning,) = drift._display.warnings
+    assert warning.startswith("hosting.cloud.drift could not write its report /dev/null/drift.json: ")
+    assert warning.endswith("Next: set HOSTING_DRIFT_REPORT to another path")
+
+
+def test_it_exits_after_the_last_playbook_of_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    drift = callback(monkeypatch, tmp_path / "drift.json", arguments=("a.yml", "b.yml"))
+    assert [play(drift, "a.yml"), play(drift, "b.yml")] == [0, 3]
+    assert json.loads((tmp_path / "drift.json").read_text())["playbooks"] == ["a.yml", "b.yml"]

@@ -52,7 +52,6 @@ lint-layers: $(READY)
 
 generate-check: $(READY)  ## fail if a generated file is out of date
 	$(BIN)/python -m generate --check
-	$(BIN)/python tools/classes.py --check
 
 lint-versions: $(READY)
 	$(BIN)/python tools/versions.py
@@ -69,7 +68,6 @@ bench: $(READY)  ## measure, as ratios within one run (ARGS=stack: one of them)
 
 generate: $(READY)  ## write the generated files: docs/reference, Pulumi classes and functions, Ansible modules
 	@$(BIN)/python -m generate
-	@$(BIN)/python tools/classes.py
 
 collection-docs: $(READY)  ## build the collection's documentation as HTML, in build/collection-docs/html
 	@bash tools/collection_docs.sh build/collection-docs $(BIN)

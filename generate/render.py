@@ -1,8 +1,10 @@
 """Templates, and the formatting of the Python files that are made from them."""
 
+import re
 import subprocess
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 ROOT = Path(__file__).parent.parent
+
+WIDTH = 110
+QUOTES = '"""'
 
 _ENVIRONMENT = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -31,7 +36,27 @@ def cell(text: str | None) -> str:
     return (text or "").replace("|", "\\|")
 
 
-_ENVIRONMENT.filters.update(codes=codes, cell=cell, repr=repr)
+def ticks(markdown: str) -> str:
+    """Markdown's code as a docstring has it; a role keeps its own quotes."""
+    return re.sub(r"(:\w+:`[^`]+`)|(?<!`)`(?!`)", lambda found: found[1] or "``", markdown)
+
+
+def docstring(text: str, indent: int = 0) -> str:
+    """A docstring: paragraphs are wrapped, each parameter stands on a line of its own."""
+    lines: list[str] = []
+    for paragraph in textwrap.dedent(text).strip().split("\n\n"):
+        for line in paragraph.split("\n") if paragraph.startswith(":param") else [" ".join(paragraph.split())]:
+            hanging = "    " if line.startswith(":param") else ""
+            opening = "" if lines else QUOTES
+            lines += textwrap.wrap(
+                opening + ticks(line), WIDTH - indent, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+            )
+        lines.append("")
+    is_short = len(lines) == 2 and len(lines[0]) + len(QUOTES) <= WIDTH - indent
+    return textwrap.indent("\n".join(lines[:-1]) + (QUOTES if is_short else f"\n{QUOTES}"), " " * indent)
+
+
+_ENVIRONMENT.filters.update(cell=cell, codes=codes, docstring=docstring, repr=repr)
 
 
 def render(template: str, filters: Mapping[str, Callable[..., Any]] | None = None, **values: Any) -> str:
@@ -48,6 +73,7 @@ def formatted(files: Mapping[str, str]) -> dict[str, str]:
         for name, text in files.items():
             (Path(folder) / name).parent.mkdir(parents=True, exist_ok=True)
             (Path(folder) / name).write_text(text, encoding="utf-8")
-        for step in (["check", "--select=I,F401,RUF022", "--fix", "--quiet"], ["format", "--quiet"]):
-            subprocess.run([ruff, *step, settings, "--no-cache", folder], check=True, cwd=ROOT)
+        ours = "--config=lint.isort.known-first-party=['pulumi_hosting']"
+        for step in (["check", "--select=I,F401,RUF022", "--fix", ours], ["format"]):
+            subprocess.run([ruff, *step, settings, "--quiet", "--no-cache", folder], check=True, cwd=ROOT)
         return {name: (Path(folder) / name).read_text(encoding="utf-8") for name in files}

@@ -1,16 +1,15 @@
 """The RETURN section of a module: the fields of the models that it shows, with their meaning and a sample."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel
 
-from pulumi_hosting.schema.fields import Type, fields
+from pulumi_hosting.schema.fields import Field, fields
 
-TEXTS: Mapping[str, str] = yaml.safe_load((Path(__file__).parent / "texts.yml").read_text(encoding="utf-8"))
 SAMPLES: Mapping[str, Any] = yaml.safe_load((Path(__file__).parent / "samples.yml").read_text(encoding="utf-8"))
 ANSIBLE_TYPES = {
     "string": "str",
@@ -55,16 +54,16 @@ def contents(model: type[BaseModel], owner: str) -> dict[str, Any]:
     for item in fields(model):
         if not item.secret:
             name = RENAMED.get(f"{owner}.{item.name}", item.name)
-            found[name] = _returned(item.type, item.description, f"{owner}.{name}", name, known_values(model, item.name))
+            found[name] = _returned(model, item, f"{owner}.{name}")
     return found
 
 
-def _returned(type: Type, description: str, path: str, name: str, known: Sequence[Any]) -> dict[str, Any]:
-    entry: dict[str, Any] = {"description": _meaning(description, path, name), "type": ANSIBLE_TYPES[type.kind]}
-    if type.kind == "array" and type.of is not None:
-        entry["elements"] = ANSIBLE_TYPES[type.of.kind]
-    model = next(type.models(), None)
-    return {**entry, "contains": contents(model, path)} if model is not None else {**entry, "sample": _sample(path, name, type, known)}
+def _returned(model: type[BaseModel], item: Field, path: str) -> dict[str, Any]:
+    entry: dict[str, Any] = {"description": sentence(item.description), "type": ANSIBLE_TYPES[item.type.kind]}
+    if item.type.kind == "array" and item.type.of is not None:
+        entry["elements"] = ANSIBLE_TYPES[item.type.of.kind]
+    inner = next(item.type.models(), None)
+    return {**entry, "contains": contents(inner, path)} if inner is not None else {**entry, "sample": sample(model, item)}
 
 
 def known_values(model: type[BaseModel], name: str) -> list[Any]:
@@ -75,22 +74,25 @@ def known_values(model: type[BaseModel], name: str) -> list[Any]:
     return [value for part in parts for value in part.get("examples", part.get("enum", ())) if value is not None]
 
 
-def _meaning(description: str, path: str, name: str) -> str:
-    """What a result means: the model's words, unless they only repeat the name."""
-    repeats = description.rstrip(".").lower().removeprefix("the ") in ("", name.replace("_", " "))
-    return sentence(TEXTS.get(path, TEXTS.get(name, description)) if repeats else description)
+def sample(model: type[BaseModel], item: Field) -> Any:
+    """A value that the field can have. Raises ``LookupError`` for a text that ``samples.yml`` has to name."""
+    for owner in model.__mro__:
+        if f"{owner.__name__}.{item.name}" in SAMPLES:
+            return SAMPLES[f"{owner.__name__}.{item.name}"]
+    if known := known_values(model, item.name):
+        return [known[0]] if item.type.kind == "array" else known[0]
+    if item.name in SAMPLES:
+        return SAMPLES[item.name]
+    return _by_type(model, item)
 
 
-def _sample(path: str, name: str, type: Type, known: Sequence[Any]) -> Any:
-    for key in (path, name):
-        if key in SAMPLES and (key == path or not known or SAMPLES[key] in known or type.kind == "array"):
-            return SAMPLES[key]
-    if known:
-        return [known[0]] if type.kind == "array" else known[0]
-    if type.is_id:
-        return "4711"
-    if name.endswith("_at"):
-        return "2026-11-21T10:00:00Z"
-    if name.startswith("price") or name.endswith(("amount", "total", "charged")):
-        return "5.00"
-    return {"string": "text", "integer": 1, "number": 1.0, "boolean": True, "array": [], "map": {}, "any": None, "object": {}}[type.kind]
+def _by_type(model: type[BaseModel], item: Field) -> Any:
+    is_time = item.name.endswith("_at") or item.name in ("time", "not_before")
+    is_money = item.name.startswith("price") or item.name.endswith(("amount", "total", "charged"))
+    is_id = item.type.is_id or item.name in ("id", "server_id")
+    if item.type.kind == "string":
+        text = "4711" if is_id else "2026-11-21T10:00:00Z" if is_time else "5.00" if is_money else None
+        if text is None:
+            raise LookupError(f"samples.yml needs {model.__name__}.{item.name}: a value that the field can have")
+        return text
+    return {"integer": 1, "number": 1.0, "boolean": True, "array": [], "map": {}, "any": None, "object": {}}[item.type.kind]

@@ -46,6 +46,23 @@ PRESETS: Mapping[str, tuple[str, ...]] = {
     "full": tuple(SCOPES),
 }
 
+TAGS: Mapping[str, str] = {
+    "meta": 'The API itself and the calling key (API document, "Meta").',
+    "account": 'The account (API document, "Account and balance").',
+    "balance": 'The balance and its movements (API document, "Account and balance").',
+    "invoices": 'Invoices (API document, "Invoices").',
+    "catalog": 'What can be ordered, and for how much (API document, "Catalog").',
+    "servers": 'Servers (API document, "Servers"). A server that staff have locked refuses every write with ``ServerBlocked``, a server with another change under way with ``OperationInProgress``.',
+    "servers.ips": 'Addresses of a server and their reverse DNS (API document, "Servers").',
+    "orders": 'Server orders (API document, "Orders").',
+    "ssh_keys": 'Public SSH keys of the account (API document, "SSH keys"). No operation reads or changes a single key.',
+    "domains": 'Domains (API document, "Domains"). No operation deletes a domain. A domain that staff have locked refuses every write with ``DomainBlocked``.',
+    "keys": 'API keys of the account (API document, "API keys"). They are created in the web cabinet only.',
+    "webhooks": 'Webhook subscriptions (API document, "Webhooks", "Events"). Live keys only: a test key gets ``SandboxRefused``. :mod:`pulumi_hosting.webhooks` checks a delivery that was received.',
+    "webhooks.deliveries": 'Deliveries of a webhook subscription (API document, "Webhooks"). They are kept for 14 days, dead ones for 30.',
+}
+"""What the groups of operations are about, by their place in the client. ``meta``: the methods of the client itself."""
+
 # Buckets, per key and fixed window (API document, section "Limits").
 WINDOW_SECONDS = 60
 NORMAL_PER_WINDOW = 120
@@ -78,6 +95,7 @@ class Operation:
     - ``sandbox``: what a test key gets: ``real``, ``fake`` (simulated) or ``forbidden``.
     - ``codes``: error codes it may answer, without those every operation shares.
     - ``once``: response fields that hold a secret shown only in this answer.
+    - ``description``: what else a caller must know, beyond the summary and the other columns.
     - ``live_status``, ``live_expensive``: where a live deployment differs from the document.
     """
 
@@ -102,6 +120,7 @@ class Operation:
     auth: bool = True
     live_status: int | None = None
     live_expensive: bool = False
+    description: str = ""
 
     @property
     def tag(self) -> str:
@@ -211,6 +230,7 @@ OPERATIONS: tuple[Operation, ...] = (
         expensive=True,
         retry="idempotency_key",
         sandbox="fake",
+        description="The balance changes when the gateway confirms the payment.",
     ),
     # --- invoices
     Operation(
@@ -246,6 +266,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotency_key",
         sandbox="fake",
         codes=("insufficient_funds", "conflict"),
+        description="The balance is charged at once. With ``InsufficientFunds`` nothing changes.",
     ),
     Operation(
         "create_invoice_payment_link",
@@ -282,6 +303,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.Listing[m.OsImage]},
         query=m.OsListQuery,
         paging="list",
+        description="The ``slug`` of an image is what orders and reinstalls take.",
     ),
     Operation("list_locations", "GET", "/catalog/locations", "catalog.locations", "Locations", {200: m.Listing[m.Location]}, paging="list"),
     Operation(
@@ -297,6 +319,7 @@ OPERATIONS: tuple[Operation, ...] = (
         query=m.QuoteQuery,
         expensive=True,
         codes=("not_found", "invalid_period"),
+        description="Discounts are included. Nothing is ordered, and no promo code is used up.",
     ),
     # --- servers
     Operation(
@@ -324,6 +347,7 @@ OPERATIONS: tuple[Operation, ...] = (
         sandbox="fake",
         codes=("insufficient_funds", "no_capacity", "tariff_unavailable", "os_not_allowed", "invalid_period"),
         once=("root_password",),
+        description="The balance is charged at once; with ``InsufficientFunds`` nothing is. ``ServerCreated`` means that the server exists, ``Order`` that it is being created: read the order until it is active. A generated root password is shown once, in ``ServerCreated.root_password``, never in an ``Order``, and not when a request is repeated.",
     ),
     Operation(
         "get_server",
@@ -336,6 +360,7 @@ OPERATIONS: tuple[Operation, ...] = (
         query=m.ServerReadQuery,
         expensive_when={"include": ("live",)},
         codes=("service_state",),
+        description="With ``include='live'`` a server without a panel record raises ``ServiceState``.",
     ),
     Operation(
         "update_server",
@@ -349,6 +374,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotent",
         sandbox="fake",
         codes=("server_blocked", "service_state", "operation_in_progress"),
+        description="Give at least one field. Only what is given changes.",
     ),
     Operation(
         "delete_server",
@@ -361,6 +387,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotency_key",
         sandbox="fake",
         codes=("service_state", "server_blocked", "operation_in_progress"),
+        description="All its data is lost. ``ServiceState`` means that it is deleted already, ``Unavailable`` that the panel failed and nothing changed.",
     ),
     Operation(
         "get_server_status",
@@ -372,6 +399,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:read",),
         expensive=True,
         codes=("service_state", "upstream_error", "upstream_timeout"),
+        description="Load is in percent, uptime in seconds. A server without a panel record raises ``ServiceState``.",
     ),
     Operation(
         "get_server_refund_quote",
@@ -394,6 +422,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="never",
         sandbox="fake",
         codes=("invalid_action", "service_state", "server_blocked", "operation_in_progress"),
+        description="The answer says that the action was accepted, not that it is done. A suspended server raises ``ServiceState``.",
     ),
     Operation(
         "reinstall_server",
@@ -408,6 +437,7 @@ OPERATIONS: tuple[Operation, ...] = (
         sandbox="fake",
         codes=("os_not_allowed", "service_state", "server_blocked", "operation_in_progress"),
         once=("root_password",),
+        description="ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this answer.",
     ),
     Operation(
         "reset_server_password",
@@ -435,6 +465,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotency_key",
         sandbox="fake",
         codes=("invalid_period", "insufficient_funds", "service_state", "server_blocked", "operation_in_progress", "cancel_pending"),
+        description="Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     # --- addresses and reverse DNS
     Operation(
@@ -473,6 +504,7 @@ OPERATIONS: tuple[Operation, ...] = (
         sandbox="fake",
         codes=("ip_limit_reached", "insufficient_funds", "operation_in_progress", "server_blocked", "service_state"),
         live_status=201,
+        description="The answer does not name the address. It appears in the list of addresses later. The balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     Operation(
         "delete_server_ip",
@@ -485,6 +517,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotent",
         sandbox="fake",
         codes=("conflict", "server_blocked", "service_state", "operation_in_progress"),
+        description="The primary address cannot be released: ``Conflict``.",
     ),
     Operation(
         "set_server_ip_ptr",
@@ -510,8 +543,18 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:read",),
         query=m.OrderListQuery,
         paging="cursor",
+        description="Newest first. Finished orders are not in the list; read them by id.",
     ),
-    Operation("get_order", "GET", "/orders/{invoice_id}", "orders.get", "One server order", {200: m.Order}, ("servers:read",)),
+    Operation(
+        "get_order",
+        "GET",
+        "/orders/{invoice_id}",
+        "orders.get",
+        "One server order",
+        {200: m.Order},
+        ("servers:read",),
+        description="Finished orders too.",
+    ),
     # --- SSH keys
     Operation(
         "list_ssh_keys",
@@ -535,6 +578,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="never",
         sandbox="fake",
         codes=("conflict",),
+        description="Some deployments refuse a key that is there already with ``Conflict``.",
     ),
     Operation(
         "delete_ssh_key",
@@ -584,6 +628,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotency_key",
         sandbox="fake",
         codes=("domain_taken", "domain_exists", "insufficient_funds", "upstream_rejected", "invalid_period"),
+        description="``status`` is ``registered``, or ``pending`` until the registrar confirms. The balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     Operation(
         "set_domain_nameservers",
@@ -597,6 +642,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotent",
         sandbox="fake",
         codes=("domain_blocked", "upstream_rejected", "conflict"),
+        description="The whole set is replaced.",
     ),
     Operation(
         "update_domain",
@@ -610,6 +656,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotent",
         sandbox="fake",
         codes=("domain_blocked", "upstream_rejected", "conflict"),
+        description="Give at least one field. If the registrar refuses (``UpstreamRejected``), nothing is saved.",
     ),
     Operation(
         "renew_domain",
@@ -623,6 +670,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotency_key",
         sandbox="fake",
         codes=("insufficient_funds", "domain_blocked", "upstream_rejected", "conflict"),
+        description="``status`` is ``renewed``, or ``pending_sync`` or ``pending`` until the new date is known. The balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     Operation(
         "transfer_domain",
@@ -636,10 +684,19 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotency_key",
         sandbox="fake",
         codes=("domain_exists", "insufficient_funds", "upstream_rejected"),
+        description="A transfer takes days. Some deployments ignore ``nameservers``, ``privacy`` and ``auto_renew``: change them once the domain is there. The balance is charged at once; with ``InsufficientFunds`` nothing is.",
     ),
     # --- API keys
     Operation(
-        "list_api_keys", "GET", "/keys", "keys.list", "API keys of the account", {200: m.Listing[m.ApiKey]}, ("keys:read",), paging="list"
+        "list_api_keys",
+        "GET",
+        "/keys",
+        "keys.list",
+        "API keys of the account",
+        {200: m.Listing[m.ApiKey]},
+        ("keys:read",),
+        paging="list",
+        description="The text of a key is never shown.",
     ),
     Operation("get_api_key", "GET", "/keys/{key_id}", "keys.get", "One API key", {200: m.ApiKey}, ("keys:read",)),
     Operation(
@@ -651,6 +708,7 @@ OPERATIONS: tuple[Operation, ...] = (
         {200: m.ApiKeyRevoked, 204: None},
         retry="idempotent",
         codes=("conflict",),
+        description="Only the key that makes the call can be revoked (``client.me().key.id``), test keys too. Another key raises ``InsufficientScope``, a revoked one ``Conflict``.",
     ),
     # --- webhooks
     Operation(
@@ -674,6 +732,7 @@ OPERATIONS: tuple[Operation, ...] = (
         ("webhooks:manage",),
         sandbox="forbidden",
         paging="list",
+        description="Their secrets are never shown.",
     ),
     Operation(
         "create_webhook",
@@ -687,6 +746,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="never",
         sandbox="forbidden",
         once=("secret",),
+        description="``secret`` signs the deliveries.",
     ),
     Operation(
         "get_webhook",
@@ -709,6 +769,7 @@ OPERATIONS: tuple[Operation, ...] = (
         request=m.SubscriptionUpdate,
         retry="idempotent",
         sandbox="forbidden",
+        description="Give at least one field. ``active=True`` enables a disabled subscription and resets its count of failures.",
     ),
     Operation(
         "delete_webhook",
@@ -745,6 +806,7 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="never",
         sandbox="forbidden",
         codes=("conflict",),
+        description="The answer waits for the receiver. A disabled subscription raises ``Conflict``.",
     ),
     Operation(
         "list_webhook_deliveries",
@@ -757,6 +819,7 @@ OPERATIONS: tuple[Operation, ...] = (
         query=m.DeliveryListQuery,
         sandbox="forbidden",
         paging="cursor",
+        description="The payload is not included.",
     ),
     Operation(
         "get_webhook_delivery",

@@ -21,22 +21,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
 
 from pulumi_hosting.api.metadata import Bucket
-from pulumi_hosting.api.models import Health, Me
 from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.api.secrets import Redactor, Secret
 from pulumi_hosting.client import responses
 from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, TransportError, WriteRefused
 from pulumi_hosting.client.rate_limit import Limiter, Unlimited
 from pulumi_hosting.client.requests import build_path, checked_key, encoded, query_text, validated
-from pulumi_hosting.client.results import Document, Items, Pages
+from pulumi_hosting.client.results import Items, Pages, given
 from pulumi_hosting.client.retry import Outcome, Retry, Rng, decide, outcome, parse_http_date
-from pulumi_hosting.client.services.account import AccountService, BalanceService
-from pulumi_hosting.client.services.catalog import CatalogService
-from pulumi_hosting.client.services.domains import DomainsService
-from pulumi_hosting.client.services.invoices import InvoicesService, OrdersService
-from pulumi_hosting.client.services.keys import KeysService, SshKeysService
-from pulumi_hosting.client.services.servers import ServersService
-from pulumi_hosting.client.services.webhooks import WebhooksService
+from pulumi_hosting.client.services import Services
 from pulumi_hosting.client.settings import settings
 from pulumi_hosting.client.transport import HttpRequest, Transport
 
@@ -50,7 +43,7 @@ WALK_LIMIT = 100
 SERVICE_TIME_SECONDS = 60.0
 
 
-class Client:
+class Client(Services):
     """A client for one API key. Cheap to make (nothing is opened before the first call), safe to share between threads.
 
     - ``api_key``: ``vk_live_…`` or ``vk_test_…``, text or ``Secret``; default ``HOSTING_API_KEY``.
@@ -93,39 +86,12 @@ class Client:
         self._new_id = new_id
         # When, by the monotonic clock, the latest response came, and its Date header as sent.
         self._latest_date: tuple[float, str] | None = None
-
-        self.account = AccountService(self)
-        self.balance = BalanceService(self)
-        self.invoices = InvoicesService(self)
-        self.catalog = CatalogService(self)
-        self.servers = ServersService(self)
-        self.orders = OrdersService(self)
-        self.ssh_keys = SshKeysService(self)
-        self.domains = DomainsService(self)
-        self.keys = KeysService(self)
-        self.webhooks = WebhooksService(self)
+        super().__init__(self)
 
     @property
     def is_test_key(self) -> bool:
         """Whether the key is a test key (``vk_test_…``): reads are real, writes are simulated. (API document, "Sandbox")"""
         return self._settings.api_key.reveal().startswith("vk_test_")
-
-    # --- meta
-
-    def health(self) -> Health:
-        """Whether the API is switched on: ``status`` is ``ok`` or ``disabled``. Needs no scope. (API document, "Meta")"""
-        found: Health = self.call("get_health")
-        return found
-
-    def openapi(self) -> Document:
-        """The service's own OpenAPI 3.1 description, as an open object. (API document, "Versioning")"""
-        found: Document = self.call("get_openapi")
-        return found
-
-    def me(self) -> Me:
-        """The calling key, its scopes, its account, and whether it is live. Any valid key. (API document, "Meta")"""
-        found: Me = self.call("get_me")
-        return found
 
     def service_now(self) -> datetime:
         """The service's time in UTC, to the second: compare ages of objects with this, never with the local clock, which may be wrong.
@@ -141,52 +107,47 @@ class Client:
                 return moment + timedelta(seconds=age)
         return self.health().time
 
-    # --- what every method comes down to
+    # --- what every method calls
 
     def call(
         self,
-        operation_id: str,
+        operation: Operation | str,
         *ids: int | str,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
-    ) -> Any:
-        """Calls the operation with this id: ``ids`` fill its path in order, ``query`` and ``body`` hold the fields that were given.
-
-        The typed methods are made of this one. Raises ``InvalidInput`` and ``WriteRefused`` before anything is sent, then whatever the
-        answer is. A list comes as one page.
-        """
-        return self._call(_row(operation_id), ids, query or {}, body or {}, idempotency_key)
-
-    def pages(self, operation_id: str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Pages[Any]:
-        """The walk over a list with cursors, with the same filters for each page. Sends nothing yet, but checks the filters."""
-        operation = _row(operation_id)
-        filters = {"limit": WALK_LIMIT, **(query or {})}
-        self._prepare(operation, ids, filters, {}, None)
-        return self._walk(operation, ids, filters, filters.pop("cursor", None))
-
-    def items(self, operation_id: str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Items[Any]:
-        """A short list, whole. The document gives these no cursor; should one ever come, it is followed."""
-        pages = list(self._walk(_row(operation_id), ids, query or {}, None).pages())
-        return Items([item for page in pages for item in page.data], pages[-1].meta)
-
-    def _walk(self, operation: Operation, ids: Sequence[int | str], query: Mapping[str, Any], start: str | None) -> Pages[Any]:
-        return Pages(operation.id, lambda cursor: self._call(operation, ids, query, {}, None, cursor), start)
-
-    def _call(
-        self,
-        operation: Operation,
-        ids: Sequence[int | str],
-        query: Mapping[str, Any],
-        body: Mapping[str, Any],
-        idempotency_key: str | None,
         cursor: str | None = None,
     ) -> Any:
+        """Calls an operation, given as its row or its id: ``ids`` fill its path in order, ``query`` and ``body`` hold its fields.
+
+        A field that is ``UNSET`` is not sent. A list comes as one page, the one at ``cursor``. Raises ``InvalidInput`` and
+        ``WriteRefused`` before anything is sent, then whatever the answer is.
+        """
+        if not isinstance(operation, Operation):
+            operation = _row(operation)
         if self._read_only and operation.is_write:
             raise WriteRefused(f"{operation.id} would change something, and this client only reads")
         key = checked_key(operation, idempotency_key, self._new_id)
-        request, redact = self._prepare(operation, ids, query, body, key, cursor)
+        request, redact = self._prepare(operation, ids, query or {}, body or {}, key, cursor)
         return self._send(request, key, redact)
+
+    def pages(self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Pages[Any]:
+        """A list with cursors, with the same filters for each page. Sends nothing yet, but checks the filters."""
+        if not isinstance(operation, Operation):
+            operation = _row(operation)
+        filters = {"limit": WALK_LIMIT, **given(**(query or {}))}
+        self._prepare(operation, ids, filters, {}, None)
+        return self._walk(operation, ids, filters, filters.pop("cursor", None))
+
+    def items(self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Items[Any]:
+        """A short list, whole. The document gives these no cursor; should one ever come, it is followed."""
+        if not isinstance(operation, Operation):
+            operation = _row(operation)
+        pages = list(self._walk(operation, ids, query or {}, None).pages())
+        return Items([item for page in pages for item in page.data], pages[-1].meta)
+
+    def _walk(self, operation: Operation, ids: Sequence[int | str], query: Mapping[str, Any], start: str | None) -> Pages[Any]:
+        return Pages(operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start)
 
     # --- checking
 

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pulumi_hosting.api.models import INT64, Request
 from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
 from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.client.unset import UNSET
 
 
 def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
@@ -39,13 +40,19 @@ def _id_number(given: object) -> int | None:
 
 
 def validated(operation: Operation, model: type[Request] | None, fields: Mapping[str, Any]) -> Request | None:
-    """The fields as the row's model; ``None`` where the operation takes none."""
+    """The fields as the row's model, without those that are ``UNSET``; ``None`` where the operation takes none."""
     if model is None:
         if fields:
             raise InvalidInput(dict.fromkeys(fields, "is not a field of this operation"), operation.id)
         return None
+    sent: dict[str, Any] = {}
+    for name, value in fields.items():
+        if value is not UNSET:
+            # The models are strict about lists and maps; callers may give any sequence and mapping.
+            is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+            sent[name] = [*value] if is_list else {**value} if isinstance(value, Mapping) else value
     try:
-        return model(**fields)
+        return model(**sent)
     except ValidationError as error:
         wrong: dict[str, str] = {}
         for problem in error.errors(include_url=False, include_context=False, include_input=False):

@@ -4,38 +4,16 @@ Everything here carries ``meta`` (:class:`~pulumi_hosting.api.metadata.Meta`), a
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from enum import Enum
-from typing import Any, Final, Generic, NoReturn, TypeAlias, TypeVar, overload
+from typing import Any, Generic, NoReturn, TypeVar, overload
 
 from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.models import Page, Response
 from pulumi_hosting.client.exceptions import InvalidResponse
+from pulumi_hosting.client.unset import UNSET as UNSET
+from pulumi_hosting.client.unset import Given as Given
+from pulumi_hosting.client.unset import given as given
 
-T = TypeVar("T")
 R = TypeVar("R", bound=Response)
-
-
-class Unset(Enum):
-    """The type of :data:`UNSET`."""
-
-    UNSET = "not given"
-
-    def __repr__(self) -> str:
-        return "UNSET"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-UNSET: Final = Unset.UNSET
-"""Not given: the field is not sent. ``None`` is sent as ``null``, which for some fields means "clear"."""
-
-Given: TypeAlias = T | Unset
-
-
-def given(**arguments: Any) -> dict[str, Any]:
-    """Those arguments that were given."""
-    return {name: value for name, value in arguments.items() if value is not UNSET}
 
 
 class Damaged:

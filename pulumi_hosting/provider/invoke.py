@@ -1,9 +1,16 @@
-"""What the generated lookup functions come down to: asked by the program itself (form one), or by the plugin (form two)."""
+"""The lookup functions of Pulumi programs, made from the table of operations when they are first used.
+
+``get_servers`` finds now, ``get_servers_output`` as soon as its arguments are known. The functions of ``pulumi_hosting`` are asked by the
+program itself, with HOSTING_API_KEY and HOSTING_BASE_URL or else the stack's configuration; those of ``pulumi_hosting.native`` are asked
+by the plugin, with the provider that ``opts`` names or else the stack's. Whatever goes wrong is a ``pulumi.RunError``: the program ends
+with one line.
+"""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from inspect import Parameter, Signature
+from typing import TYPE_CHECKING, Any
 
 import pulumi
 from pulumi.runtime import rpc
@@ -13,46 +20,47 @@ from pulumi_hosting.provider.version import version
 
 if TYPE_CHECKING:
     from pulumi_hosting.provider.session import Session
-    from pulumi_hosting.schema.lookups import Lookup
+    from pulumi_hosting.schema.fields import Type
 
-T = TypeVar("T")
-
-
-def ask(name: str, answer: type[T], /, **args: Any) -> T:
-    """Ask the API now, with the environment's API key or else the stack's.
-
-    What goes wrong is a ``pulumi.RunError``, so that a program ends with one line; its cause is the ``HostingError``.
-    """
-    return _asked(name, answer, _wire(args))
+Ask = Callable[[str, Mapping[str, Any], pulumi.InvokeOptions | None], Any]
+"""A way to ask: the lookup's name on the wire, its arguments as the wire has them, options."""
 
 
-def ask_output(name: str, answer: type[T], /, **args: Any) -> pulumi.Output[T]:
-    """Ask the API as soon as the arguments are known; secret if one of them is."""
-    # In a thread: waiting for an answer would hold up the whole program.
-    output: pulumi.Output[T] = pulumi.Output.from_input(_wire(args)).apply(lambda known: asyncio.to_thread(_asked, name, answer, known))
-    return pulumi.Output.secret(output) if _lookup(name).has_secrets else output
+def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
+    """The function ``get_…`` or ``get_…_output``. Raises ``AttributeError`` where no lookup has this name."""
+    # A program that looks nothing up need not load what this takes.
+    from pulumi_hosting.schema.lookups import LOOKUPS
+
+    plain = name.removesuffix("_output")
+    wire = camel(plain)
+    if wire not in LOOKUPS or plain != LOOKUPS[wire].name:
+        raise AttributeError(f"no lookup is named {name!r}")
+    lookup = LOOKUPS[wire]
+    ask: Ask = _WAYS[native, name != plain]
+    parameters = [
+        Parameter(item.name, Parameter.POSITIONAL_OR_KEYWORD)
+        if item.required
+        else Parameter(item.name, Parameter.KEYWORD_ONLY, default=None)
+        for item in lookup.arguments
+    ]
+    options = [Parameter("opts", Parameter.KEYWORD_ONLY, default=None)] if native else []
+    signature = Signature([*parameters, *options])
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        opts = given.pop("opts", None)
+        return ask(wire, {camel(key): value for key, value in given.items() if value is not None}, opts)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = lookup.description
+    function.__signature__ = signature  # type: ignore[attr-defined]  # inspect reads it
+    return function
 
 
-def invoke(name: str, answer: type[T], opts: pulumi.InvokeOptions | None, /, **args: Any) -> T:
-    """Ask the plugin now, with the provider that ``opts`` names or else the stack's. What goes wrong is a ``pulumi.RunError``."""
-    try:
-        found = pulumi.runtime.invoke(token(name), _wire(args), _options(opts)).value
-    except Exception as error:  # noqa: BLE001  # the SDK raises nothing more special for what a plugin refuses
-        raise pulumi.RunError(str(error)) from None
-    return _typed(name, answer, found)
+# --- four ways to ask --------------------------------------------------------------------------------------------------------
 
 
-def invoke_output(name: str, answer: type[T], opts: pulumi.InvokeOptions | None, /, **args: Any) -> pulumi.Output[T]:
-    """Ask the plugin as soon as the arguments are known."""
-    found: pulumi.Output[Any] = pulumi.runtime.invoke_output(token(name), _wire(args), _options(opts))
-    return found.apply(partial(_typed, name, answer))
-
-
-# --- parts -------------------------------------------------------------------------------------------------------------------
-
-
-def _asked(name: str, answer: type[T], args: Mapping[str, Any]) -> T:
-    # A program that looks nothing up need not load what it takes.
+def _ask(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None = None) -> Any:
     from pulumi_hosting.client.exceptions import HostingError
     from pulumi_hosting.provider.lookup_tokens import call
     from pulumi_hosting.provider.stack_settings import SETTINGS
@@ -64,20 +72,60 @@ def _asked(name: str, answer: type[T], args: Mapping[str, Any]) -> T:
         found = call(session.client, name, args)
     except HostingError as error:
         raise pulumi.RunError(str(error)) from error
-    return _typed(name, answer, found)
+    return _typed(name, found)
 
 
-def _typed(name: str, answer: type[T], found: Mapping[str, Any]) -> T:
-    single = _lookup(name).single
-    value = found if single is None else found[camel(single)]
-    typed: T = rpc.translate_output_properties(value, lambda key: key, answer, transform_using_type_metadata=True)
-    return typed
-
-
-def _lookup(name: str) -> "Lookup":
+def _ask_output(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[Any]:
     from pulumi_hosting.schema.lookups import LOOKUPS
 
-    return LOOKUPS[name]
+    # In a thread: waiting for the answer would stop the whole program.
+    output: pulumi.Output[Any] = pulumi.Output.from_input(args).apply(lambda known: asyncio.to_thread(_ask, name, known))
+    return pulumi.Output.secret(output) if LOOKUPS[name].has_secrets else output
+
+
+def _invoke(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None) -> Any:
+    try:
+        found = pulumi.runtime.invoke(token(name), dict(args), _options(opts)).value
+    except Exception as error:  # noqa: BLE001  # the SDK raises nothing more special for what a plugin refuses
+        raise pulumi.RunError(str(error)) from None
+    return _typed(name, found)
+
+
+def _invoke_output(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None) -> pulumi.Output[Any]:
+    found: pulumi.Output[Any] = pulumi.runtime.invoke_output(token(name), dict(args), _options(opts))
+    return found.apply(partial(_typed, name))
+
+
+_WAYS: Mapping[tuple[bool, bool], Ask] = {
+    (False, False): _ask,
+    (False, True): _ask_output,
+    (True, False): _invoke,
+    (True, True): _invoke_output,
+}
+"""By whether the plugin asks, and whether the arguments may be known later."""
+
+
+# --- parts -------------------------------------------------------------------------------------------------------------------
+
+
+def _typed(name: str, found: Mapping[str, Any]) -> Any:
+    """An answer of the wire in the classes of :mod:`pulumi_hosting.provider.sdk.results`."""
+    from pulumi_hosting.schema.lookups import LOOKUPS
+
+    lookup = LOOKUPS[name]
+    value = found if lookup.single is None else found[camel(lookup.single)]
+    return rpc.translate_output_properties(value, lambda key: key, _python_type(lookup.value), transform_using_type_metadata=True)
+
+
+def _python_type(type: "Type") -> Any:
+    from pulumi_hosting.provider.sdk import results
+    from pulumi_hosting.schema.fields import type_name
+
+    if type.model is not None:
+        return getattr(results, type_name(type.model))
+    if type.kind == "array" and type.of is not None:
+        return list[_python_type(type.of)]  # type: ignore[misc]  # a type that is made at run time
+    return {"string": str, "map": dict[str, Any]}[type.kind]
 
 
 @cache
@@ -85,10 +133,6 @@ def _session() -> "Session":
     from pulumi_hosting.provider.session import Session
 
     return Session()
-
-
-def _wire(args: Mapping[str, Any]) -> dict[str, Any]:
-    return {camel(name): value for name, value in args.items() if value is not None}
 
 
 def _options(opts: pulumi.InvokeOptions | None) -> pulumi.InvokeOptions:

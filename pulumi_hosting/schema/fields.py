@@ -103,7 +103,7 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     annotation, optional = _without_none(info.annotation)
     found = type_of(annotation, name, model)
     required = info.is_required() if issubclass(model, Inputs | m.Request) else not optional
-    return Field(name, found, required, _is_secret(info.annotation), info.description or _meaning(annotation, name, found, info))
+    return Field(name, found, required, _is_secret(info.annotation), _description(annotation, name, found, info))
 
 
 def type_of(annotation: Any, name: str = "", owner: type[BaseModel] | None = None) -> Type:
@@ -155,20 +155,27 @@ def _is_secret(annotation: Any) -> bool:
     return annotation is Secret or any(_is_secret(part) for part in get_args(annotation))
 
 
-def _meaning(annotation: Any, name: str, type: Type, info: FieldInfo) -> str:
-    """What can be said of a field from its type alone: units and allowed values."""
-    if get_origin(annotation) is Literal:
-        allowed = get_args(annotation)
-        return f"One of {_list(allowed)}." if len(allowed) > 1 else f"Only {_list(allowed)}."
-    if values := _examples(Annotated[info.annotation, info]):
-        return f"For example {_list(values)}."
+def _description(annotation: Any, name: str, type: Type, info: FieldInfo) -> str:
+    """What a field means: its own words, then the values it may have, unless the words name one of them."""
+    words, values = info.description or "", _values(annotation, info)
+    if words:
+        return words if not values or any(str(value) in words for value in values[1]) else f"{words} {values[0]}"
+    if values:
+        return values[0]
     if annotation is Decimal:
         return "Amount of money, a decimal text."
     if annotation in (datetime, AwareDatetime):
         return "Time (RFC 3339, UTC)."
-    if type.is_id:
-        return id_of(name)
-    return ""
+    return id_of(name) if type.is_id else ""
+
+
+def _values(annotation: Any, info: FieldInfo) -> tuple[str, Sequence[Any]] | None:
+    """The values that a field may have, in words too; None where they are not listed."""
+    if get_origin(annotation) is Literal:
+        allowed = get_args(annotation)
+        return (f"One of {_list(allowed)}." if len(allowed) > 1 else f"Only {_list(allowed)}."), allowed
+    examples = _examples(Annotated[info.annotation, info])
+    return (f"For example {_list(examples)}.", examples) if examples else None
 
 
 def id_of(name: str) -> str:

@@ -13,27 +13,31 @@ class Health(Response):
 
     status: Annotated[str, known("ok", "disabled")]
     time: Timestamp
-    version: str | None = None
+    version: str | None = Field(default=None, description="Version of the API that answers.")
 
 
 class ApiKey(Response):
     """An API key as listed; never the key itself. ``rate_…`` are requests per minute, ``None`` = the default applies."""
 
-    id: Id
-    name: str | None = None
-    hint: str | None = None
+    id: Id = Field(description="Id of the API key.")
+    name: str | None = Field(default=None, description="Name that the owner gave the key.")
+    hint: str | None = Field(default=None, description="First and last letters of the key, to recognise it.")
     mode: Annotated[str, known("live", "test")]
-    scopes: list[str]
-    ip_allowlist: list[str] | None = None
-    rate_per_minute: int | None = None
-    rate_expensive_per_minute: int | None = None
+    scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
+    ip_allowlist: list[str] | None = Field(default=None, description="Addresses and networks that may use the key; empty: any.")
+    rate_per_minute: int | None = Field(default=None, description="Normal requests per minute for this key; null: the default.")
+    rate_expensive_per_minute: int | None = Field(
+        default=None, description="Expensive requests per minute for this key; null: the default."
+    )
     not_before: Timestamp | None = None
     expires_at: Timestamp | None = None
     revoked_at: Timestamp | None = None
-    revoked_reason: str | None = None
-    active: bool | None = None
+    revoked_reason: str | None = Field(default=None, description="Why the key was revoked; null while it is not.")
+    active: bool | None = Field(
+        default=None, description="Whether the key works now: it is not revoked, and now is between `not_before` and `expires_at`."
+    )
     last_used_at: Timestamp | None = None
-    last_used_ip: str | None = None
+    last_used_ip: str | None = Field(default=None, description="Address that the key was last used from.")
     created_at: Timestamp | None = None
 
 
@@ -47,34 +51,34 @@ class ApiKeyRevoked(Response):
 class Me(Response):
     """The calling key, what it may do, and whose it is. ``livemode`` is false for test keys."""
 
-    key: ApiKey
+    key: ApiKey = Field(description="The API key that made the call.")
     account_id: Id
-    livemode: bool
-    scopes: list[str]
-    available_scopes: list[str] | None = None
-    sandbox_enabled: bool | None = None
-    api_version: str | None = None
+    livemode: bool = Field(description="False for a test key.")
+    scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
+    available_scopes: list[str] | None = Field(default=None, description="Every scope that a key of this account could be given.")
+    sandbox_enabled: bool | None = Field(default=None, description="Whether test keys work on this account.")
+    api_version: str | None = Field(default=None, description="Version of the API that answered.")
 
 
 class Group(Response):
     """A client group and its discount in percent."""
 
-    id: int | None = None
-    name: str | None = None
-    discount_percent: Number | None = None
+    id: int | None = Field(default=None, description="Id of the group.")
+    name: str | None = Field(default=None, description="Name of the customer group.")
+    discount_percent: Number | None = Field(default=None, description="Discount of the group on list prices, in percent.")
 
 
 class Account(Response):
-    id: Id
-    login: str | None = None
-    email: str | None = None
-    name: str | None = None
-    company: str | None = None
-    currency: str
-    group: Group | None = None
-    loyalty_discount_percent: Number | None = None
-    email_verified: bool | None = None
-    two_factor_enabled: bool | None = None
+    id: Id = Field(description="Id of the account.")
+    login: str | None = Field(default=None, description="Name that the owner signs in with.")
+    email: str | None = Field(default=None, description="Address that the provider writes to.")
+    name: str | None = Field(default=None, description="Name of the owner.")
+    company: str | None = Field(default=None, description="Company that the account was opened for, if any.")
+    currency: str = Field(description="ISO 4217 code of the currency that the balance is kept in.")
+    group: Group | None = Field(default=None, description="Customer group, which may bring a discount.")
+    loyalty_discount_percent: Number | None = Field(default=None, description="Discount for the time as a customer, in percent.")
+    email_verified: bool | None = Field(default=None, description="Whether the owner has confirmed the address.")
+    two_factor_enabled: bool | None = Field(default=None, description="Whether the owner signs in with a second factor.")
     created_at: Timestamp | None = None
 
 
@@ -82,23 +86,23 @@ class Balance(Response):
     """Sums of money in ``currency``. ``low_balance``: the balance does not cover renewals due within 7 days."""
 
     balance: Money
-    currency: str
+    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
     upcoming_7d: Money
     upcoming_30d: Money
-    low_balance: bool | None = None
+    low_balance: bool | None = Field(default=None, description="Whether the balance does not cover the renewals due within 7 days.")
     auto_renew_total_monthly: Money | None = None
 
 
 class Transaction(Response):
     """``amount`` is absolute; ``direction`` (``credit`` | ``debit``) tells its sign."""
 
-    id: Id
+    id: Id = Field(description="Id of the transaction.")
     direction: Annotated[str, known("credit", "debit")]
     amount: Money
-    currency: str
+    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
     type: Annotated[str, known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")] | None = None
-    gateway: str | None = None
-    description: str | None = None
+    gateway: str | None = Field(default=None, description="Code of the payment gateway that was used; `balance` for the balance itself.")
+    description: str | None = Field(default=None, description="What the movement was for, in words of the provider.")
     invoice_id: int | None = None
     created_at: Timestamp
 
@@ -113,19 +117,21 @@ def _gateway_codes(value: object) -> object:
 class TopupInfo(Response):
     """Bounds of a top-up and the gateways it can be paid through, in display order."""
 
-    currency: str
+    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
     min: Money = Field(validation_alias=AliasChoices("min", "min_amount"))
     max: Money = Field(validation_alias=AliasChoices("max", "max_amount"))
-    first_topup_bonus_percent: Number | None = None
-    first_topup_eligible: bool | None = None
-    gateways: Annotated[list[str], BeforeValidator(_gateway_codes)]
+    first_topup_bonus_percent: Number | None = Field(default=None, description="What the provider adds to the first top-up, in percent.")
+    first_topup_eligible: bool | None = Field(default=None, description="Whether the account can still get that bonus.")
+    gateways: Annotated[list[str], BeforeValidator(_gateway_codes)] = Field(
+        description="Codes of the gateways that a top-up can be paid through."
+    )
 
 
 class TopupRequest(Request):
     """``amount``: money string with two fraction digits, within ``min``..``max`` of TopupInfo. No other field is accepted."""
 
-    amount: Amount
-    gateway: ShortLine
+    amount: Amount = Field(description="Sum with two fraction digits, within `min` and `max` of the top-up information.")
+    gateway: ShortLine = Field(description="One of the gateways of the top-up information.")
 
 
 class TopupResult(Response):
@@ -137,6 +143,6 @@ class TopupResult(Response):
 
 
 class TransactionListQuery(PageQuery):
-    direction: Literal["credit", "debit"] | None = None
-    since: Timestamp | None = None
-    until: Timestamp | None = None
+    direction: Literal["credit", "debit"] | None = Field(default=None, description="Only money that came (`credit`) or went (`debit`).")
+    since: Timestamp | None = Field(default=None, description="Only movements at this time or later. Needs a time zone.")
+    until: Timestamp | None = Field(default=None, description="Only movements before this time. Needs a time zone.")

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, field_serializer
 
-from pulumi_hosting.api.models.body import Request, Response
+from pulumi_hosting.api.models.body import Clears, Request, Response
 from pulumi_hosting.api.models.fields import Id, Money, Timestamp, _whole
 from pulumi_hosting.api.values import check_host_name
 
@@ -12,13 +12,13 @@ from pulumi_hosting.api.values import check_host_name
 class Ip(Response):
     """One address of a server. ``ptr`` is its reverse DNS name; ``price_monthly`` is 0.00 for the primary one."""
 
-    id: Id
-    address: str = Field(validation_alias=AliasChoices("address", "ip"))
-    version: int | None = None
-    primary: bool
-    ptr: str | None = None
-    gateway: str | None = None
-    netmask: str | None = None
+    id: Id = Field(description="Id of the address.")
+    address: str = Field(validation_alias=AliasChoices("address", "ip"), description="The IPv4 or IPv6 address.")
+    version: int | None = Field(default=None, description="4 for IPv4, 6 for IPv6.")
+    primary: bool = Field(description="Whether it is the primary address, which cannot be released.")
+    ptr: str | None = Field(default=None, description="Host name that reverse DNS gives for the address.")
+    gateway: str | None = Field(default=None, description="Router of the address, to be set in the server's network configuration.")
+    netmask: str | None = Field(default=None, description="Netmask to be set with the address.")
     price_monthly: Money | None = None
     added_at: Timestamp | None = None
 
@@ -34,17 +34,17 @@ class IpQuote(Response):
     server_id: int | None = None
     price_monthly: Money
     prorated_now: Money
-    currency: str | None = None
+    currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
     next_due_at: Timestamp | None = None
-    extra_ips: int
-    max_extra_ips: int
-    balance_sufficient: bool | None = None
+    extra_ips: int = Field(description="Number of additional addresses of the server.")
+    max_extra_ips: int = Field(description="Largest number of additional addresses.")
+    balance_sufficient: bool | None = Field(default=None, description="Whether the balance covers the total.")
 
 
 class IpAddRequest(Request):
     """The body may be left out altogether; ``count`` can only be 1."""
 
-    count: Annotated[Literal[1], BeforeValidator(_whole)] | None = None
+    count: Annotated[Literal[1], BeforeValidator(_whole)] | None = Field(default=None, description="Can only be 1, which is the default.")
 
 
 class IpAdded(Response):
@@ -79,7 +79,14 @@ PtrName = Annotated[str, AfterValidator(_check_ptr_name)]
 class PtrUpdate(Request):
     """``domain``: host name of at least two labels; an empty string or ``None`` removes the record. The field is not ``ptr``."""
 
-    domain: PtrName | None = None
+    domain: Annotated[PtrName | None, Clears(must_be_given=True)] = Field(
+        default=None, description="Host name of at least two labels; null or an empty text removes the record."
+    )
+
+    @field_serializer("domain")
+    def _empty(self, domain: str | None) -> str:
+        # An empty text removes the record on every deployment; null only on the younger ones.
+        return domain or ""
 
 
 class PtrRecord(Response):

@@ -1,11 +1,22 @@
 """What every body is made of: closed requests, open responses, pages and short lists (API document, "General conventions")."""
 
+from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from pulumi_hosting.api.metadata import Meta
 from pulumi_hosting.api.secrets import Secret
+
+
+@dataclass(frozen=True)
+class Clears:
+    """A mark on a field of a request: ``None`` is sent as ``null``, which clears the object's field.
+
+    ``must_be_given``: leaving the field out clears it too, so the client's method requires it.
+    """
+
+    must_be_given: bool = False
 
 
 class Request(BaseModel):
@@ -69,5 +80,5 @@ class Listing(Response, Generic[R]):
 class PageQuery(Request):
     """``limit`` 1..100, default 50; ``cursor``: the ``next_cursor`` of the previous page, with the same filters."""
 
-    cursor: str | None = None
-    limit: Annotated[int, Field(ge=1, le=100)] | None = None
+    cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
+    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(default=None, description="Items per page, 1 to 100.")

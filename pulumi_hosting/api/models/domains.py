@@ -33,14 +33,14 @@ class Domain(Response):
 class Availability(Response):
     """``reason`` says why a name is not available: ``taken`` | ``premium`` | ``reserved`` | ``invalid`` | ``unsupported_tld``."""
 
-    name: str | None = None
-    available: bool
+    name: str | None = Field(default=None, description="The domain that was asked about.")
+    available: bool = Field(description="Whether the domain can be registered now.")
     reason: Annotated[str, known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = None
-    premium: bool | None = None
+    premium: bool | None = Field(default=None, description="Whether the registry charges a special price for the name.")
     price_register: Money | None = None
     price_renew: Money | None = None
-    currency: str | None = None
-    min_years: int | None = None
+    currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
+    min_years: int | None = Field(default=None, description="Fewest years that can be paid at once.")
 
 
 def _known_domain(value: object) -> object:
@@ -132,23 +132,30 @@ class DomainRegister(Request):
     """``years`` default 1; ``nameservers`` 2..4 unique host names, default the provider's own; ``privacy`` default true in the
     document and false on some deployments, so send it; ``auto_renew`` is not accepted here by some: use the update instead."""
 
-    name: DomainName
-    years: Years | None = None
-    nameservers: Nameservers | None = None
-    privacy: bool | None = None
-    auto_renew: bool | None = None
-    promo_code: PromoCode | None = None
+    name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
+    years: Years | None = Field(default=None, description="Years to pay, 1 to 10 within the bounds of the zone. Default: 1.")
+    nameservers: Nameservers | None = Field(
+        default=None, description="2 to 4 different host names; some deployments take exactly 2. Default: the provider's own."
+    )
+    privacy: bool | None = Field(
+        default=None, description="Whether the owner's data is hidden in WHOIS. The default differs between deployments."
+    )
+    auto_renew: bool | None = Field(
+        default=None,
+        description="Whether the domain is renewed automatically. Some deployments refuse it here; an update takes it everywhere.",
+    )
+    promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
 
 
 class DomainRenew(Request):
-    years: Years
+    years: Years = Field(description="Years to pay, 1 to 10.")
 
 
 class DomainUpdate(Request):
     """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves nothing."""
 
-    auto_renew: bool | None = None
-    privacy: bool | None = None
+    auto_renew: bool | None = Field(default=None, description="Whether the domain is renewed automatically.")
+    privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -160,22 +167,24 @@ class DomainUpdate(Request):
 class NameserversUpdate(Request):
     """The whole set, 2..4 unique host names (some deployments take exactly two)."""
 
-    nameservers: Nameservers
+    nameservers: Nameservers = Field(description="2 to 4 different host names; some deployments take exactly 2.")
 
 
 class DomainTransfer(Request):
     """``auth_code`` is the EPP code of the present registrar. The other fields are accepted by some deployments only."""
 
-    name: DomainName
-    auth_code: Annotated[Secret, Field(min_length=1, max_length=255)]
-    nameservers: Nameservers | None = None
-    privacy: bool | None = None
-    auto_renew: bool | None = None
+    name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
+    auth_code: Annotated[Secret, Field(min_length=1, max_length=255)] = Field(description="EPP code of the present registrar.")
+    nameservers: Nameservers | None = Field(default=None, description="2 to 4 different host names; some deployments take exactly 2.")
+    privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
+    auto_renew: bool | None = Field(default=None, description="Whether the domain is renewed automatically.")
 
 
 class AvailabilityQuery(Request):
-    name: Annotated[str, Field(min_length=1, max_length=253)]
+    name: Annotated[str, Field(min_length=1, max_length=253)] = Field(description="Full domain name, in Unicode or punycode.")
 
 
 class DomainListQuery(PageQuery):
-    status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | None = None
+    status: Literal["pending", "active", "expired", "transfer_pending", "cancelled"] | None = Field(
+        default=None, description="Only domains with this status."
+    )

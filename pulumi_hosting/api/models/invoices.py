@@ -2,12 +2,14 @@
 
 from typing import Annotated, Literal
 
+from pydantic import Field
+
 from pulumi_hosting.api.models.body import PageQuery, Request, Response
 from pulumi_hosting.api.models.fields import INVOICE_STATUSES, INVOICE_TYPES, LIVE_INVOICE_TYPES, Id, Money, ShortLine, Timestamp, known
 
 
 class InvoiceItem(Response):
-    description: str | None = None
+    description: str | None = Field(default=None, description="What the line is for, in words of the provider.")
     amount: Money
     server_id: int | None = None
     domain_id: int | None = None
@@ -16,19 +18,19 @@ class InvoiceItem(Response):
 class Invoice(Response):
     """``status`` and ``type`` may hold values of a live deployment beyond the document's."""
 
-    id: Id
+    id: Id = Field(description="Id of the invoice.")
     status: Annotated[str, known(*INVOICE_STATUSES, "pending", "failed")]
     type: Annotated[str, known(*INVOICE_TYPES, *LIVE_INVOICE_TYPES)]
     amount: Money
-    currency: str
-    description: str | None = None
-    gateway: str | None = None
+    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
+    description: str | None = Field(default=None, description="What the invoice is for, in words of the provider.")
+    gateway: str | None = Field(default=None, description="Code of the payment gateway that was used; `balance` for the balance itself.")
     created_at: Timestamp | None = None
     due_at: Timestamp | None = None
     paid_at: Timestamp | None = None
     cancelled_at: Timestamp | None = None
-    items: list[InvoiceItem] | None = None
-    pdf_url: str | None = None
+    items: list[InvoiceItem] | None = Field(default=None, description="What the invoice consists of.")
+    pdf_url: str | None = Field(default=None, description="Address of the invoice as PDF.")
 
     @property
     def is_address_purchase(self) -> bool:
@@ -47,7 +49,7 @@ class PayInvoiceResult(Response):
 class PaymentLinkRequest(Request):
     """``gateway``: default is the one the invoice has. No other field is accepted."""
 
-    gateway: ShortLine | None = None
+    gateway: ShortLine | None = Field(default=None, description="The gateway to pay through. Default: the one that the invoice has.")
 
 
 class PaymentLink(Response):
@@ -66,15 +68,15 @@ class Order(Response):
     invoice_id: Id
     status: Annotated[str, known("provisioning", "invoice_created", "processing", "active", "cancelled")]
     server_id: int | None = None
-    server_name: str | None = None
-    tariff_id: int | None = None
-    tariff_name: str | None = None
+    server_name: str | None = Field(default=None, description="Name that the server has or will have.")
+    tariff_id: int | None = Field(default=None, description="Id of the tariff that was ordered or asked about.")
+    tariff_name: str | None = Field(default=None, description="Name of the tariff that was ordered.")
     amount: Money | None = None
-    currency: str | None = None
+    currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
     created_at: Timestamp | None = None
     updated_at: Timestamp | None = None
-    order_url: str | None = None
-    failure_reason: str | None = None
+    order_url: str | None = Field(default=None, description="Page of the order in the web cabinet.")
+    failure_reason: str | None = Field(default=None, description="Why the order was not carried out, if it was not.")
 
     @property
     def is_failed(self) -> bool:
@@ -96,7 +98,9 @@ class Order(Response):
 
 
 class InvoiceListQuery(PageQuery):
-    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | None = None
+    status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | None = Field(
+        default=None, description="Only invoices with this status. `pending` and `failed` exist on some deployments only."
+    )
     type: (
         Literal[
             "topup",
@@ -114,10 +118,10 @@ class InvoiceListQuery(PageQuery):
             "dedicated_renewal",
         ]
         | None
-    ) = None
+    ) = Field(default=None, description="Only invoices of this type. The types from `vds_addon` on exist on some deployments only.")
 
 
 class OrderListQuery(PageQuery):
     """``status`` can only be ``provisioning``: the list shows orders that are still being created."""
 
-    status: Literal["provisioning"] | None = None
+    status: Literal["provisioning"] | None = Field(default=None, description="Only orders with this status.")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema, model_validator
 
-from pulumi_hosting.api.models.body import Request, Response
+from pulumi_hosting.api.models.body import Clears, Request, Response
 from pulumi_hosting.api.models.fields import (
     MONEY_PATTERN,
     SANDBOX_SERVER_IDS,
@@ -106,13 +106,13 @@ class Server(Response):
 
 
 class Memory(Response):
-    used_mb: Number | None = None
-    total_mb: Number | None = None
+    used_mb: Number | None = Field(default=None, description="What is in use, in megabytes.")
+    total_mb: Number | None = Field(default=None, description="Size in megabytes.")
 
 
 class Disk(Response):
-    used_gb: Number | None = None
-    total_gb: Number | None = None
+    used_gb: Number | None = Field(default=None, description="What is in use, in gigabytes.")
+    total_gb: Number | None = Field(default=None, description="Size in gigabytes.")
 
 
 class ServerLiveStatus(Response):
@@ -120,10 +120,10 @@ class ServerLiveStatus(Response):
 
     server_id: int | None = None
     power: Annotated[str, known("running", "stopped", "unknown")]
-    cpu_percent: Number | None = None
-    memory: Memory | None = None
-    disk: Disk | None = None
-    uptime_seconds: int | None = None
+    cpu_percent: Number | None = Field(default=None, description="Load of the processors, from 0 to 100.")
+    memory: Memory | None = Field(default=None, description="Use of the memory, where the server shows it.")
+    disk: Disk | None = Field(default=None, description="Use of the disk, where the server shows it.")
+    uptime_seconds: int | None = Field(default=None, description="Seconds since the server was started.")
     checked_at: Timestamp | None = None
 
 
@@ -253,16 +253,22 @@ class ResetPasswordResult(Response):
 class ServerCreate(Request):
     """An order. ``months`` 1 | 3 | 6 | 12 (default 1) or ``hours`` 1..720, not both; ``custom_fields``: up to 30 texts."""
 
-    tariff_id: Id
-    os: OsSlug
-    name: ServerName | None = None
-    password: RootPassword | None = None
-    months: Months | None = None
-    hours: Annotated[int, Field(ge=1, le=720)] | None = None
-    billing_cycle: BillingCycle | None = None
-    promo_code: PromoCode | None = None
-    ssh_key_ids: list[Id] | None = None
-    custom_fields: Annotated[dict[Line, Notes], Field(max_length=30)] | None = None
+    tariff_id: Id = Field(description="Id of the tariff.")
+    os: OsSlug = Field(description="Slug of an image that the tariff allows.")
+    name: ServerName | None = Field(default=None, description="Host name: letters, digits and `. _ -`. Made up when absent.")
+    password: RootPassword | None = Field(
+        default=None, description="Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
+    )
+    months: Months | None = Field(default=None, description="Months to pay: 1, 3, 6 or 12. Default: 1. Not together with `hours`.")
+    hours: Annotated[int, Field(ge=1, le=720)] | None = Field(
+        default=None, description="Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 only. Not together with `months`."
+    )
+    billing_cycle: BillingCycle | None = Field(default=None, description="How the server is paid.")
+    promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
+    ssh_key_ids: list[Id] | None = Field(default=None, description="Ids of SSH keys of the account to install.")
+    custom_fields: Annotated[dict[Line, Notes], Field(max_length=30)] | None = Field(
+        default=None, description="Answers to the provider's extra order questions, up to 30 texts."
+    )
 
     @model_validator(mode="after")
     def _one_period(self) -> Self:
@@ -278,9 +284,9 @@ class ServerCreate(Request):
 class ServerUpdate(Request):
     """At least one field. ``notes`` ``None`` clears them."""
 
-    auto_renew: bool | None = None
-    name: ServerName | None = None
-    notes: Notes | None = None
+    auto_renew: bool | None = Field(default=None, description="Whether the server is renewed automatically.")
+    name: ServerName | None = Field(default=None, description="Host name: letters, digits and `. _ -`.")
+    notes: Annotated[Notes | None, Clears()] = Field(default=None, description="Free text shown in the cabinet; null clears it.")
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -292,8 +298,10 @@ class ServerUpdate(Request):
 class RenewRequest(Request):
     """Exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers; up to 720, up to 2160 on some deployments)."""
 
-    months: Months | None = None
-    hours: Annotated[int, Field(ge=1, le=2160)] | None = None
+    months: Months | None = Field(default=None, description="Months to pay: 1, 3, 6 or 12, for monthly servers.")
+    hours: Annotated[int, Field(ge=1, le=2160)] | None = Field(
+        default=None, description="Hours to pay, 1 to 720 (on some deployments 2160), for hourly servers."
+    )
 
     @model_validator(mode="after")
     def _exactly_one(self) -> Self:
@@ -303,23 +311,29 @@ class RenewRequest(Request):
 
 
 class PowerRequest(Request):
-    action: Literal["start", "stop", "restart"]
+    action: Literal["start", "stop", "restart"] = Field(description="What to do: `start`, `stop` or `restart`.")
 
 
 class ReinstallRequest(Request):
     """Destroys all data of the server. ``password``: as when ordering; generated and shown once when absent."""
 
-    os: OsSlug
-    password: RootPassword | None = None
-    ssh_key_ids: list[Id] | None = None
+    os: OsSlug = Field(description="Slug of an image that the tariff allows.")
+    password: RootPassword | None = Field(
+        default=None, description="Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
+    )
+    ssh_key_ids: list[Id] | None = Field(default=None, description="Ids of SSH keys of the account to install.")
 
 
 class ServerListQuery(Request):
-    cursor: str | None = None
-    limit: Annotated[int, Field(ge=1, le=100)] | None = None
-    status: Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | None = None
-    ip: Annotated[str, Field(min_length=1, max_length=45)] | None = None
+    cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
+    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(default=None, description="Items per page, 1 to 100.")
+    status: Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | None = Field(
+        default=None, description="Only servers with this status."
+    )
+    ip: Annotated[str, Field(min_length=1, max_length=45)] | None = Field(
+        default=None, description="Only servers with this address, primary or additional."
+    )
 
 
 class ServerReadQuery(Request):
-    include: Literal["live"] | None = None
+    include: Literal["live"] | None = Field(default=None, description="`live` adds what the panel shows now. Expensive.")

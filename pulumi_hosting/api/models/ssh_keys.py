@@ -21,5 +21,7 @@ class SshKey(Response):
 
 
 class SshKeyCreate(Request):
-    name: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)]
-    public_key: PublicKey
+    name: Annotated[str, Field(min_length=1, max_length=255), AfterValidator(check_line)] = Field(
+        description="Name shown in the account, 1 to 255 characters."
+    )
+    public_key: PublicKey = Field(description="One OpenSSH public key line: type, base64, comment.")

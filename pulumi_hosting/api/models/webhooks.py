@@ -46,20 +46,20 @@ class SubscriptionDeleted(Response):
 
 class EventDescriptor(Response):
     type: EventType
-    description: str | None = None
+    description: str | None = Field(default=None, description="When the provider sends events of this type.")
 
 
 class Event(Response):
     """The envelope of a delivery. ``data`` holds ``object`` (the REST shape) and ``previous`` (changed fields, ``None`` or absent)."""
 
-    id: str
+    id: str = Field(description="Id of the event, equal in every attempt and for every subscription.")
     type: EventType
     created_at: Timestamp
-    livemode: bool | None = None
+    livemode: bool | None = Field(default=None, description="False for an event of a test key.")
     account_id: int | None = None
-    api_version: str | None = None
-    data: dict[str, Any]
-    resource: str | None = None
+    api_version: str | None = Field(default=None, description="Version of the API that answered.")
+    data: dict[str, Any] = Field(description="What the event is about: the object as the API shows it.")
+    resource: str | None = Field(default=None, description="Path of the object in the API.")
 
     @property
     def object(self) -> dict[str, Any]:
@@ -75,20 +75,25 @@ class Event(Response):
 class Delivery(Response):
     """``attempts`` made so far; ``last_response``: first 1000 bytes of the receiver's answer. ``payload`` only where one is read."""
 
-    id: Id
+    id: Id = Field(description="Id of the delivery.")
     subscription_id: int | None = None
-    event_id: str | None = None
+    event_id: str | None = Field(default=None, description="Id of the event, equal in every attempt and for every subscription.")
     event_type: EventType
-    given_status: str | None = Field(default=None, validation_alias=AliasChoices("status", "given_status"), serialization_alias="status")
-    attempts: int | None = None
+    given_status: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("status", "given_status"),
+        serialization_alias="status",
+        description="`pending` while attempts remain, `delivered`, or `dead` after the last attempt.",
+    )
+    attempts: int | None = Field(default=None, description="Number of attempts so far.")
     next_attempt_at: Timestamp | None = None
     delivered_at: Timestamp | None = None
-    dead: bool | None = None
-    last_status: int | None = None
-    last_error: str | None = None
-    last_response: str | None = None
+    dead: bool | None = Field(default=None, description="Whether every attempt failed, so that none follows.")
+    last_status: int | None = Field(default=None, description="HTTP status that the receiver answered at the last attempt.")
+    last_error: str | None = Field(default=None, description="Why the last attempt failed, in words.")
+    last_response: str | None = Field(default=None, description="Beginning of what the receiver answered at the last attempt.")
     created_at: Timestamp | None = None
-    payload: Event | None = None
+    payload: Event | None = Field(default=None, description="The event as it was sent; shown when a single delivery is read.")
 
     @property
     def status(self) -> str | None:
@@ -131,18 +136,20 @@ Description = Annotated[str, Field(max_length=1000), AfterValidator(check_line)]
 
 
 class SubscriptionCreate(Request):
-    url: WebhookUrl
-    events: Events
-    description: Description | None = None
+    url: WebhookUrl = Field(description="An https URL of a public host.")
+    events: Events = Field(description="Event types such as `server.created`; `*` for all, where the deployment knows it.")
+    description: Description | None = Field(default=None, description="Free text shown in the cabinet.")
 
 
 class SubscriptionUpdate(Request):
     """At least one field. ``active`` true enables a disabled subscription again and clears its failures; ``None`` leaves a field alone."""
 
-    url: WebhookUrl | None = None
-    events: Events | None = None
-    description: Description | None = None
-    active: bool | None = None
+    url: WebhookUrl | None = Field(default=None, description="An https URL of a public host.")
+    events: Events | None = Field(
+        default=None, description="Event types such as `server.created`; `*` for all, where the deployment knows it."
+    )
+    description: Description | None = Field(default=None, description="Free text shown in the cabinet.")
+    active: bool | None = Field(default=None, description="Whether events are delivered. True also resets the count of failures.")
 
     @model_validator(mode="after")
     def _something(self) -> Self:
@@ -152,5 +159,5 @@ class SubscriptionUpdate(Request):
 
 
 class DeliveryListQuery(PageQuery):
-    status: Literal["pending", "delivered", "dead"] | None = None
-    event_type: EventType | None = None
+    status: Literal["pending", "delivered", "dead"] | None = Field(default=None, description="Only deliveries with this status.")
+    event_type: EventType | None = Field(default=None, description="Only deliveries of events of this type.")

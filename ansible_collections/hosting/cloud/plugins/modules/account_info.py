@@ -38,7 +38,7 @@ account:
   type: dict
   contains:
     id:
-      description: Id by which the API and other modules name it.
+      description: Id of the account.
       type: str
       sample: "4711"
     login:
@@ -52,7 +52,7 @@ account:
     name:
       description: Name of the owner.
       type: str
-      sample: web-1
+      sample: Ada Example
     company:
       description: Company that the account was opened for, if any.
       type: str
@@ -66,21 +66,21 @@ account:
       type: dict
       contains:
         id:
-          description: Id by which the API and other modules name it.
+          description: Id of the group.
           type: str
           sample: "4711"
         name:
-          description: What people call it.
+          description: Name of the customer group.
           type: str
-          sample: web-1
+          sample: Partners
         discount_percent:
-          description: Discount on the list price, from 0 to 100.
+          description: Discount of the group on list prices, in percent.
           type: float
-          sample: 1.0
+          sample: 5.0
     loyalty_discount_percent:
-      description: Discount for the time as a customer, from 0 to 100.
+      description: Discount for the time as a customer, in percent.
       type: float
-      sample: 1.0
+      sample: 5.0
     email_verified:
       description: Whether the owner has confirmed the address.
       type: bool

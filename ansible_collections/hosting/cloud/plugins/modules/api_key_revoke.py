@@ -60,15 +60,15 @@ api_key:
     id:
       description: Id of the API key.
       type: str
-      sample: "4711"
+      sample: "21"
     name:
       description: Name of the API key.
       type: str
-      sample: web-1
+      sample: deployments
     status:
       description: active, or revoked.
       type: str
-      sample: active
+      sample: revoked
     scopes:
       description: What it was allowed to do.
       type: list

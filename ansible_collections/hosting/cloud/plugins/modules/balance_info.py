@@ -61,7 +61,7 @@ balance:
       type: str
       sample: "25.00"
     low_balance:
-      description: Whether the balance does not cover what is soon due.
+      description: Whether the balance does not cover the renewals due within 7 days.
       type: bool
       sample: true
     auto_renew_total_monthly:

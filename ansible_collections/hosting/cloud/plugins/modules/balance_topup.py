@@ -76,7 +76,7 @@ topup:
     payment_url:
       description: Where a person pays it; empty when none is needed, and in a dry run.
       type: str
-      sample: https://pay.example.com/4711
+      sample: https://pay.example.com/801
     gateway:
       description: Code of the payment gateway.
       type: str
@@ -84,7 +84,7 @@ topup:
     amount:
       description: What to top up by (decimal, in currency).
       type: str
-      sample: "5.00"
+      sample: "50.00"
     currency:
       description: ISO 4217 code.
       type: str
@@ -92,7 +92,7 @@ topup:
     balance:
       description: The balance at present, without the top-up (decimal, in currency).
       type: str
-      sample: "1000.00"
+      sample: "12.40"
 note:
   description: Why nothing was done, or what else to know.
   returned: when there is something to say

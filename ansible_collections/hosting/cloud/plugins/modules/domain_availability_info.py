@@ -50,7 +50,7 @@ availability:
     name:
       description: The domain that was asked about.
       type: str
-      sample: web-1
+      sample: example-idea.com
     available:
       description: Whether the domain can be registered now.
       type: bool
@@ -60,7 +60,7 @@ availability:
       type: str
       sample: taken
     premium:
-      description: Whether the registry asks a special price for the name.
+      description: Whether the registry charges a special price for the name.
       type: bool
       sample: true
     price_register:

@@ -91,9 +91,9 @@ invoices:
   elements: dict
   contains:
     id:
-      description: Id by which the API and other modules name it.
+      description: Id of the invoice.
       type: str
-      sample: "4711"
+      sample: "801"
     status:
       description: For example V(not_paid), V(paid), V(cancelled), V(refunded), V(pending) or V(failed).
       type: str
@@ -113,7 +113,7 @@ invoices:
       type: str
       sample: EUR
     description:
-      description: What it is or was for, in words of the provider.
+      description: What the invoice is for, in words of the provider.
       type: str
       sample: Renewal of web-1
     gateway:
@@ -142,7 +142,7 @@ invoices:
       elements: dict
       contains:
         description:
-          description: What it is or was for, in words of the provider.
+          description: What the line is for, in words of the provider.
           type: str
           sample: VDS-2, one month
         amount:
@@ -158,7 +158,7 @@ invoices:
           type: str
           sample: "4711"
     pdf_url:
-      description: Address of the PDF; M(hosting.cloud.invoice_info) saves it with O(hosting.cloud.invoice_info#module:pdf).
+      description: Address of the invoice as PDF.
       type: str
       sample: https://api.example.com/v1/invoices/801/pdf
 """

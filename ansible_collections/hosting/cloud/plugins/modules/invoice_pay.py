@@ -62,11 +62,11 @@ invoice:
     id:
       description: Id of the invoice.
       type: str
-      sample: "4711"
+      sample: "801"
     status:
       description: paid, or not_paid while it is only planned.
       type: str
-      sample: active
+      sample: paid
     type:
       description: 'What it is for: vds_renewal, domain_renewal and so on.'
       type: str
@@ -82,7 +82,7 @@ invoice:
     description:
       description: What it is for, in words.
       type: str
-      sample: Alerts
+      sample: Renewal of web-1
     created_at:
       description: When it was made (RFC 3339, UTC).
       type: str
@@ -99,7 +99,8 @@ invoice:
       description: Ids of the servers that it is for.
       type: list
       elements: str
-      sample: []
+      sample:
+        - "4711"
     domain_ids:
       description: Ids of the domains that it is for.
       type: list

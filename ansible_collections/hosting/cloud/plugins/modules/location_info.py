@@ -41,17 +41,17 @@ locations:
   elements: dict
   contains:
     id:
-      description: Id by which the API and other modules name it.
+      description: Id of the location.
       type: int
-      sample: "4711"
+      sample: 3
     code:
       description: Short code of the location, as other results name it.
       type: str
       sample: ams
     name:
-      description: What people call it.
+      description: Name of the location, as the cabinet shows it.
       type: str
-      sample: web-1
+      sample: Amsterdam
     country:
       description: Country of the data centre, as two letters (ISO 3166).
       type: str
@@ -61,7 +61,7 @@ locations:
       type: str
       sample: Amsterdam
     in_stock:
-      description: Whether it can be ordered now; null where the service does not say.
+      description: Whether servers can be ordered there now; null where the service does not say.
       type: bool
       sample: true
 """

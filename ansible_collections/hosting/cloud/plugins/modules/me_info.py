@@ -43,15 +43,15 @@ me:
       type: dict
       contains:
         id:
-          description: Id by which the API and other modules name it.
+          description: Id of the API key.
           type: str
-          sample: "4711"
+          sample: "21"
         name:
           description: Name that the owner gave the key.
           type: str
-          sample: web-1
+          sample: deployments
         hint:
-          description: First and last letters of the key, to recognise it by.
+          description: First and last letters of the key, to recognise it.
           type: str
           sample: vk_live_…9f3a
         mode:
@@ -65,18 +65,19 @@ me:
           sample:
             - servers:read
         ip_allowlist:
-          description: Addresses and networks that the key may be used from; any, where empty.
+          description: 'Addresses and networks that may use the key; empty: any.'
           type: list
           elements: str
-          sample: []
+          sample:
+            - 203.0.113.0/24
         rate_per_minute:
-          description: Requests a minute that the key may make.
+          description: 'Normal requests per minute for this key; null: the default.'
           type: int
-          sample: 1
+          sample: 120
         rate_expensive_per_minute:
-          description: Requests a minute that the key may make of the expensive kind.
+          description: 'Expensive requests per minute for this key; null: the default.'
           type: int
-          sample: 1
+          sample: 20
         not_before:
           description: Time (RFC 3339, UTC).
           type: str
@@ -90,11 +91,11 @@ me:
           type: str
           sample: "2026-11-21T10:00:00Z"
         revoked_reason:
-          description: Why it was revoked, if it was.
+          description: Why the key was revoked; null while it is not.
           type: str
           sample: lost
         active:
-          description: Whether the key works now, that is, is neither revoked nor outside of its time.
+          description: 'Whether the key works now: it is not revoked, and now is between V(not_before) and V(expires_at).'
           type: bool
           sample: true
         last_used_at:
@@ -114,7 +115,7 @@ me:
       type: str
       sample: "4711"
     livemode:
-      description: Whether it concerns real objects, and none that a test key made.
+      description: False for a test key.
       type: bool
       sample: true
     scopes:
@@ -127,7 +128,9 @@ me:
       description: Every scope that a key of this account could be given.
       type: list
       elements: str
-      sample: []
+      sample:
+        - account:read
+        - servers:read
     sandbox_enabled:
       description: Whether test keys work on this account.
       type: bool

@@ -59,7 +59,7 @@ orders:
     status:
       description: For example V(provisioning), V(invoice_created), V(processing), V(active) or V(cancelled).
       type: str
-      sample: active
+      sample: provisioning
     server_id:
       description: Id of the server.
       type: str
@@ -95,7 +95,7 @@ orders:
     order_url:
       description: Page of the order in the web cabinet.
       type: str
-      sample: https://panel.example.com/orders/4711
+      sample: https://panel.example.com/orders/801
     failure_reason:
       description: Why the order was not carried out, if it was not.
       type: str

@@ -51,9 +51,9 @@ os_images:
       type: str
       sample: debian-12
     name:
-      description: What people call it.
+      description: Name of the operating system, as the cabinet shows it.
       type: str
-      sample: web-1
+      sample: Debian 12
     family:
       description: For example V(linux), V(windows) or V(other).
       type: str
@@ -69,7 +69,7 @@ os_images:
     min_disk_gb:
       description: Smallest disk that the image fits on, in gigabytes.
       type: int
-      sample: 1
+      sample: 10
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

@@ -82,11 +82,11 @@ quote:
     months:
       description: Number of months that the price is for.
       type: int
-      sample: 1
+      sample: 3
     hours:
       description: Number of hours that the price is for.
       type: int
-      sample: 1
+      sample: 24
     base_amount:
       description: Amount of money, a decimal text.
       type: str
@@ -101,9 +101,9 @@ quote:
           type: str
           sample: group
         percent:
-          description: Part of the price that it takes off, from 0 to 100.
+          description: Part of the price that the discount takes off, in percent.
           type: float
-          sample: 1.0
+          sample: 10.0
         amount:
           description: Amount of money, a decimal text.
           type: str
@@ -123,19 +123,19 @@ quote:
         code:
           description: The promo code that was asked about.
           type: str
-          sample: ams
+          sample: SPRING
         valid:
           description: Whether the promo code lowers the price.
           type: bool
           sample: true
         message:
-          description: Why the promo code does not count, or what else there is to say of it.
+          description: Why the promo code is not accepted, or a note on it.
           type: str
           sample: The code has expired
     balance:
       description: Amount of money, a decimal text.
       type: str
-      sample: "1000.00"
+      sample: "2.80"
     balance_sufficient:
       description: Whether the balance covers the total.
       type: bool

@@ -350,12 +350,13 @@ server:
       description: Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known.
       type: list
       elements: str
-      sample: []
+      sample:
+        - SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
     ownership_tag:
       description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
         over.'
       type: str
-      sample: text
+      sample: iac2-5f0c2a9b41d7
 charge:
   description: What the task's own request charges to the balance, or would in check mode. Null where it charges
     nothing; with the amount null where the price is not known before an earlier task has really run, which a

@@ -214,12 +214,13 @@ servers:
       description: Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known.
       type: list
       elements: str
-      sample: []
+      sample:
+        - SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
     ownership_tag:
       description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
         over.'
       type: str
-      sample: text
+      sample: iac2-5f0c2a9b41d7
     live:
       description: The present state, where O(live) asked for it.
       type: dict
@@ -235,7 +236,7 @@ servers:
         cpu_percent:
           description: Load of the processors, from 0 to 100.
           type: float
-          sample: 1.0
+          sample: 7.5
         memory:
           description: Use of the memory, where the server shows it.
           type: dict
@@ -243,11 +244,11 @@ servers:
             used_mb:
               description: What is in use, in megabytes.
               type: float
-              sample: 1.0
+              sample: 1024.0
             total_mb:
               description: Size in megabytes.
               type: float
-              sample: 1.0
+              sample: 4096.0
         disk:
           description: Use of the disk, where the server shows it.
           type: dict
@@ -255,15 +256,15 @@ servers:
             used_gb:
               description: What is in use, in gigabytes.
               type: float
-              sample: 1.0
+              sample: 12.5
             total_gb:
               description: Size in gigabytes.
               type: float
-              sample: 1.0
+              sample: 60.0
         uptime_seconds:
           description: Seconds since the server was started.
           type: int
-          sample: 1
+          sample: 86400
         checked_at:
           description: Time (RFC 3339, UTC).
           type: str

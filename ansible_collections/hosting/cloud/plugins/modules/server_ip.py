@@ -156,7 +156,7 @@ server_ip:
     purchase_key:
       description: Idempotency key of the purchase; it holds no secret.
       type: str
-      sample: text
+      sample: iac2-8d1c07e2aa90
     invoice_id:
       description: Id of the purchase's invoice, where it is known.
       type: str

@@ -61,19 +61,19 @@ server_ips:
   elements: dict
   contains:
     id:
-      description: Id by which the API and other modules name it.
+      description: Id of the address.
       type: str
-      sample: 4711/902
+      sample: "4711"
     address:
-      description: The IPv4 or IPv6 address in its usual short spelling.
+      description: The IPv4 or IPv6 address.
       type: str
       sample: "203.0.113.8"
     version:
       description: 4 for IPv4, 6 for IPv6.
       type: int
-      sample: 1
+      sample: 4
     primary:
-      description: Whether it came with the server and stays with it.
+      description: Whether it is the primary address, which cannot be released.
       type: bool
       sample: true
     ptr:
@@ -126,13 +126,13 @@ quote:
       type: str
       sample: "2026-11-21T10:00:00Z"
     extra_ips:
-      description: Number of addresses that the server has beside its primary one.
+      description: Number of additional addresses of the server.
       type: int
       sample: 1
     max_extra_ips:
-      description: Number of addresses that can be bought beside the primary one.
+      description: Largest number of additional addresses.
       type: int
-      sample: 1
+      sample: 8
     balance_sufficient:
       description: Whether the balance covers the total.
       type: bool

@@ -203,12 +203,13 @@ server:
       description: Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known.
       type: list
       elements: str
-      sample: []
+      sample:
+        - SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
     ownership_tag:
       description: 'Tag behind the notes on the account, as last written: tells whether a later run took the server
         over.'
       type: str
-      sample: text
+      sample: iac2-5f0c2a9b41d7
     months:
       description: Months that the renewal buys; empty for an hourly server, or when nothing is done.
       type: int

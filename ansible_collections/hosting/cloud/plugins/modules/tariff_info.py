@@ -55,33 +55,33 @@ tariffs:
   elements: dict
   contains:
     id:
-      description: Id by which the API and other modules name it.
+      description: Id of the tariff.
       type: int
-      sample: "4711"
+      sample: 12
     name:
-      description: What people call it.
+      description: Name of the tariff, as the price list has it.
       type: str
-      sample: web-1
+      sample: VDS-2
     description:
-      description: What it is or was for, in words of the provider.
+      description: What the provider says about the tariff.
       type: str
-      sample: Alerts
+      sample: For small sites
     location:
       description: Where servers of this tariff stand.
       type: dict
       contains:
         id:
-          description: Id by which the API and other modules name it.
+          description: Id of the location.
           type: int
-          sample: "4711"
+          sample: 3
         code:
           description: Short code of the location, as other results name it.
           type: str
           sample: ams
         name:
-          description: What people call it.
+          description: Name of the location, as the cabinet shows it.
           type: str
-          sample: web-1
+          sample: Amsterdam
         country:
           description: Country of the data centre, as two letters (ISO 3166).
           type: str
@@ -91,7 +91,7 @@ tariffs:
           type: str
           sample: Amsterdam
         in_stock:
-          description: Whether it can be ordered now; null where the service does not say.
+          description: Whether servers can be ordered there now; null where the service does not say.
           type: bool
           sample: true
     resources:
@@ -101,23 +101,23 @@ tariffs:
         cpu_cores:
           description: Number of virtual processor cores.
           type: int
-          sample: 1
+          sample: 2
         ram_mb:
           description: Size of the memory in megabytes.
           type: int
-          sample: 1
+          sample: 4096
         disk_gb:
           description: Size of the disk in gigabytes.
           type: int
-          sample: 1
+          sample: 60
         bandwidth_tb:
           description: Traffic per month that the price includes, in terabytes.
           type: float
-          sample: 1.0
+          sample: 20.0
         port_mbps:
           description: Speed of the network port in megabits a second.
           type: int
-          sample: 1
+          sample: 1000
     price_monthly:
       description: Amount of money, a decimal text.
       type: str
@@ -142,11 +142,11 @@ tariffs:
         months:
           description: Number of months that the price is for.
           type: int
-          sample: 1
+          sample: 6
         discount_percent:
-          description: Discount on the list price, from 0 to 100.
+          description: Discount of this period on the list price, in percent.
           type: float
-          sample: 1.0
+          sample: 10.0
         total:
           description: Amount of money, a decimal text.
           type: str
@@ -156,7 +156,7 @@ tariffs:
       type: bool
       sample: true
     in_stock:
-      description: Whether it can be ordered now; null where the service does not say.
+      description: Whether a server can be ordered now; null where the service does not say.
       type: bool
       sample: true
     non_refundable:
@@ -167,15 +167,16 @@ tariffs:
       description: Slugs of the images that cannot be installed with this tariff.
       type: list
       elements: str
-      sample: []
+      sample:
+        - windows-2022
     extra_ip_price_monthly:
       description: Amount of money, a decimal text.
       type: str
       sample: "2.00"
     max_extra_ips:
-      description: Number of addresses that can be bought beside the primary one.
+      description: Largest number of additional addresses of a server.
       type: int
-      sample: 1
+      sample: 8
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

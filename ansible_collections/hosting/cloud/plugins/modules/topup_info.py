@@ -52,15 +52,15 @@ topup:
       type: str
       sample: "1000.00"
     first_topup_bonus_percent:
-      description: What the provider adds to the first top-up, from 0 to 100.
+      description: What the provider adds to the first top-up, in percent.
       type: float
-      sample: 1.0
+      sample: 10.0
     first_topup_eligible:
-      description: Whether the account may still have that bonus.
+      description: Whether the account can still get that bonus.
       type: bool
       sample: true
     gateways:
-      description: Codes that M(hosting.cloud.balance_topup) takes as O(hosting.cloud.balance_topup#module:gateway).
+      description: Codes of the gateways that a top-up can be paid through.
       type: list
       elements: str
       sample:

@@ -61,7 +61,7 @@ transactions:
   elements: dict
   contains:
     id:
-      description: Id by which the API and other modules name it.
+      description: Id of the transaction.
       type: str
       sample: "4711"
     direction:
@@ -83,11 +83,11 @@ transactions:
     gateway:
       description: Code of the payment gateway that was used; V(balance) for the balance itself.
       type: str
-      sample: "203.0.113.1"
+      sample: balance
     description:
-      description: What it is or was for, in words of the provider.
+      description: What the movement was for, in words of the provider.
       type: str
-      sample: Alerts
+      sample: VDS-2, one month
     invoice_id:
       description: Id of the invoice.
       type: str

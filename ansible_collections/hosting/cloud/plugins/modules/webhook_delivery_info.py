@@ -80,7 +80,7 @@ deliveries:
   elements: dict
   contains:
     id:
-      description: Id by which the API and other modules name it.
+      description: Id of the delivery.
       type: str
       sample: "4711"
     subscription_id:
@@ -96,15 +96,15 @@ deliveries:
         V(server.reinstalled), V(invoice.created), V(invoice.paid), V(invoice.overdue), V(balance.low), V(domain.registered),
         V(domain.expiring), V(domain.renewed), V(key.created), V(key.revoked) or V(ping).
       type: str
-      sample: server.suspended
+      sample: server.created
     status:
-      description: V(pending) while it will be tried, V(delivered), or V(dead) after the last attempt.
+      description: V(pending) while attempts remain, V(delivered), or V(dead) after the last attempt.
       type: str
-      sample: active
+      sample: dead
     attempts:
-      description: How many times the delivery was tried so far.
+      description: Number of attempts so far.
       type: int
-      sample: 1
+      sample: 3
     next_attempt_at:
       description: Time (RFC 3339, UTC).
       type: str
@@ -114,13 +114,13 @@ deliveries:
       type: str
       sample: "2026-11-21T10:00:00Z"
     dead:
-      description: Whether every attempt failed, so that it is not tried again.
+      description: Whether every attempt failed, so that none follows.
       type: bool
       sample: true
     last_status:
       description: HTTP status that the receiver answered at the last attempt.
       type: int
-      sample: 1
+      sample: 500
     last_error:
       description: Why the last attempt failed, in words.
       type: str
@@ -134,13 +134,13 @@ deliveries:
       type: str
       sample: "2026-11-21T10:00:00Z"
     payload:
-      description: The event as it was sent, where one delivery is read.
+      description: The event as it was sent; shown when a single delivery is read.
       type: dict
       contains:
         id:
-          description: Id by which the API and other modules name it.
+          description: Id of the event, equal in every attempt and for every subscription.
           type: str
-          sample: "4711"
+          sample: evt_01JD3Z
         type:
           description: For example V(server.created), V(server.suspended), V(server.unsuspended), V(server.terminated),
             V(server.reinstalled), V(invoice.created), V(invoice.paid), V(invoice.overdue), V(balance.low), V(domain.registered),
@@ -152,7 +152,7 @@ deliveries:
           type: str
           sample: "2026-11-21T10:00:00Z"
         livemode:
-          description: Whether it concerns real objects, and none that a test key made.
+          description: False for an event of a test key.
           type: bool
           sample: true
         account_id:
@@ -164,9 +164,12 @@ deliveries:
           type: str
           sample: "1"
         data:
-          description: What the event is about, with the object as the API shows it.
+          description: 'What the event is about: the object as the API shows it.'
           type: dict
-          sample: {}
+          sample:
+            id: 4711
+            name: web-1
+            status: suspended
         resource:
           description: Path of the object in the API.
           type: str

@@ -50,7 +50,7 @@ events:
     description:
       description: When the provider sends events of this type.
       type: str
-      sample: Alerts
+      sample: A server was suspended for lack of payment.
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule

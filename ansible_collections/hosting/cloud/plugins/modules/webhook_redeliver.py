@@ -84,15 +84,15 @@ deliveries:
     status:
       description: pending, delivered or dead; empty where the API does not say.
       type: str
-      sample: active
+      sample: pending
     attempts:
       description: Attempts made so far.
       type: int
-      sample: 1
+      sample: 3
     last_status:
       description: HTTP status of the receiver at the last attempt; empty if none came.
       type: int
-      sample: 1
+      sample: 500
     last_error:
       description: What went wrong at the last attempt.
       type: str

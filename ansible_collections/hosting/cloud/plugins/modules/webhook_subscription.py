@@ -127,7 +127,7 @@ webhook_subscription:
       description: 'Tag behind the description on the account, as last written: tells whether a later run took
         it over.'
       type: str
-      sample: text
+      sample: iac2-5f0c2a9b41d7
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.nouns import WebhookSubscriptionModule

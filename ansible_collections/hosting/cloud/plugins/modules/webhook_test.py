@@ -81,15 +81,15 @@ test:
     ok:
       description: Whether the receiver answered with a status from 200 to 299; empty in a dry run.
       type: bool
-      sample: true
+      sample: false
     status:
       description: HTTP status of the receiver; empty when no answer came.
       type: int
-      sample: active
+      sample: 500
     latency_ms:
       description: How long the receiver took, in milliseconds.
       type: float
-      sample: 1.0
+      sample: 42.0
     detail:
       description: What went wrong, if anything.
       type: str

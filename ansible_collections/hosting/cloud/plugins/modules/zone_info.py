@@ -68,7 +68,7 @@ zones:
     max_years:
       description: Most years that can be paid at once.
       type: int
-      sample: 1
+      sample: 10
     privacy_supported:
       description: Whether the owner's data can be hidden.
       type: bool

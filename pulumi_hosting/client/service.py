@@ -1,8 +1,9 @@
-"""What an area asks of its client."""
+"""What the generated services are made of."""
 
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeVar
 
+from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import Items, Pages
 
@@ -12,16 +13,16 @@ class Caller(Protocol):
 
     def call(
         self,
-        operation_id: str,
+        operation: Operation,
         *ids: int | str,
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> Any: ...
 
-    def pages(self, operation_id: str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Pages[Any]: ...
+    def pages(self, operation: Operation, *ids: int | str, query: Mapping[str, Any] | None = None) -> Pages[Any]: ...
 
-    def items(self, operation_id: str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Items[Any]: ...
+    def items(self, operation: Operation, *ids: int | str, query: Mapping[str, Any] | None = None) -> Items[Any]: ...
 
 
 class Service:
@@ -38,5 +39,5 @@ T = TypeVar("T")
 
 
 def hidden(argument: T) -> T | Secret:
-    """A secret argument in its wrapping, so that no traceback with local variables shows it; what is no text is left to the model."""
+    """A secret argument as a ``Secret``, so that no traceback with local variables shows it. The model checks what is no text."""
     return Secret(argument) if isinstance(argument, str) else argument

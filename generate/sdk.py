@@ -1,0 +1,136 @@
+"""What Pulumi programs import: resource classes, output types, and the types of the lookup functions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from generate.render import formatted, render
+from pulumi_hosting.client import exceptions
+from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of, summary_of, title_of
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.schema.fields import Field, Type, fields, nested, type_name
+from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
+
+FOLDER = "pulumi_hosting/provider/sdk"
+OWNED = (f"{FOLDER}/*.py", f"{FOLDER}/*.pyi", "pulumi_hosting/*.pyi")
+BY_HAND: frozenset[str] = frozenset()
+
+PLAIN: Mapping[str, str] = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "any": "Any"}
+TEMPLATES = {
+    "pulumi_hosting/__init__.pyi": "package.pyi.j2",
+    "pulumi_hosting/native.pyi": "native.pyi.j2",
+    f"{FOLDER}/__init__.py": "__init__.py.j2",
+    f"{FOLDER}/args.py": "args.py.j2",
+    f"{FOLDER}/declarations.py": "declarations.py.j2",
+    f"{FOLDER}/dynamic_resources.py": "dynamic_resources.py.j2",
+    f"{FOLDER}/exports.py": "exports.py.j2",
+    f"{FOLDER}/lookups.py": "lookups.py.j2",
+    f"{FOLDER}/lookups.pyi": "lookups.pyi.j2",
+    f"{FOLDER}/native_lookups.py": "lookups.py.j2",
+    f"{FOLDER}/native_lookups.pyi": "lookups.pyi.j2",
+    f"{FOLDER}/native_resources.py": "native_resources.py.j2",
+    f"{FOLDER}/results.py": "results.py.j2",
+}
+
+
+def files() -> Mapping[str, str]:
+    """The text of every file."""
+    types = [lookup.value for lookup in LOOKUPS.values()]
+    types += [item.type for resource in RESOURCES.values() for item in outputs_of(resource)]
+    filters: dict[str, Any] = {
+        "annotated": _annotated,
+        "class_name": class_name,
+        "declared": _declared,
+        "fields": fields,
+        "input": _input,
+        "inputs": lambda resource: tuple(item.name for item in inputs_of(resource)),
+        "needed": lambda resource: tuple(item.name for item in _declared(resource) if item.required),
+        "output": _output,
+        "outputs": outputs_of,
+        "parameters": _parameters,
+        "plain": _plain,
+        "prose": lambda model: model.__dict__.get("__doc__") or "",
+        "secrets": lambda resource: tuple(sorted(secrets_of(resource))),
+        "summary": lambda resource: summary_of(resource, str),
+        "title": title_of,
+        "type_name": type_name,
+    }
+    values = {
+        "belongs": _belongs_to_a_server,
+        "errors": sorted(
+            name for name, value in vars(exceptions).items() if isinstance(value, type) and issubclass(value, exceptions.HostingError)
+        ),
+        "lookups": list(LOOKUPS.values()),
+        "models": nested(types),
+        "resources": list(RESOURCES.values()),
+    }
+    return formatted({name: render(f"sdk/{template}", filters, native="native" in name, **values) for name, template in TEMPLATES.items()})
+
+
+# --- resources ---------------------------------------------------------------------------------------------------------------
+
+
+def _belongs_to_a_server(resource: Resource[Any, Any]) -> bool:
+    """Whether it is deleted with its server, so that a program may give the server in place of its id."""
+    return "server_id" in resource.Inputs.model_fields
+
+
+def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:
+    """The inputs as a program gives them, the required ones first. ``server_id`` may be left out where the server is given."""
+    belongs = _belongs_to_a_server(resource)
+    items = [replace(item, required=item.required and not (item.name == "server_id" and belongs)) for item in inputs_of(resource)]
+    return sorted(items, key=lambda item: not item.required)
+
+
+# --- lookups -----------------------------------------------------------------------------------------------------------------
+
+
+def _parameters(lookup: Lookup, *, native: bool, output: bool = False) -> str:
+    needed = [f"{item.name}: {_parameter(item, output)}" for item in lookup.arguments if item.required]
+    free = [f"{item.name}: {_parameter(item, output)} = None" for item in lookup.arguments if not item.required]
+    free += ["opts: pulumi.InvokeOptions | None = None"] if native else []
+    return ", ".join([*needed, *(["*"] if free else []), *free])
+
+
+def _parameter(item: Field, output: bool) -> str:
+    kind = f"{_plain(item.type)} | int" if item.type.is_id else _plain(item.type)
+    kind = f"pulumi.Input[{kind}]" if output else kind
+    return kind if item.required else f"{kind} | None"
+
+
+def _annotated(lookup: Lookup) -> str:
+    """A lookup's docstring."""
+    parameters = [f":param {item.name}: {item.description}" for item in lookup.arguments if item.description]
+    return "\n\n".join([lookup.description, *(["\n".join(parameters)] if parameters else [])])
+
+
+# --- types -------------------------------------------------------------------------------------------------------------------
+
+
+def _plain(type: Type) -> str:
+    if type.model is not None:
+        return type_name(type.model)
+    if type.kind == "array" and type.of is not None:
+        return f"list[{_plain(type.of)}]"
+    if type.kind == "map" and type.of is not None:
+        return f"dict[str, {_plain(type.of)}]"
+    return PLAIN[type.kind]
+
+
+def _output(item: Field) -> str:
+    return _plain(item.type) if item.required or item.type.kind == "any" else f"{_plain(item.type)} | None"
+
+
+def _input(item: Field) -> str:
+    # An output that turns out to be None is the same as no value.
+    return f"pulumi.Input[{_eventual(item.type)}]" if item.required else f"pulumi.Input[{_eventual(item.type)} | None] | None"
+
+
+def _eventual(type: Type) -> str:
+    """A value whose parts may be known later too."""
+    if type.kind == "array" and type.of is not None:
+        return f"Sequence[pulumi.Input[{_eventual(type.of)}]]"
+    if type.kind == "map" and type.of is not None:
+        return f"Mapping[str, pulumi.Input[{_eventual(type.of)}]]"
+    return f"{_plain(type)} | int" if type.is_id else _plain(type)

@@ -1,0 +1,177 @@
+"""The client's services: a class for each group of operations, a method for each operation, made from the table of operations."""
+
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Literal
+
+from pydantic import BaseModel
+
+from generate.render import formatted, render
+from pulumi_hosting.api.models.body import Clears
+from pulumi_hosting.api.operations import OPERATIONS, TAGS, Operation
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client.exceptions import CODES, error_class
+from pulumi_hosting.schema.fields import fields, id_of
+
+FOLDER = "pulumi_hosting/client/services"
+OWNED = (f"{FOLDER}/*.py",)
+BY_HAND: frozenset[str] = frozenset()
+
+META = "meta"
+"""The group of the operations that are methods of the client itself."""
+KEY = "16 to 128 printable characters; made when absent. A repetition with the same key and arguments is not carried out twice."
+RETRIES = {
+    "safe": "",
+    "idempotency_key": " Retried with the same Idempotency-Key.",
+    "idempotent": " Not retried automatically.",
+    "never": " Not retried automatically.",
+}
+
+
+@dataclass
+class Service:
+    """A class of the client. ``path``: its place in the client, without ``client.``."""
+
+    path: str
+    methods: list[Operation] = field(default_factory=list)
+    parts: list["Service"] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        last = self.path.rpartition(".")[2]
+        return "".join(part.capitalize() for part in last.split("_")) + "Service"
+
+    @property
+    def attribute(self) -> str:
+        return self.path.rpartition(".")[2]
+
+    @property
+    def text(self) -> str:
+        return TAGS[self.path]
+
+
+def files() -> Mapping[str, str]:
+    """The text of every file."""
+    services = _services()
+    filters: dict[str, Any] = {
+        "arguments": _arguments,
+        "documentation": _documentation,
+        "name": lambda operation: operation.call.rpartition(".")[2],
+        "parameters": lambda operation: ", ".join(_parameters(operation)),
+        "result": _result,
+        "secrets": lambda operation: [
+            name for name, info in _inputs(operation).items() if info.annotation and _holds_secret(info.annotation)
+        ],
+    }
+    groups = [[service, *service.parts] for service in services.values() if "." not in service.path]
+    texts = {f"{FOLDER}/{group[0].path}.py": render("services/service.py.j2", filters, services=[*reversed(group)]) for group in groups}
+    texts[f"{FOLDER}/__init__.py"] = render("services/__init__.py.j2", filters, services=[group[0] for group in groups])
+    return formatted(texts)
+
+
+def _services() -> Mapping[str, Service]:
+    found: dict[str, Service] = {}
+    for operation in OPERATIONS:
+        path = operation.call.rpartition(".")[0] or META
+        if path not in found:
+            found[path] = Service(path)
+            if "." in path:
+                found[path.rpartition(".")[0]].parts.append(found[path])
+        found[path].methods.append(operation)
+    return found
+
+
+# --- a method ----------------------------------------------------------------------------------------------------------------
+
+
+def _inputs(operation: Operation) -> Mapping[str, Any]:
+    """The fields of query and body."""
+    models: list[type[BaseModel]] = [model for model in (operation.query, operation.request) if model is not None]
+    return {name: info for model in models for name, info in model.model_fields.items()}
+
+
+def _arguments(operation: Operation) -> str:
+    """What a method passes to the client."""
+    parts = [f'BY_ID["{operation.id}"]', *operation.path_parameters]
+    for name, model in (("query", operation.query), ("body", operation.request)):
+        if model is not None:
+            parts.append(f"{name}={{{', '.join(f'{key!r}: {key}' for key in model.model_fields)}}}")
+    return ", ".join([*parts, *(["idempotency_key=idempotency_key"] if operation.is_keyed else [])])
+
+
+def _parameters(operation: Operation) -> Iterator[str]:
+    yield "self"
+    yield from (f"{name}: int" for name in operation.path_parameters)
+    keywords = []
+    for name, info in _inputs(operation).items():
+        clears = next((mark for mark in info.metadata if isinstance(mark, Clears)), None)
+        kind = _type(info.annotation) + (" | None" if clears else "")
+        required = info.is_required() or (clears is not None and clears.must_be_given)
+        keywords.append((not required, f"{name}: {kind}" if required else f"{name}: Given[{kind}] = UNSET"))
+    if operation.is_keyed:
+        keywords.append((True, "idempotency_key: str | None = None"))
+    if keywords:
+        yield "*"
+        yield from (text for _, text in sorted(keywords, key=lambda keyword: keyword[0]))
+
+
+def _type(annotation: Any) -> str:
+    """A field's type as an argument: wider than the model's where the client converts it. ``None`` is no value unless it clears."""
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _type(arguments[0])
+    if origin in (typing.Union, types.UnionType):
+        return " | ".join(_type(part) for part in arguments if part is not type(None))
+    if origin is Literal:
+        return f"Literal[{', '.join(repr(value) for value in arguments)}]"
+    if origin is list:
+        return f"Sequence[{_type(arguments[0])}]"
+    if origin is dict:
+        return f"Mapping[{_type(arguments[0])}, {_type(arguments[1])}]"
+    wider = {Secret: "str | Secret", Decimal: "Decimal | str", datetime: "datetime"}
+    name: str = wider.get(annotation) or ("datetime" if annotation.__name__ == "AwareDatetime" else annotation.__name__)
+    return name
+
+
+def _holds_secret(annotation: Any) -> bool:
+    return annotation is Secret or any(_holds_secret(part) for part in typing.get_args(annotation))
+
+
+def _result(operation: Operation) -> str:
+    found = list(dict.fromkeys(model for model in operation.responses.values() if model is not None))
+    if operation.paging != "none":
+        (item,) = typing.get_args(found[0].model_fields["data"].annotation)
+        return f"{'Pages' if operation.paging == 'cursor' else 'Items'}[m.{item.__name__}]"
+    return " | ".join({bytes: "File", dict: "Document"}.get(model) or f"m.{model.__name__}" for model in found) or "Done"
+
+
+def _documentation(operation: Operation) -> str:
+    scopes = " and ".join(f"``{scope}``" for scope in operation.scopes)
+    access = f"Scope {scopes}." if scopes else "Any valid key." if operation.auth else "Needs no key."
+    cost = " Expensive." if operation.expensive else " Expensive on some deployments." if operation.live_expensive else ""
+    for name, values in operation.expensive_when.items():
+        cost += " Expensive with " + " or ".join(f"``{name}={value!r}``" for value in values) + "."
+    for limit in operation.limits:
+        cost += f" At most {limit.calls} calls in {limit.seconds} seconds for one ``{limit.per}``."
+    sandbox = " Not for test keys." if operation.sandbox == "forbidden" else ""
+    classes = {error_class(CODES[code].status, code).__name__: None for code in operation.codes}
+    if operation.path_parameters:
+        classes["NotFound"] = None
+    raises = f" Raises {', '.join(f'``{name}``' for name in classes)}." if classes else ""
+    document = f' (API document, "{operation.method} {operation.path}")'
+    parts = [f"{operation.summary}.", operation.description, f"{access}{cost}{RETRIES[operation.retry]}{sandbox}{raises}{document}"]
+    parameters = "\n".join(f":param {name}: {text}" for name, text in _described(operation) if text)
+    return "\n\n".join(part for part in (*parts, parameters) if part)
+
+
+def _described(operation: Operation) -> Iterator[tuple[str, str]]:
+    yield from ((name, id_of(name)) for name in operation.path_parameters)
+    for model in (operation.query, operation.request):
+        if model is not None:
+            yield from ((item.name, item.description) for item in fields(model))
+    if operation.is_keyed:
+        yield "idempotency_key", KEY

@@ -43,7 +43,7 @@ class PtrInputs(base.Inputs):
 class PtrState(base.State):
     id: str = Field(description="<server id>/<address id>.")
     server_id: str = Field(description="Id of the server.")
-    address: str | None = Field(default=None, description="The address.")
+    address: str | None = Field(default=None, description="The IPv4 or IPv6 address of the record.")
     domain: str | None = Field(default=None, description="Host name the address resolves to.")
 
 

@@ -348,7 +348,7 @@ class PtrDeclaration(Declaration):
     server_id: pulumi.Output[str]
     """Id of the server."""
     address: pulumi.Output[str | None]
-    """The address."""
+    """The IPv4 or IPv6 address of the record."""
     domain: pulumi.Output[str | None]
     """Host name the address resolves to."""
 

@@ -94,7 +94,7 @@ ptr:
       type: str
       sample: "4711"
     address:
-      description: The address.
+      description: The IPv4 or IPv6 address of the record.
       type: str
       sample: "203.0.113.8"
     domain:

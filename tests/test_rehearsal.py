@@ -23,9 +23,9 @@ def rehearse(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 ROUNDS = [
-    "web-ptr.domain, mail-ptr.domain, web-1.name, laptop.name, shop.nameservers, news.url",
-    "web-1.notes, shop.privacy, news.events",
-    "web-1.autoRenew, shop.autoRenew, news.description",
+    "mail-ptr.domain, web-ptr.domain, shop.nameservers, web-1.name, laptop.name, news.url",
+    "shop.privacy, web-1.autoRenew, news.events",
+    "shop.autoRenew, web-1.notes, news.description",
     "web-1.power, news.active",
     "web-1.os",
     "all deleted",

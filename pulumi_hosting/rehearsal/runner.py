@@ -8,95 +8,20 @@ is in no state fails the step, with its name and its price per month. At the end
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
 
+from pulumi_hosting.api.casing import camel
 from pulumi_hosting.emulator import running
 from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.drift import Managed, managed_resources
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-
-FORMS = ("pulumi-python:dynamic/hosting:", "hosting:index:")
-"""What stands before a resource in Pulumi's types: dynamic resources, and the plugin's."""
-
-GONE = "(gone)"
-_ADDRESS = "/servers/{head}/ips/{tail}"  # ids of addresses and of reverse DNS are <server id>/<address id>
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """How something managed changes behind Pulumi's back: a call of the emulator's control interface on ``path``."""
-
-    field: str
-    path: str
-    other: Callable[[Any], Any] | None = None
-    """The value it changes to, given the present one; None = the object is deleted."""
-    sent_as: str | None = None
-    """What the control interface calls the field, where that differs."""
-
-    @property
-    def wire_name(self) -> str:
-        """The field as Pulumi spells it."""
-        head, *rest = self.field.split("_")
-        return head + "".join(part.capitalize() for part in rest)
-
-    def concerns(self, resource: Mapping[str, Any]) -> bool:
-        """Whether the program manages this of the resource."""
-        if self.field == "os" and resource["inputs"].get("rebuild") == "forbid":
-            return False  # the program says that this must not be repaired
-        return self.field == GONE or self.field in resource["outputs"].get("__managed", ())
-
-    def happen(self, control: Control, resource: Mapping[str, Any]) -> None:
-        """Let it happen to the resource, as the stack's state holds it."""
-        id = str(resource["id"])
-        head, _, tail = id.partition("/")
-        path = self.path.format(id=id, head=head, tail=tail)
-        if self.other is None:
-            control("DELETE", path)
-        else:
-            control("PATCH", path, {self.sent_as or self.field: self.other(resource["outputs"].get(self.wire_name))})
-
-
-# Per resource, every managed field that somebody can change outside, and deletion. What goes with a server comes before servers: once the
-# server is deleted, nothing is left to delete.
-DRIFTS: Mapping[str, Sequence[Drift]] = {
-    "Ptr": (
-        Drift("domain", _ADDRESS, lambda value: "elsewhere.example.net", "ptr"),
-        Drift(GONE, _ADDRESS, lambda value: None, "ptr"),
-    ),
-    "ServerIp": (Drift(GONE, _ADDRESS),),
-    "Server": (
-        Drift("name", "/servers/{id}", lambda value: f"{value}-renamed"),
-        Drift("notes", "/servers/{id}", lambda value: "changed in the cabinet"),
-        Drift("auto_renew", "/servers/{id}", lambda value: not value),
-        Drift("power", "/servers/{id}", lambda value: "active" if value == "stopped" else "stopped", "status"),
-        Drift("os", "/servers/{id}", lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
-        Drift(GONE, "/servers/{id}"),
-    ),
-    "SshKey": (
-        Drift("name", "/ssh-keys/{id}", lambda value: f"{value}-renamed"),
-        Drift(GONE, "/ssh-keys/{id}"),
-    ),
-    "Domain": (
-        Drift("nameservers", "/domains/{id}", lambda value: ["ns1.example.org", "ns2.example.org"]),
-        Drift("privacy", "/domains/{id}", lambda value: not value),
-        Drift("auto_renew", "/domains/{id}", lambda value: not value),
-        Drift(GONE, "/domains/{id}"),
-    ),
-    "WebhookSubscription": (
-        Drift("url", "/webhooks/{id}", lambda value: "https://elsewhere.example.net/"),
-        Drift("events", "/webhooks/{id}", lambda value: ["ping"]),
-        Drift("description", "/webhooks/{id}", lambda value: "changed in the cabinet"),
-        Drift("active", "/webhooks/{id}", lambda value: not value),
-        Drift(GONE, "/webhooks/{id}"),
-    ),
-}
 
 
 def plugin_environ(engine: Engine, home: Path) -> dict[str, str]:
@@ -160,8 +85,8 @@ class Rehearsal:
         self._step("destroy", self.stack.destroy, lambda run: run.exit_code == 0, "removes all")
         self._costs()
 
-    def _drift(self, number: int, changed: list[tuple[str, str]]) -> None:
-        what = ", ".join(f"{name}.{field}" for name, field in changed if field != GONE) or "all deleted"
+    def _drift(self, number: int, changed: list[tuple[str, str | None]]) -> None:
+        what = ", ".join(f"{name}.{field}" for name, field in changed if field) or "all deleted"
         self._step(
             f"drift {number}: {what}", self._look, lambda run: run.exit_code == 7 and self._names(run, changed), "is found and named"
         )
@@ -172,41 +97,35 @@ class Rehearsal:
     def _look(self) -> Run:
         return self.stack.refresh("--preview-only", "--expect-no-changes")
 
-    def _drifts(self) -> Iterator[list[tuple[str, str]]]:
-        """Round after round, change one more field outside in every resource; in the end delete all. Yields (resource, field)."""
-        left = {
-            resource["urn"]: [drift for drift in DRIFTS[kind] if drift.field != GONE and drift.concerns(resource)]
-            for kind, resource in self._resources()
-        }
+    def _drifts(self) -> Iterator[list[tuple[str, str | None]]]:
+        """Round after round, change one more field outside in every resource; at the end delete all.
+
+        Yields (resource, field as Pulumi spells it); the field is None where the object was deleted.
+        """
+        left = {managed.urn: managed.fields() for managed in self._resources()}
         while any(left.values()):
-            yield self._happen((resource, left[resource["urn"]].pop(0)) for _, resource in self._resources() if left.get(resource["urn"]))
+            changed: list[tuple[str, str | None]] = []
+            for managed in self._resources():
+                if left.get(managed.urn):
+                    field = left[managed.urn].pop(0)
+                    managed.change(self.control, field)
+                    changed.append((managed.name, camel(field)))
+            yield changed
         if left:
-            yield self._happen((resource, DRIFTS[kind][-1]) for kind, resource in self._resources())
+            existing = self._resources()
+            for managed in existing:
+                managed.delete(self.control)
+            yield [(managed.name, None) for managed in existing]
 
-    def _happen(self, drifts: Iterable[tuple[dict[str, Any], Drift]]) -> list[tuple[str, str]]:
-        changed = []
-        for resource, drift in drifts:
-            drift.happen(self.control, resource)
-            changed.append((resource["urn"].rsplit("::", 1)[-1], drift.wire_name))
-        return changed
-
-    def _resources(self) -> list[tuple[str, dict[str, Any]]]:
-        """The resources of the stack as (kind, resource), in the order in which things can happen to them."""
-        exported = self.stack.export()["deployment"].get("resources", [])
-        names = {form + kind: kind for kind in DRIFTS for form in FORMS}
-        found = [
-            (names[resource["type"]], resource)
-            for resource in exported
-            if resource["type"] in names and not resource.get("external") and not resource.get("delete")
-        ]
-        return sorted(found, key=lambda pair: list(DRIFTS).index(pair[0]))
+    def _resources(self) -> list[Managed]:
+        return managed_resources(self.stack.export())
 
     @staticmethod
-    def _names(run: Run, changed: list[tuple[str, str]]) -> bool:
-        """Whether the display tells a person which field of which resource differs, or that the resource is gone."""
+    def _names(run: Run, changed: list[tuple[str, str | None]]) -> bool:
+        """Whether the display shows which field of which resource differs, or that the resource is gone."""
         gone = {step.name for step in run.steps if step.op == "delete"}
         return all(
-            name in gone if field == GONE else re.search(rf"{re.escape(name)} .*\[diff: [^]]*[-~+,]{re.escape(field)}\b", run.output)
+            name in gone if field is None else re.search(rf"{re.escape(name)} .*\[diff: [^]]*[-~+,]{re.escape(field)}\b", run.output)
             for name, field in changed
         )
 

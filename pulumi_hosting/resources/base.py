@@ -219,6 +219,10 @@ class Resource(ABC, Generic[I, S]):
     State: type[S]
     natural_key: ClassVar[tuple[str, ...]]
     """The inputs that ``find`` goes by."""
+    control_path: ClassVar[str] = ""
+    """Path of one object in the emulator's control interface, ``{}`` for each part of its id; default: ``/<kind>s/{}``."""
+    control_removal: ClassVar[Mapping[str, Any] | None] = None
+    """The PATCH that removes it there; None: DELETE."""
     replacement_is_free: ClassVar[bool] = False
     """Replacing costs nothing and loses nothing, so a frontend without a preview may do it unasked."""
     delete_before_replace: ClassVar[bool] = False

@@ -35,6 +35,7 @@ from pulumi_hosting.exactly_once.idempotency_keys import SCHEME, KeyRing
 from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover, Trait, WholeNumber
+from pulumi_hosting.resources.drift import Drift, inverted
 from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
@@ -116,9 +117,12 @@ class DomainInputs(base.Inputs):
         Annotated[m.Nameservers, AfterValidator(_hosts)] | None,
         Field(description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not matter."),
         Trait(unordered=True),
+        Drift(lambda value: ["ns1.example.org", "ns2.example.org"]),
     ] = None
-    privacy: Annotated[bool | None, Field(description="Whether the owner's data is hidden in WHOIS; where the zone allows it.")] = None
-    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance.")] = None
+    privacy: Annotated[
+        bool | None, Field(description="Whether the owner's data is hidden in WHOIS; where the zone allows it."), Drift(inverted)
+    ] = None
+    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)] = None
     promo_code: Annotated[m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING] = None
     auth_code: Annotated[
         Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,

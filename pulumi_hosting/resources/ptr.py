@@ -14,6 +14,7 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import addresses
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, IdText
+from pulumi_hosting.resources.drift import Drift
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 
@@ -37,6 +38,7 @@ class PtrInputs(base.Inputs):
     domain: Annotated[
         Annotated[str, AfterValidator(_plain_host)],
         Field(description="Host name the address resolves to; case and a dot at the end do not matter."),
+        Drift(lambda value: "elsewhere.example.net", "ptr"),
     ]
 
 
@@ -70,6 +72,8 @@ class PtrResource(base.Resource[PtrInputs, PtrState]):
     Inputs = PtrInputs
     State = PtrState
     natural_key: ClassVar = ("server_id", "address")
+    control_path = "/servers/{}/ips/{}"
+    control_removal: ClassVar = {"ptr": None}
     delete_before_replace = True
     replacement_is_free = True
     scopes: ClassVar = dict.fromkeys(("create", "update", "delete"), ("servers:read", "servers:manage")) | {"read": ("servers:read",)}

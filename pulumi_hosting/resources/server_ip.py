@@ -86,6 +86,7 @@ class ServerIpResource(base.Resource[ServerIpInputs, ServerIpState]):
     Inputs = ServerIpInputs
     State = ServerIpState
     natural_key: ClassVar = ("server_id",)
+    control_path = "/servers/{}/ips/{}"
     scopes: ClassVar = {
         "read": ("servers:read",),
         "create": ("servers:read", "servers:order", "invoices:read"),

@@ -17,6 +17,7 @@ from pulumi_hosting.exactly_once.orders import (
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import POLICY, REPLACES, WHEN_CREATING, Count, IdText, Trait, WholeNumber
+from pulumi_hosting.resources.drift import Drift, edited, inverted, renamed
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.text import as_text
 
@@ -35,8 +36,13 @@ def _trimmed(notes: str) -> str:
 
 class ServerInputs(base.Inputs):
     tariff_id: Annotated[WholeNumber, Field(description="Id of the tariff, from the catalog. A change replaces the server."), REPLACES]
-    os: Annotated[m.OsSlug, Field(description="Image slug, from the catalog. A change replaces it, or as rebuild says."), REBUILDS]
-    name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -")]
+    os: Annotated[
+        m.OsSlug,
+        Field(description="Image slug, from the catalog. A change replaces it, or as rebuild says."),
+        REBUILDS,
+        Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
+    ]
+    name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -"), Drift(renamed)]
     months: Annotated[
         Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
         Field(description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when ordering only."),
@@ -83,14 +89,16 @@ class ServerInputs(base.Inputs):
         Field(description="Answers to the provider's extra order questions, up to 30. Matter when ordering only."),
         WHEN_CREATING,
     ] = None
-    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance.")] = None
+    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)] = None
     notes: Annotated[
         Annotated[m.Notes, AfterValidator(_trimmed)] | None,
         Field(description="Free text shown in the cabinet."),
+        Drift(edited),
     ] = None
     power: Annotated[
         Literal["running", "stopped"] | None,
         Field(description="running or stopped. Not managed when absent."),
+        Drift(lambda value: "active" if value == "stopped" else "stopped", "status"),
     ] = None
     adopt_id: Annotated[
         IdText | None,

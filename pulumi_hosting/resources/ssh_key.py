@@ -17,6 +17,7 @@ from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, Takeover, Trait
+from pulumi_hosting.resources.drift import Drift, renamed
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError
@@ -39,6 +40,7 @@ class SshKeyInputs(base.Inputs):
         Field(min_length=1, max_length=255, description="Name shown in the account. A change makes a new key."),
         AfterValidator(check_line),
         REPLACES,
+        Drift(renamed),
     ]
     public_key: Annotated[
         str,

@@ -22,6 +22,7 @@ from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, takeovers, was_taken_over, with_tag
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
+from pulumi_hosting.resources.drift import Drift, edited, inverted
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, TakenOver
 from pulumi_hosting.session.text import age, as_text
@@ -67,20 +68,24 @@ class WebhookSubscriptionInputs(base.Inputs):
         AfterValidator(_checked_url),
         Field(description="https:// URL of a public host that deliveries go to."),
         Trait(normal=_plain_url),
+        Drift(lambda value: "https://elsewhere.example.net/"),
     ]
     events: Annotated[
         m.Events,
         AfterValidator(_set),
         Field(description="Event types such as server.created, or *; order does not matter."),
         Trait(unordered=True),
+        Drift(lambda value: ["ping"]),
     ]
     description: Annotated[
         Annotated[str, Field(max_length=1000 - _MARK_LENGTH), AfterValidator(_trimmed)] | None,
         Field(description="Free text shown in the cabinet, up to 974 characters."),
+        Drift(edited),
     ] = None
     active: Annotated[
         bool,
         Field(description="Whether it delivers; true (default) also enables it again when the service has disabled it."),
+        Drift(inverted),
     ] = True
     rotation: Annotated[
         str | None,
@@ -139,6 +144,7 @@ class WebhookSubscriptionResource(base.Resource[WebhookSubscriptionInputs, Webho
     Inputs = WebhookSubscriptionInputs
     State = WebhookSubscriptionState
     natural_key: ClassVar = ("url",)
+    control_path = "/webhooks/{}"
     replacement_is_free = True
     delete_before_replace = True
     simulated_here = True

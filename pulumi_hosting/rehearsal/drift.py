@@ -1,0 +1,81 @@
+"""Changes made outside of Pulumi, through the emulator's control interface. What can change stands on the resources' fields."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pulumi_hosting.api.casing import camel
+from pulumi_hosting.provider.names import class_of, token, token_of_form_one
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.drift import Drift, drifts
+
+Call = Callable[..., Any]
+"""The control interface: ``call("PATCH", "/servers/1", {...})``."""
+
+
+@dataclass(frozen=True)
+class Managed:
+    """A resource of a stack: ``resource`` as ``stack export`` gives it, ``declaration`` what our code knows of its kind."""
+
+    declaration: Resource[Any, Any]
+    resource: Mapping[str, Any]
+
+    @property
+    def urn(self) -> str:
+        return str(self.resource["urn"])
+
+    @property
+    def name(self) -> str:
+        return self.urn.rsplit("::", 1)[-1]
+
+    @property
+    def path(self) -> str:
+        """The object in the control interface."""
+        return control_path(self.declaration).format(*str(self.resource["id"]).split("/"))
+
+    def fields(self) -> list[str]:
+        """The fields that can change outside, that the program manages and an `up` repairs; those that cost a replacement last."""
+        managed = self.resource["outputs"].get("__managed", ())
+        declaration = self.declaration
+        inputs = {field: self.resource["inputs"].get(camel(field)) for field in declaration.Inputs.model_fields}
+        repairs = {field: declaration.on_change(field, inputs) for field in drifts(declaration.Inputs) if field in managed}
+        return [field for repair in ("update", "replace") for field, found in repairs.items() if found == repair]
+
+    def change(self, call: Call, field: str) -> None:
+        """Change a field outside."""
+        drift: Drift = drifts(self.declaration.Inputs)[field]
+        call("PATCH", self.path, {drift.sent_as or field: drift.other(self.resource["outputs"].get(camel(field)))})
+
+    def delete(self, call: Call) -> None:
+        """Delete the object outside."""
+        removal = self.declaration.control_removal
+        if removal is None:
+            call("DELETE", self.path)
+        else:
+            call("PATCH", self.path, removal)
+
+
+def control_path(declaration: Resource[Any, Any]) -> str:
+    """Where the emulator's control interface has the objects of a kind."""
+    return declaration.control_path or f"/{declaration.kind.replace('_', '-')}s/{{}}"
+
+
+def managed_resources(export: Mapping[str, Any]) -> list[Managed]:
+    """The managed resources of a stack, in an order in which each can be deleted.
+
+    Parts of another object (their ids name it) come before it, records of a part (removed by PATCH) before the part.
+    """
+    declarations = {
+        type: declaration for kind, declaration in RESOURCES.items() for type in (token(class_of(kind)), token_of_form_one(kind))
+    }
+    found = [
+        Managed(declarations[resource["type"]], resource)
+        for resource in export["deployment"].get("resources", [])
+        if resource["type"] in declarations and not resource.get("external") and not resource.get("delete")
+    ]
+
+    def order(managed: Managed) -> tuple[int, bool, str]:
+        return -str(managed.resource["id"]).count("/"), managed.declaration.control_removal is None, managed.urn
+
+    return sorted(found, key=order)

@@ -1,7 +1,10 @@
-"""Webhooks of the hosting company: verify single deliveries, or run a receiver. See the API document, "Events".
+"""Webhooks of the hosting company: verify single deliveries, or run a receiver. See the API document,
+"Events".
 
-- :mod:`pulumi_hosting.webhooks.signature`: verify, parse and sign deliveries in a web application of your own. Its names stand here.
-- :mod:`pulumi_hosting.webhooks.receiver`: a complete receiver, with its HTTP server and a store that loses and repeats no event.
+- :mod:`pulumi_hosting.webhooks.signature`: verify, parse and sign deliveries in a web application of your
+  own. Its names stand here.
+- :mod:`pulumi_hosting.webhooks.receiver`: a complete receiver, with its HTTP server and a store that loses
+  and repeats no event.
 """
 
 from pulumi_hosting.webhooks.signature import (

@@ -1,4 +1,5 @@
-"""What keeps a process that must not stop running: endless retries, and warnings that strangers cannot multiply."""
+"""What keeps a process that must not stop running: endless retries, and warnings that strangers cannot
+multiply."""
 
 import asyncio
 import logging
@@ -20,9 +21,11 @@ T = TypeVar("T")
 async def retry_until_success(
     what_fails: str, action: Callable[[], Awaitable[T]], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> T:
-    """Run ``action`` until it succeeds, with pauses of 1 to 60 seconds. Log one line for each failure, which begins with ``what_fails``.
+    """Run ``action`` until it succeeds, with pauses of 1 to 60 seconds. Log one line for each failure, which
+    begins with ``what_fails``.
 
-    Retries ``HostingError``, ``OSError`` and ``sqlite3.Error``. Raises ``ConfigurationError`` at once, and every other error.
+    Retries ``HostingError``, ``OSError`` and ``sqlite3.Error``. Raises ``ConfigurationError`` at once, and
+    every other error.
     """
     pause = 1.0
     while True:

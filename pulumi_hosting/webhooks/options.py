@@ -30,16 +30,19 @@ SecretText = Annotated[Secret, BeforeValidator(_as_secret)]
 class ReceiverOptions(BaseModel):
     """What a receiver listens on, whom it trusts, and where it keeps events.
 
-    - ``port``: 0 to 65535; 0 takes a free port and logs it. ``host``: the address to listen on. ``path``: the path of the
-      subscription's URL.
-    - ``secret``: the subscription's ``whsec_…``, or several while one replaces another. ``secret_file``: a file with one secret on each
-      line, read at each delivery. Without both the environment variable ``HOSTING_WEBHOOK_SECRET`` is read, several separated by commas.
+    - ``port``: 0 to 65535; 0 takes a free port and logs it. ``host``: the address to listen on. ``path``: the
+      path of the subscription's URL.
+    - ``secret``: the subscription's ``whsec_…``, or several while one replaces another. ``secret_file``: a
+      file with one secret on each line, read at each delivery. Without both the environment variable
+      ``HOSTING_WEBHOOK_SECRET`` is read, several separated by commas.
     - ``tolerance``: how many seconds the time of a delivery may be off, 1 to 300.
-    - ``state_file``: where events are kept. Without it ``$XDG_STATE_HOME/hosting/webhook-<port>.sqlite``, with ``~/.local/state`` where
-      that variable is not set.
-    - ``certfile``, ``keyfile``: a certificate chain and its private key in PEM form, to answer https. Without them: http.
-    - ``subscription``: the id of the subscription, to fetch events that never arrived. ``lookback``: how old they may be, in seconds.
-      ``api_key`` (live, scope ``webhooks:manage``), ``base_url`` and ``ca_file`` are those of the client for it.
+    - ``state_file``: where events are kept. Without it ``$XDG_STATE_HOME/hosting/webhook-<port>.sqlite``,
+      with ``~/.local/state`` where that variable is not set.
+    - ``certfile``, ``keyfile``: a certificate chain and its private key in PEM form, to answer https. Without
+      them: http.
+    - ``subscription``: the id of the subscription, to fetch events that never arrived. ``lookback``: how old
+      they may be, in seconds. ``api_key`` (live, scope ``webhooks:manage``), ``base_url`` and ``ca_file`` are
+      those of the client for it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
@@ -64,8 +67,8 @@ class ReceiverOptions(BaseModel):
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> Self:
-        """The options of a mapping, as a configuration file holds them. Raises ``ConfigurationError``: one line that names every wrong
-        option, and repeats no value."""
+        """The options of a mapping, as a configuration file holds them. Raises ``ConfigurationError``: one
+        line that names every wrong option, and repeats no value."""
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
@@ -84,7 +87,8 @@ class ReceiverOptions(BaseModel):
         return Path(home).expanduser() / "hosting" / f"webhook-{self.port}.sqlite"
 
     def tls(self) -> ssl.SSLContext | None:
-        """The server's side of TLS, or ``None`` for http. Raises ``ConfigurationError`` for a certificate or key that cannot be used."""
+        """The server's side of TLS, or ``None`` for http. Raises ``ConfigurationError`` for a certificate or
+        key that cannot be used."""
         if self.certfile is None:
             return None
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -95,8 +99,8 @@ class ReceiverOptions(BaseModel):
         return context
 
     def client(self) -> Client | None:
-        """The client that fetches missed events, or ``None`` without ``subscription``. Raises ``ConfigurationError`` for a key that may
-        not do so."""
+        """The client that fetches missed events, or ``None`` without ``subscription``. Raises
+        ``ConfigurationError`` for a key that may not do so."""
         if self.subscription is None:
             return None
         client = Client(self.api_key, self.base_url, timeout=10.0, deadline=20.0, ca_file=self.ca_file, read_only=True)
@@ -116,7 +120,8 @@ class WebhookSecrets:
 
     @classmethod
     def from_options(cls, options: ReceiverOptions) -> Self:
-        """The secrets of the options, else of the environment. Raises ``ConfigurationError`` when there is none."""
+        """The secrets of the options, else of the environment. Raises ``ConfigurationError`` when there is
+        none."""
         fixed = tuple(options.secret or ())
         file = options.secret_file.expanduser() if options.secret_file else None
         if not fixed and file is None:
@@ -133,6 +138,7 @@ class WebhookSecrets:
         return found
 
     def current(self) -> list[Secret]:
-        """All secrets, those of the file as it is now. Raises ``OSError`` or ``ValueError`` when the file cannot be read."""
+        """All secrets, those of the file as it is now. Raises ``OSError`` or ``ValueError`` when the file
+        cannot be read."""
         lines = self.file.read_text(encoding="utf-8").splitlines() if self.file else []
         return [*self.fixed, *(Secret(line.strip()) for line in lines if line.strip())]

@@ -1,4 +1,5 @@
-"""A complete receiver of webhooks: HTTP server, signature check, store, and a fetch of the events that never arrived.
+"""A complete receiver of webhooks: HTTP server, signature check, store, and a fetch of the events that never
+arrived.
 
     import asyncio
     from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
@@ -11,11 +12,14 @@
 
 What it promises:
 
-- An event is on disk before its delivery is answered with 200, and stays there until it is acknowledged. What a crash or a restart left
-  unacknowledged is handed over at the next start.
-- An event that was acknowledged is never handed over again within 31 days, however often the service delivers it.
-- Only deliveries with a valid signature and time are kept. The sender of any other learns nothing but the status 401.
-- A handler that is slow, or fails, delays no answer and loses no event. A full disk or a failing API ends nothing: it is retried.
+- An event is on disk before its delivery is answered with 200, and stays there until it is acknowledged. What
+  a crash or a restart left unacknowledged is handed over at the next start.
+- An event that was acknowledged is never handed over again within 31 days, however often the service delivers
+  it.
+- Only deliveries with a valid signature and time are kept. The sender of any other learns nothing but the
+  status 401.
+- A handler that is slow, or fails, delays no answer and loses no event. A full disk or a failing API ends
+  nothing: it is retried.
 - No secret and no body is logged.
 
 No order is promised, by the service or here. Compare ``event.created_at`` where it matters.
@@ -55,7 +59,8 @@ class ReceivedEvent:
     """An event as it is handed over.
 
     - ``event``: the event. ``payload``: the same as it was delivered, every field included.
-    - ``headers``: id, type, time, user agent and content type of the delivery. ``received_at``: when it arrived, in UTC.
+    - ``headers``: id, type, time, user agent and content type of the delivery. ``received_at``: when it
+      arrived, in UTC.
     - ``via``: ``delivery``, or ``reconciliation`` for one that never arrived and was fetched.
     """
 
@@ -67,10 +72,13 @@ class ReceivedEvent:
 
 
 class Receiver:
-    """Receives events and hands each to a handler. Raises ``ConfigurationError`` for options that cannot be used.
+    """Receives events and hands each to a handler. Raises ``ConfigurationError`` for options that cannot be
+    used.
 
-    - ``client``: what fetches missed events, instead of a client made of the options. It is closed when that is done.
-    - ``limits``: of the HTTP server. ``open_store``: opens the state file. ``sleep``: waits between two attempts of what failed.
+    - ``client``: what fetches missed events, instead of a client made of the options. It is closed when that
+      is done.
+    - ``limits``: of the HTTP server. ``open_store``: opens the state file. ``sleep``: waits between two
+      attempts of what failed.
     """
 
     def __init__(
@@ -95,11 +103,12 @@ class Receiver:
     async def run(self, handle: Callable[[ReceivedEvent], Awaitable[None]], *, acknowledge: bool = True) -> None:
         """Receive until cancelled. To be called once.
 
-        Each event is handed to ``handle``, one after the other, and acknowledged when it returns. With ``acknowledge=False`` that is
-        left to :meth:`acknowledge`. An event whose ``handle`` raises is logged and handed over again at the next start.
+        Each event is handed to ``handle``, one after the other, and acknowledged when it returns. With
+        ``acknowledge=False`` that is left to :meth:`acknowledge`. An event whose ``handle`` raises is logged
+        and handed over again at the next start.
 
-        Retries whatever may pass (the port or the state file is in use, a full disk, a failing API), with a line in the log.
-        Raises ``ConfigurationError`` when the state file cannot be used at all.
+        Retries whatever may pass (the port or the state file is in use, a full disk, a failing API), with a
+        line in the log. Raises ``ConfigurationError`` when the state file cannot be used at all.
         """
         with self._thread:
             self._store = await self._retry(
@@ -136,7 +145,8 @@ class Receiver:
             await self._server.close()
 
     async def _receive(self, request: Request) -> int:
-        """Keep an event and return the status. However long the handler takes, the service has its answer in time."""
+        """Keep an event and return the status. However long the handler takes, the service has its answer in
+        time."""
         try:
             event = verify(request.body, request.headers, self._secrets.current(), tolerance=self._options.tolerance)
             sent = {name.lower(): value for name, value in request.headers}
@@ -167,7 +177,7 @@ class Receiver:
             number = stored.number
             try:
                 await handle(_received(stored))
-            except Exception as failure:  # noqa: BLE001  # a handler may raise anything; the receiver goes on with the next event
+            except Exception as failure:  # noqa: BLE001  # a handler may raise anything
                 log.error("event %s was not handled (%s); it is handed over again at the next start", stored.id, type(failure).__name__)
                 continue
             if acknowledge:

@@ -20,13 +20,15 @@ async def missed_deliveries(
     knows: Callable[[str], Awaitable[bool]],
     now: Callable[[], float] = time.time,
 ) -> list[Delivery]:
-    """Deliveries of events that the receiver does not know, oldest first. Costs one request, and one for every 100 deliveries.
+    """Deliveries of events that the receiver does not know, oldest first. Costs one request, and one for
+    every 100 deliveries.
 
     - ``lookback``: how old a delivery may be, in seconds.
     - ``store_created_at``: unix seconds; what was accepted before, another receiver has handled.
     - ``knows``: whether the receiver has received an event of this id.
 
-    Logs an error and returns nothing when the service refuses for good. Raises ``HostingError`` for what may pass.
+    Logs an error and returns nothing when the service refuses for good. Raises ``HostingError`` for what may
+    pass.
     """
     try:
         shown = await asyncio.to_thread(client.webhooks.get, subscription)

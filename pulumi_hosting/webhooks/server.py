@@ -14,7 +14,8 @@ import h11
 from pulumi_hosting.webhooks.background import LimitedWarnings
 
 MAX_BODY_BYTES = 64 * 1024
-# A larger body is read and discarded up to here, so that its sender gets the answer 413 instead of a broken connection.
+# A larger body is read and discarded up to here, so that its sender gets the answer 413 instead of a broken
+# connection.
 MAX_DISCARDED_BYTES = 1024 * 1024
 READ_BYTES = 64 * 1024
 SHUTDOWN_SECONDS = 5.0
@@ -46,11 +47,12 @@ Handler = Callable[[Request], Awaitable[int]]
 class WebhookServer:
     """Hands POST requests for one path to ``handle``, and answers with the status it returns.
 
-    Answers by itself: 404 for another path, 405 for another method, 413 for a body above 64 KB, 503 for a body or a handler that takes
-    longer than ``limits.answer_seconds``, 400 for what is not HTTP.
+    Answers by itself: 404 for another path, 405 for another method, 413 for a body above 64 KB, 503 for a
+    body or a handler that takes longer than ``limits.answer_seconds``, 400 for what is not HTTP.
 
-    A stranger who opens connections and sends nothing keeps no delivery out: a connection above ``limits.connections`` closes the one
-    that has been silent longest. A connection whose request has arrived completely stays open until it is answered.
+    A stranger who opens connections and sends nothing keeps no delivery out: a connection above
+    ``limits.connections`` closes the one that has been silent longest. A connection whose request has arrived
+    completely stays open until it is answered.
     """
 
     def __init__(
@@ -70,7 +72,8 @@ class WebhookServer:
         return [f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._path}" for host, port in addresses]
 
     async def close(self) -> None:
-        """Stop listening, and close the connections. Requests that have arrived have 5 seconds to be answered."""
+        """Stop listening, and close the connections. Requests that have arrived have 5 seconds to be
+        answered."""
         if self._server is not None:
             self._server.close()
         for connection in [*self._open]:
@@ -134,7 +137,7 @@ class WebhookServer:
                     headers = [(name.decode("ascii"), value.decode("latin-1")) for name, value in head.headers]
                     status = 413 if body is None else await self._handle(Request(body, headers, connection.remote))
         except TimeoutError:
-            pass  # a body that does not come ends with 404, 405 or 503, and so does a handler that takes too long
+            pass  # the body or the handler takes too long: the status stays as it is
         await connection.answer(status)
         connection.is_protected = False
 
@@ -209,7 +212,8 @@ def _path(target: str) -> str:
 
 
 class _Protocol(asyncio.StreamReaderProtocol):
-    """A stream whose transport is paused at first, for TLS: the first bytes must reach the handshake, not the reader."""
+    """A stream whose transport is paused at first, for TLS: the first bytes must reach the handshake, not the
+    reader."""
 
     def __init__(self, accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None], *, paused: bool) -> None:
         super().__init__(asyncio.StreamReader(), accept)

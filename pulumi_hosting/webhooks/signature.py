@@ -1,11 +1,12 @@
-"""Webhook deliveries: whether one can be trusted, and what it says (API document, "Events").
+"""Verify, parse and sign webhook deliveries (API document, "Events").
 
-    event = verify(request.body, request.headers, "whsec_…")      # the raw bytes, before any parsing
+    event = verify(request.body, request.headers, "whsec_…")  # the raw bytes, before any parsing
     if event.type == "server.created":
         ...
 
-The service may deliver an event twice and in any order: remember ``event.id`` for 31 days (redeliveries by hand come that late), and
-remember it after the work is done, not before. Answer any 2xx within 10 seconds.
+The service may deliver an event twice and in any order. Remember ``event.id`` for 31 days, because deliveries
+are repeated by hand for that long, and remember it after the work is done, not before. Answer any 2xx within 10
+seconds.
 """
 
 import hashlib
@@ -35,19 +36,21 @@ Headers = Mapping[str, Any] | Iterable[tuple[Any, Any]]
 
 
 def verify(body: bytes, headers: Headers, secret: Secrets, *, now: float | None = None, tolerance: float = TOLERANCE_SECONDS) -> Event:
-    """The event of a delivery that can be trusted.
+    """Verify a delivery and return its event.
 
-    - ``body``: the raw bytes as they were received. ``headers``: a mapping or pairs, names in any case, texts or bytes; a value may be a
-      list, as some frameworks have it.
-    - ``secret``: the subscription's ``whsec_…``, or several (while one replaces another).
-    - ``now``: unix seconds, default this machine's clock; ``tolerance``: how many seconds the delivery's time may be off, either way.
+    - ``body``: the raw bytes as they were received.
+    - ``headers``: a mapping or pairs, names in any case, strings or bytes. A value may be a list.
+    - ``secret``: the subscription's ``whsec_…``, or several while one replaces another.
+    - ``now``: unix seconds; without it the clock of this machine.
+    - ``tolerance``: how many seconds the time of the delivery may be off, before or after.
 
-    Raises ``WebhookRejected`` for everything that must not be trusted, ``ConfigurationError`` for an empty secret.
+    Raises ``WebhookRejected`` for a delivery that cannot be trusted, ``ConfigurationError`` for an empty secret or
+    arguments of a wrong type.
     """
     headers = _pairs(headers)
     verify_signature(body, headers, secret, now=now, tolerance=tolerance)
     event = parse(bytes(body))
-    # The signature covers the body only: an id or a type beside it that says otherwise was put there by somebody else.
+    # The signature covers the body only: an id or a type in the headers that differs was changed by a stranger.
     named = _header(headers, ID_HEADER)
     if named is None:
         raise WebhookRejected(f"{ID_HEADER} is missing")
@@ -61,39 +64,40 @@ def verify(body: bytes, headers: Headers, secret: Secrets, *, now: float | None 
 def verify_signature(
     body: bytes, headers: Headers, secret: Secrets, *, now: float | None = None, tolerance: float = TOLERANCE_SECONDS
 ) -> None:
-    """Checks signature and time alone, as :func:`verify` does. Raises ``WebhookRejected``, ``ConfigurationError``."""
+    """Verify the signature and the time only, as :func:`verify` does. Raises ``WebhookRejected``,
+    ``ConfigurationError``."""
     keys = _keys(secret)
     if not _is_number(tolerance) or not 0 <= tolerance < math.inf or not (now is None or _is_number(now)):
         raise ConfigurationError("now and tolerance must be numbers of seconds, tolerance not below 0")
     headers = _pairs(headers)
     if not isinstance(body, bytes | bytearray | memoryview):
-        raise ConfigurationError("the body must be the raw bytes of the request: parsing and printing it again changes them")
+        raise ConfigurationError("the body must be the raw bytes of the request. Next: pass them before the request is parsed")
     if len(body) > MAX_BODY_BYTES:
         raise WebhookRejected("the body is larger than any event")
     stamp = _header(headers, TIMESTAMP_HEADER) or ""
     if not re.fullmatch(r"[0-9]{1,12}", stamp, re.ASCII):
         raise WebhookRejected(f"{TIMESTAMP_HEADER} is missing or not a number of seconds")
     if not abs((time.time() if now is None else now) - int(stamp)) <= tolerance:
-        raise WebhookRejected(f"the delivery's time is more than {tolerance:g} s away: is the clock of this machine right?")
-    # Everything is compared, also after a match: how long it takes tells nothing.
-    offered = _signatures(_header(headers, SIGNATURE_HEADER) or "")
-    matches = [hmac.compare_digest(_signature(bytes(body), key, stamp), one) for key in keys for one in offered]
+        raise WebhookRejected(f"the delivery's time is more than {tolerance:g} s away. Next: check the clock of this machine")
+    # All are compared, also after a match: the time that it takes must not depend on the secret.
+    candidates = _signatures(_header(headers, SIGNATURE_HEADER) or "")
+    matches = [hmac.compare_digest(_signature(bytes(body), key, stamp), one) for key in keys for one in candidates]
     if not any(matches):
-        raise WebhookRejected(f"no signature in {SIGNATURE_HEADER} fits the body and the secret")
+        raise WebhookRejected(f"no signature in {SIGNATURE_HEADER} matches the body and the secret")
 
 
 def parse(body: bytes) -> Event:
-    """The event of a body whose signature has been checked. Raises ``WebhookRejected`` when it is none."""
+    """Parse a body whose signature was verified. Raises ``WebhookRejected`` when it is not an event."""
     if not has_odd_number(body):
         try:
             return Event.model_validate_json(body)
         except ValidationError:
-            pass  # said below, without pydantic's error as context: it holds the body
+            pass  # reported below: pydantic's error holds the body, and must not be the context
     raise WebhookRejected("the body is not an event: id, type, created_at and data are needed")
 
 
 def sign(body: bytes, secret: str | Secret, timestamp: int) -> dict[str, str]:
-    """The headers of a delivery of ``body`` at ``timestamp`` (unix seconds), as the service would send them: for tests of receivers.
+    """Sign a delivery of ``body`` at ``timestamp`` (unix seconds) and return its headers. For tests of receivers.
 
     The body must be an event. Raises ``WebhookRejected``, ``ConfigurationError``.
     """
@@ -112,11 +116,11 @@ def _keys(secret: Secrets) -> list[bytes]:
     given: list[Any] = [secret] if isinstance(secret, str | bytes | Secret) else list(secret) if isinstance(secret, Sequence) else []
     if not all(isinstance(one, str | bytes | Secret) for one in given):
         raise ConfigurationError("the webhook secret must be text, bytes or a Secret, or several of them")
-    # No key has characters outside of Unicode; should one, it fits nothing, and no error shows it.
+    # A real secret has no lone surrogates. One that has matches nothing, and no error shows it.
     keys = [one if isinstance(one, bytes) else Secret(one).reveal().encode("utf-8", "surrogatepass") for one in given]
-    # An empty key would accept what anybody can sign.
+    # Anyone can sign with an empty key.
     if not keys or not all(key.strip() for key in keys):
-        raise ConfigurationError("the webhook secret is empty: give the whsec_… of the subscription")
+        raise ConfigurationError("the webhook secret is empty. Next: give the whsec_… of the subscription")
     return keys
 
 
@@ -125,7 +129,8 @@ def _is_number(value: object) -> bool:
 
 
 def _pairs(headers: Headers) -> list[tuple[str, str]]:
-    """The headers as pairs of texts, a value that is a list as several pairs. Raises ``ConfigurationError`` for what is none."""
+    """The headers as pairs of strings; a value that is a list becomes several pairs. Raises
+    ``ConfigurationError`` for anything else."""
     items: Any = headers.items() if isinstance(headers, Mapping) else headers
     found: list[tuple[str, str]] = []
     try:
@@ -136,7 +141,7 @@ def _pairs(headers: Headers) -> list[tuple[str, str]]:
         found = []
         items = None
     if items is None:
-        raise ConfigurationError("the headers must be a mapping or pairs of texts")
+        raise ConfigurationError("the headers must be a mapping or pairs of strings")
     return found
 
 
@@ -156,7 +161,7 @@ def _header(headers: Headers, name: str) -> str | None:
 
 
 def _signatures(header: str) -> list[bytes]:
-    """The ``v1`` signatures of the header, in hex of any case; other schemes are skipped, and what is not ASCII fits nothing."""
+    """The ``v1`` signatures of the header, in lower case. Other schemes are skipped."""
     schemes = [part.strip().partition("=") for part in header.split(",")]
     return [value.encode("ascii", "replace").lower() for scheme, _, value in schemes if scheme == "v1"]
 

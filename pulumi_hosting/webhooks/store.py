@@ -1,4 +1,5 @@
-"""The events of a receiver on disk (SQLite): each is kept until it is acknowledged, and its id is remembered after that."""
+"""The events of a receiver on disk (SQLite): each is kept until it is acknowledged, and its id is remembered
+after that."""
 
 import json
 import os
@@ -10,7 +11,8 @@ from typing import NamedTuple
 
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError
 
-# The service keeps deliveries that no receiver accepted for 30 days, and can send them again by hand until then.
+# The service keeps deliveries that no receiver accepted for 30 days, and can send them again by hand until
+# then.
 REMEMBER_SECONDS = 31 * 86400
 MAX_PENDING = 10_000
 
@@ -24,7 +26,8 @@ class StoreInUse(OSError):
 
 
 class StoredEvent(NamedTuple):
-    """A pending event. ``number`` grows with each event received; ``headers`` is JSON; ``received_at`` is in unix seconds."""
+    """A pending event. ``number`` grows with each event received; ``headers`` is JSON; ``received_at`` is in
+    unix seconds."""
 
     number: int
     id: str
@@ -35,7 +38,8 @@ class StoredEvent(NamedTuple):
 
 
 class EventStore:
-    """Events by id. Every change is on disk when its method returns. For one process at a time, and one thread.
+    """Events by id. Every change is on disk when its method returns. For one process at a time, and one
+    thread.
 
     ``now``: the clock, in unix seconds. ``max_pending``: how many events may be pending.
     Raises ``ConfigurationError`` when the file cannot be used, ``StoreInUse`` while another process uses it.
@@ -52,7 +56,7 @@ class EventStore:
             raise ConfigurationError(f"state_file cannot be written: {path}: {error.strerror}. Next: give another path") from None
         self._db = sqlite3.connect(path, timeout=0.0, isolation_level=None)
         try:
-            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # the system releases it when the process ends, however it ends
+            self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # until the process ends
             self._db.execute("PRAGMA journal_mode = WAL")
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.executescript(
@@ -60,8 +64,8 @@ class EventStore:
                 BEGIN IMMEDIATE;
                 CREATE TABLE IF NOT EXISTS about (born REAL NOT NULL);
                 CREATE TABLE IF NOT EXISTS events (
-                    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body BLOB, headers TEXT,
-                    via TEXT NOT NULL, received_at REAL NOT NULL, seen_at REAL NOT NULL, done_at REAL
+                    number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body BLOB,
+                    headers TEXT, via TEXT NOT NULL, received_at REAL NOT NULL, seen_at REAL NOT NULL, done_at REAL
                 );
                 CREATE INDEX IF NOT EXISTS waiting ON events (number) WHERE done_at IS NULL;
                 COMMIT;
@@ -112,7 +116,8 @@ class EventStore:
         return None if row is None else StoredEvent(*row)
 
     def acknowledge(self, id: str) -> None:
-        """Mark an event as handled. Only its id stays. Does nothing for an id that is unknown or marked already."""
+        """Mark an event as handled. Only its id stays. Does nothing for an id that is unknown or marked
+        already."""
         self._db.execute("UPDATE events SET done_at = ?, body = NULL, headers = NULL WHERE id = ? AND done_at IS NULL", (self._now(), id))
 
     def forget_old(self) -> None:

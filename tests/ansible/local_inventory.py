@@ -1,4 +1,5 @@
-"""The inventory plugin in this process, against an emulator in this process: what ansible-inventory does, without its start."""
+"""The inventory plugin in this process, against an emulator in this process: what ansible-inventory does,
+without its start."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +27,8 @@ BASE_URL = "http://127.0.0.1:1/v1"
 
 @dataclass
 class Listing:
-    """What one inventory file gives: hosts with their variables, groups with their hosts, and what was printed."""
+    """What one inventory file gives: hosts with their variables, groups with their hosts, and what was
+    printed."""
 
     hosts: dict[str, dict[str, Any]]
     groups: dict[str, list[str]]
@@ -49,7 +51,8 @@ class Display:
 
 
 class LocalInventory:
-    """``listed({...})`` reads an inventory file with these options. The key and URL of the emulator are in the environment."""
+    """``listed({...})`` reads an inventory file with these options. The key and URL of the emulator are in
+    the environment."""
 
     def __init__(self, emulator: EmulatorHarness, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.emulator, self.home = emulator, home
@@ -99,7 +102,8 @@ class LocalInventory:
 
 
 def made() -> Any:
-    """A plugin as Ansible's loader makes it: with its options, those of its documentation fragments included."""
+    """A plugin as Ansible's loader makes it: with its options, those of its documentation fragments
+    included."""
     module = plugin.InventoryModule()
     documentation = yaml.safe_load(plugin.DOCUMENTATION)
     # By their short names, which need no loader of collections in this process.

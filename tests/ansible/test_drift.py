@@ -52,7 +52,8 @@ def run_files(
 
 
 def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
-    """Missing: 3, with the difference in the report. Created: 0, with the same change. Checked again: 0, no change."""
+    """Missing: 3, with the difference in the report. Created: 0, with the same change. Checked again: 0, no
+    change."""
     junit = ansible.home / "junit"
     as_junit = {"JUNIT_OUTPUT_DIR": str(junit), "JUNIT_FAIL_ON_CHANGE": "true", "JUNIT_HIDE_TASK_ARGUMENTS": "true"}
     both = {"ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,ansible.builtin.junit,record"}
@@ -91,7 +92,8 @@ def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
 
 @pytest.mark.slow
 def test_loops_handlers_and_failures(ansible: Ansible) -> None:
-    """Items of a loop one by one, ignored failures, a censored task, a handler. Tasks after ``meta: end_play`` are absent."""
+    """Items of a loop one by one, ignored failures, a censored task, a handler. Tasks after ``meta:
+    end_play`` are absent."""
     loop = {
         "name": "words",
         "ansible.builtin.debug": {"msg": "{{ item.word }}"},
@@ -158,7 +160,8 @@ def test_every_playbook_of_the_command_line_runs(ansible: Ansible) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("code", ["0", "256"])
 def test_what_cannot_be_written_is_one_warning(ansible: Ansible, code: str) -> None:
-    """A report that cannot be written hides no drift. 256, which the system would cut to 0, is not used. 0 turns it off."""
+    """A report that cannot be written hides no drift. 256, which the system would cut to 0, is not used. 0
+    turns it off."""
     task = {"name": "x", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True}
     environ = {
         "ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift",

@@ -107,7 +107,8 @@ class Rules:
     async def put(self, event):
         await asyncio.Event().wait()
 
-asyncio.run(runpy.run_path(sys.argv[1])["main"](Rules(), {"port": int(sys.argv[2]), "path": "/hosting", "state_file": sys.argv[3]}))
+main = runpy.run_path(sys.argv[1])["main"]
+asyncio.run(main(Rules(), {"port": int(sys.argv[2]), "path": "/hosting", "state_file": sys.argv[3]}))
 """
 
 
@@ -175,7 +176,8 @@ class Program:
 
 @pytest.mark.slow
 def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> None:
-    """The emulator delivers to the example rulebook: each event starts its playbook once, over duplicates and two kills."""
+    """The emulator delivers to the example rulebook: each event starts its playbook once, over duplicates and
+    two kills."""
     program = Program(account, tmp_path)
 
     # Kept and acknowledged, but no rule ever had it: the process is gone.

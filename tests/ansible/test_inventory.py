@@ -1,4 +1,5 @@
-"""The inventory ``hosting.cloud.servers``, in this process against an emulator in this process, its requests counted.
+"""The inventory ``hosting.cloud.servers``, in this process against an emulator in this process, its requests
+counted.
 
 The real ``ansible-inventory`` is in test_inventory_commands.py.
 """
@@ -114,7 +115,8 @@ def test_a_server_that_moves_between_pages_comes_once(inventory: LocalInventory)
 
 
 def test_no_server_is_lost(inventory: LocalInventory) -> None:
-    """A host whose name is not unique or not valid gets the server's id in its name, and a warning says so."""
+    """A host whose name is not unique or not valid gets the server's id in its name, and a warning says
+    so."""
     one, two, local, group, option, path, text = inventory.order("twin", "twin", "localhost", "hosting", "a", "b", "c")
     template = "{{ lookup('pipe', 'touch pwned') }}"
     for id, name in ((option, "-oProxyCommand=id"), (path, "../x"), (text, template)):

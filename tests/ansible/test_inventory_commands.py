@@ -1,4 +1,5 @@
-"""The inventory ``hosting.cloud.servers`` under the real ansible-inventory, ansible-playbook and ansible-doc."""
+"""The inventory ``hosting.cloud.servers`` under the real ansible-inventory, ansible-playbook and
+ansible-doc."""
 
 import json
 import site
@@ -93,7 +94,8 @@ def test_a_refusal_is_one_line(ansible: Ansible) -> None:
 
 @pytest.mark.slow
 def test_a_playbook_runs_on_the_hosts(ansible: Ansible) -> None:
-    """``meta: refresh_inventory`` reads the servers again, whatever the cache holds. Values of the API are not evaluated."""
+    """``meta: refresh_inventory`` reads the servers again, whatever the cache holds. Values of the API are
+    not evaluated."""
     order(ansible, "web-1")
     (server,) = ansible.servers()
     notes = "{{ lookup('pipe', 'touch pwned') }}"

@@ -33,7 +33,8 @@ def signed(raw: bytes, secret: str = SECRET, *, age: float = 0) -> dict[str, str
 
 @dataclass
 class Events:
-    """A handler with room for one event, as the queue of ansible-rulebook has it. ``offered``: ids, as they were handed over."""
+    """A handler with room for one event, as the queue of ansible-rulebook has it. ``offered``: ids, as they
+    were handed over."""
 
     queue: asyncio.Queue[ReceivedEvent] = field(default_factory=lambda: asyncio.Queue(1))
     offered: list[str] = field(default_factory=list)
@@ -101,7 +102,7 @@ class Receivers:
             url = await until(lambda: task.done() or self.listening_on(before))
             if task.done():
                 task.result()
-            async with httpx.AsyncClient(base_url=url, verify=False, timeout=LIMIT_SECONDS) as http:  # noqa: S501  # a certificate of the test
+            async with httpx.AsyncClient(base_url=url, verify=False, timeout=LIMIT_SECONDS) as http:  # noqa: S501  # its own certificate
                 yield Running(receiver, events, http)
         finally:
             task.cancel()
@@ -123,7 +124,8 @@ class Receivers:
 
 
 async def until(condition: Callable[[], Any]) -> Any:
-    """What ``condition`` returns once it is true. Sockets and disks set no event that a test could wait for."""
+    """What ``condition`` returns once it is true. Sockets and disks set no event that a test could wait
+    for."""
     async with asyncio.timeout(LIMIT_SECONDS):
         while not (found := condition()):  # noqa: ASYNC110  # what is waited for sets no event
             await asyncio.sleep(0.005)

@@ -227,7 +227,8 @@ def test_a_full_store_refuses_new_events(receivers: Receivers) -> None:
 
 
 def test_a_disk_that_fails_loses_nothing_and_ends_nothing(receivers: Receivers, state_file: Path) -> None:
-    """A delivery that cannot be kept is not acknowledged to the service; a mark that cannot be written is written later."""
+    """A delivery that cannot be kept is not acknowledged to the service; a mark that cannot be written is
+    written later."""
 
     class Failing(EventStore):
         def __init__(self, path: Path) -> None:
@@ -301,8 +302,8 @@ async def never_returns(received):
     await asyncio.Event().wait()
 
 logging.basicConfig(level=logging.INFO, format="%(message)s")
-options = ReceiverOptions.from_values({"port": 0, "path": "/hosting", "secret": sys.argv[1], "state_file": sys.argv[2]})
-asyncio.run(Receiver(options).run(never_returns))
+options = {"port": 0, "path": "/hosting", "secret": sys.argv[1], "state_file": sys.argv[2]}
+asyncio.run(Receiver(ReceiverOptions.from_values(options)).run(never_returns))
 """
 
 

@@ -18,10 +18,11 @@ ORIGIN = "https://hooks.example.org"
 
 
 class Account:
-    """An account with a subscription. Its deliveries go where ``route`` says, over HTTP; without a route they fail."""
+    """An account with a subscription. Its deliveries go where ``route`` says, over HTTP; without a route they
+    fail."""
 
     def __init__(self, dialect: str) -> None:
-        self.emulator = EmulatorHarness(Clock(), dialect=dialect)  # real time: the receiver compares the time of a delivery with it
+        self.emulator = EmulatorHarness(Clock(), dialect=dialect)  # in real time, as the receiver
         self.emulator.core.send = send
         made = self.client().webhooks.create(url=f"{ORIGIN}/hosting", events=["*"])
         self.id, self.secret = made.id, made.secret.reveal()
@@ -54,7 +55,8 @@ def account(request: pytest.FixtureRequest) -> Account:
 
 
 def test_events_missed_while_down_are_handed_over_once(account: Account, receivers: Receivers) -> None:
-    """They come from the log of deliveries. When the service delivers one later all the same, it is not handed over again."""
+    """They come from the log of deliveries. When the service delivers one later all the same, it is not
+    handed over again."""
     missed = account.order()
 
     async def first() -> None:
@@ -110,7 +112,7 @@ def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(accou
     assert len([line for line in receivers.lines() if "events were missed" in line]) == 1
 
 
-@pytest.mark.parametrize("account", ["live"], indirect=True)  # its list of deliveries holds no events: each is fetched
+@pytest.mark.parametrize("account", ["live"], indirect=True)  # where each event is fetched
 def test_a_service_that_fails_is_asked_again(account: Account, receivers: Receivers) -> None:
     missed = account.order()
     account.emulator.fault({"status": 500, "code": "server_error"}, method="GET", path="^/webhooks", times=2)

@@ -21,7 +21,8 @@ EXPECTING_HEAD = b"POST %s HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nConten
 
 
 class Serving:
-    """A server that runs. Its handler records requests, and answers with ``status`` once ``may_answer`` is set.
+    """A server that runs. Its handler records requests, and answers with ``status`` once ``may_answer`` is
+    set.
 
     ``advance`` moves the clock of the event loop, so that its limits are reached without a wait.
     """
@@ -61,7 +62,7 @@ async def serving(limits: Limits | None = None, certificate: Path | None = None)
     (url,) = await running.server.start("127.0.0.1", 0)
     running.url = httpx.URL(url)
     try:
-        async with httpx.AsyncClient(base_url=url.removesuffix("/hosting"), verify=False, timeout=LIMIT_SECONDS) as http:  # noqa: S501  # a certificate of the test
+        async with httpx.AsyncClient(base_url=url.removesuffix("/hosting"), verify=False, timeout=LIMIT_SECONDS) as http:  # noqa: S501  # its own certificate
             yield running, http
     finally:
         await running.server.close()
@@ -169,7 +170,8 @@ def test_a_sender_that_asks_before_it_sends_the_body() -> None:
 
 
 def test_one_connection_carries_several_requests() -> None:
-    """A proxy sends one after the other over one connection. The limit for the first head does not end the later ones."""
+    """A proxy sends one after the other over one connection. The limit for the first head does not end the
+    later ones."""
 
     async def play() -> None:
         async with serving() as (running, _):
@@ -194,13 +196,14 @@ def test_half_open_connections_keep_no_delivery_out(certificate: Path | None, ca
         async with serving(Limits(connections=10), certificate) as (running, http):
             silent = await running.connect(25, INCOMPLETE_TLS if certificate else INCOMPLETE_HEAD)
             assert (await http.post("/hosting", content=b"{}")).status_code == 200
-            await until_closed(silent[:16])  # those that were silent longest made room for the later ones and for the delivery
+            await until_closed(silent[:16])  # room for the later ones and for the delivery
             for _, writer in silent[16:]:
                 writer.close()
 
     with caplog.at_level(logging.WARNING):
         asyncio.run(play())
-    assert caplog.messages == ["10 connections are open: closed the one that was silent longest"]  # one line for all of them
+    # One line for all of them.
+    assert caplog.messages == ["10 connections are open: closed the one that was silent longest"]
 
 
 def test_a_request_that_arrived_completely_is_answered_before_its_connection_closes() -> None:

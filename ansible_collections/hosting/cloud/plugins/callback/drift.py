@@ -15,21 +15,24 @@ author:
 description:
   - Writes a JSON report of what changed, or in check mode would change, and of what failed.
   - In check mode the run exits with O(exit_code) when something would change and nothing failed.
-    Without this callback C(ansible-playbook) exits with 0 then. A run with failed or unreachable hosts keeps its exit code,
-    and so does every run without C(--check).
+    Without this callback C(ansible-playbook) exits with 0 then. A run with failed or unreachable hosts keeps
+    its exit code, and so does every run without C(--check).
   - With C(--diff) the report contains the differences as the modules return them.
     For a task with C(no_log) it contains only that it changed.
   - Check mode compares what the playbook declares, not what else is on the account.
-  - The report holds C(drift), C(check_mode), C(started_at) and C(finished_at) in UTC, C(versions), C(playbooks), C(totals), C(hosts) (the
-    recap by host), C(changes) and C(failures). A change has C(host), C(play), C(task), C(module), C(path), C(item) in a loop, and C(diff);
-    a failure has C(message), C(ignored), C(unreachable), and C(failure) where a module of this collection tells more.
+  - The report holds C(drift), C(check_mode), C(started_at) and C(finished_at) in UTC, C(versions),
+    C(playbooks), C(totals), C(hosts) (the recap by host), C(changes) and C(failures). A change has C(host),
+    C(play), C(task), C(module), C(path), C(item) in a loop, and C(diff); a failure has C(message),
+    C(ignored), C(unreachable), and C(failure) where a module of this collection tells more.
 requirements:
   - Enable it, for example with C(ANSIBLE_CALLBACKS_ENABLED=hosting.cloud.drift).
-  - Put it last when callbacks of other collections are enabled too. Callbacks after it are not called at the end of the run.
+  - Put it last when callbacks of other collections are enabled too. Callbacks after it are not called at the
+    end of the run.
 options:
   report:
     description:
-      - The file to write. It is replaced in one step and readable by its owner only. Missing folders are created.
+      - The file to write. It is replaced in one step and readable by its owner only. Missing folders are
+        created.
     type: path
     default: drift.json
     env:
@@ -39,7 +42,8 @@ options:
         key: report
   exit_code:
     description:
-      - The exit code of a run in check mode that would change something, V(0) to V(255). V(0) keeps the exit code of Ansible.
+      - The exit code of a run in check mode that would change something, V(0) to V(255). V(0) keeps the exit
+        code of Ansible.
     type: int
     default: 3
     env:
@@ -80,7 +84,8 @@ RECAP = ("ok", "changed", "failures", "ignored", "rescued", "skipped", "unreacha
 
 
 class CallbackModule(CallbackBase):
-    """Collects changes and failures. Writes the report after each playbook, and sets the exit code after the last."""
+    """Collects changes and failures. Writes the report after each playbook, and sets the exit code after the
+    last."""
 
     CALLBACK_VERSION = 2.0
     CALLBACK_TYPE = "aggregate"
@@ -94,7 +99,8 @@ class CallbackModule(CallbackBase):
         self._play = ""
         self._changes: list[dict[str, Any]] = []
         self._failures: list[dict[str, Any]] = []
-        # Loops whose items were reported one by one: the result of the whole loop, which follows, adds nothing.
+        # Loops whose items were reported one by one: the result of the whole loop, which follows, adds
+        # nothing.
         self._loops: set[tuple[str, str]] = set()
 
     # --- events of the run
@@ -206,7 +212,8 @@ class CallbackModule(CallbackBase):
         try:
             text = json.dumps(report, indent=2, default=_unknown)
             path.parent.mkdir(parents=True, exist_ok=True)
-            # A unique name with mode 0600: two runs never write into one file, and no reader sees half a report.
+            # A unique name with mode 0600: two runs never write into one file, and no reader sees half a
+            # report.
             handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
             try:
                 with os.fdopen(handle, "w", encoding="utf-8") as file:

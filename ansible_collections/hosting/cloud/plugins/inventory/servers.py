@@ -2,9 +2,10 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """The account's servers as hosts.
 
-The steps: read the inventory file, resolve its templates, take the servers from the cache or from the API, filter
-them, name the hosts, add them. Filters, names, variables and connection addresses are applied after the cache, so a
-change of them sends no request. The core, and every HTTP library with it, is imported only for a request.
+The steps: read the inventory file, resolve its templates, take the servers from the cache or from the API,
+filter them, name the hosts, add them. Filters, names, variables and connection addresses are applied after
+the cache, so a change of them sends no request. The core, and every HTTP library with it, is imported only
+for a request.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ name: servers
 short_description: Servers of a hosting account as an inventory
 version_added: 0.1.0
 description:
-  - Reads the servers of an account at a hosting company that offers the Hosting Client API v1. Each becomes a host.
-  - The name of the inventory file must end in C(hosting.yml), C(hosting.yaml), C(hosting_cloud.yml) or C(hosting_cloud.yaml), for example
-    C(production.hosting.yml).
-  - "A host's variables are what M(hosting.cloud.server_info) returns for the server (RV(hosting.cloud.server_info#module:servers)), each
-    with a prefix, for example C(hosting_status). Ids and amounts are strings. C(hosting_mode) is V(test) for a server that was simulated
-    with a test key."
+  - Reads the servers of an account at a hosting company that offers the Hosting Client API v1. Each becomes a
+    host.
+  - The name of the inventory file must end in C(hosting.yml), C(hosting.yaml), C(hosting_cloud.yml) or
+    C(hosting_cloud.yaml), for example C(production.hosting.yml).
+  - "A host's variables are what M(hosting.cloud.server_info) returns for the server
+    (RV(hosting.cloud.server_info#module:servers)), each with a prefix, for example C(hosting_status). Ids and
+    amounts are strings. C(hosting_mode) is V(test) for a server that was simulated with a test key."
   - Cancelled and terminated servers are left out, unless O(api_filters) selects them by status.
-  - "A host has the name of its server. When several servers have the same name, their hosts are called C(name-id), and so is the host of
-    a server whose name has a meaning in Ansible, such as C(localhost). A name that is not valid in Ansible becomes C(server-id). A warning
-    lists the renamed hosts. No server is lost."
+  - "A host has the name of its server. When several servers have the same name, their hosts are called
+    C(name-id), and so is the host of a server whose name has a meaning in Ansible, such as C(localhost). A
+    name that is not valid in Ansible becomes C(server-id). A warning lists the renamed hosts. No server is
+    lost."
 author:
   - The pulumi-hosting authors (@pulumi-hosting)
 requirements:
@@ -33,15 +36,17 @@ extends_documentation_fragment:
   - ansible.builtin.constructed
   - ansible.builtin.inventory_cache
 notes:
-  - "One request reads 100 servers. An API key may send 120 requests a minute. With O(cache) the servers are read once in
-    O(cache_timeout) seconds. A cached inventory sends no request and does not need C(pulumi-hosting)."
-  - "Each combination of file, key, O(base_url), O(api_filters) and O(addresses) has its own cache. All other options are applied to what is
-    cached."
+  - "One request reads 100 servers. An API key may send 120 requests a minute. With O(cache) the servers are
+    read once in O(cache_timeout) seconds. A cached inventory sends no request and does not need
+    C(pulumi-hosting)."
+  - "Each combination of file, key, O(base_url), O(api_filters) and O(addresses) has its own cache. All other
+    options are applied to what is cached."
   - "Install C(pulumi-hosting) for the Python interpreter that runs Ansible."
-  - "When a source cannot be read, Ansible warns, continues without it, and tries its other inventory plugins on the file.
-    E(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED) makes it an error. V(hosting.cloud.servers) in E(ANSIBLE_INVENTORY_ENABLED), before
-    V(auto), keeps the messages short."
-  - "Values from the API are never evaluated as templates. They become an address to connect to only if they are a valid one."
+  - "When a source cannot be read, Ansible warns, continues without it, and tries its other inventory plugins
+    on the file. E(ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED) makes it an error. V(hosting.cloud.servers) in
+    E(ANSIBLE_INVENTORY_ENABLED), before V(auto), keeps the messages short."
+  - "Values from the API are never evaluated as templates. They become an address to connect to only if they
+    are a valid one."
 options:
   plugin:
     description: The name of this plugin.
@@ -51,13 +56,15 @@ options:
   api_key:
     description:
       - The API key, C(vk_live_...) or C(vk_test_...), with the scope C(servers:read).
-      - It may be a template (lookups and extra variables), or vaulted. C(ansible-inventory) prints extra variables.
+      - It may be a template (lookups and extra variables), or vaulted. C(ansible-inventory) prints extra
+        variables.
     type: str
     env:
       - name: HOSTING_API_KEY
   base_url:
     description:
-      - The URL of the API, for example V(https://api.example.com/v1). It must be https, except for this machine.
+      - The URL of the API, for example V(https://api.example.com/v1). It must be https, except for this
+        machine.
       - It may be a template.
     type: str
     env:
@@ -73,7 +80,8 @@ options:
     default: {}
     suboptions:
       status:
-        description: Status of the server, V(active), V(stopped), V(suspended), V(pending_cancel), V(cancelled) or V(terminated).
+        description: Status of the server, V(active), V(stopped), V(suspended), V(pending_cancel),
+          V(cancelled) or V(terminated).
         type: str
       ip:
         description: An address that is assigned to the server, primary or not.
@@ -82,26 +90,29 @@ options:
     description:
       - An expression over a host's variables, or a list of them. A host is kept when all of them are true.
       - Expressions can use extra variables. A template with braces works too.
-      - With O(strict) an expression that cannot be evaluated is an error. Without it, the host is left out with a warning.
+      - With O(strict) an expression that cannot be evaluated is an error. Without it, the host is left out
+        with a warning.
     type: raw
     default: []
   addresses:
     description:
       - Read the addresses of every server with their reverse DNS into the variable C(hosting_addresses).
-      - "This costs one request for each server. Some deployments allow 20 such requests a minute, so 100 servers take about five minutes
-        there. Use it with O(cache)."
-      - "Each is a dictionary with C(id) (C(server id/address id)), C(address), C(version), C(primary), C(ptr), C(gateway), C(netmask),
-        C(price_monthly) and C(added_at)."
+      - "This costs one request for each server. Some deployments allow 20 such requests a minute, so 100
+        servers take about five minutes there. Use it with O(cache)."
+      - "Each is a dictionary with C(id) (C(server id/address id)), C(address), C(version), C(primary),
+        C(ptr), C(gateway), C(netmask), C(price_monthly) and C(added_at)."
     type: bool
     default: false
   connect_with:
     description:
-      - What C(ansible_host) is set to: the first of the list that the server has.
-      - V(public_ipv4) is the primary address if that is an IPv4 address, else the first IPv4 address. V(public_ipv6) is the same for IPv6.
+      - The value of C(ansible_host). The first kind of the list that the server has is used.
+      - V(public_ipv4) is the primary address if that is an IPv4 address, else the first IPv4 address.
+        V(public_ipv6) is the same for IPv6.
       - V(hostname) is the host name in the panel. It must be resolvable.
       - V(ipv4_dns_ptr) is the reverse DNS name of the V(public_ipv4) address. It needs O(addresses).
       - V(none) sets nothing.
-      - A server that has none of them becomes a host without C(ansible_host); C(-v) lists it. Use O(compose) for anything else.
+      - A server that has none of them becomes a host without C(ansible_host); C(-v) lists it. Use O(compose)
+        for anything else.
     type: list
     elements: str
     choices: [public_ipv4, public_ipv6, hostname, ipv4_dns_ptr, none]
@@ -206,7 +217,7 @@ from ansible_collections.hosting.cloud.plugins.plugin_utils.host_names import co
 
 try:
     from ansible.utils.unsafe_proxy import wrap_var as untrusted
-except ImportError:  # ansible-core 2.19 and later trust no value unless told to, and are about to drop this function
+except ImportError:  # ansible-core 2.19 and later trust no value unless told to
 
     def untrusted(value: Any) -> Any:
         return value
@@ -229,7 +240,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return path.endswith(FILES) and bool(super().verify_file(path))
 
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
-        """Add the hosts of one file. Raises ``AnsibleParserError``: one line with the problem and the next step."""
+        """Add the hosts of one file. Raises ``AnsibleParserError``: one line with the problem and the next
+        step."""
         super().parse(inventory, loader, path, cache)
         config = self._read_config_data(path)
         self._check(config)
@@ -330,11 +342,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         return variables
 
     def _is_selected(self, server: Server) -> bool:
-        """A cancelled server becomes a host only if it was selected by status: its successor often has the same name."""
+        """A cancelled server becomes a host only if it was selected by status: its successor often has the
+        same name."""
         return server["status"] not in GONE or "status" in self._api_filters
 
     def _filtered(self, expression: str, hosts: Iterable[Host]) -> list[Host]:
-        """The hosts for which ``expression`` is true. Raises with ``strict`` when it cannot be evaluated, else warns."""
+        """The hosts for which ``expression`` is true. Raises with ``strict`` when it cannot be evaluated,
+        else warns."""
         kept, failed, reason = [], [], ""
         for server, variables in hosts:
             try:

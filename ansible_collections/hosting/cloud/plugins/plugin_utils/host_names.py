@@ -1,6 +1,7 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Names of hosts and addresses to connect to, made of what the API says of servers. Needs neither Ansible nor the core."""
+"""Names of hosts and addresses to connect to, made of what the API says of servers. Needs neither Ansible nor
+the core."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ def reverse_dns_name(server: dict[str, Any]) -> str | None:
 
 
 def connection_address(server: dict[str, Any], kinds: Iterable[str]) -> str | None:
-    """The address to connect to: the first of ``kinds`` (choices of the option ``connect_with``) that the server has."""
+    """The address to connect to: the first of ``kinds`` (choices of the option ``connect_with``) that the
+    server has."""
     addresses: dict[str, Callable[[], str | None]] = {
         "public_ipv4": lambda: address_of(server, 4),
         "public_ipv6": lambda: address_of(server, 6),
@@ -52,9 +54,11 @@ def connection_address(server: dict[str, Any], kinds: Iterable[str]) -> str | No
 
 
 def host_names(desired: Sequence[tuple[str, str]], taken: Iterable[str] = ()) -> list[str]:
-    """A name for each pair of desired name and server id: the desired one if it is valid and unique, else one with the id.
+    """A name for each pair of desired name and server id: the desired one if it is valid and unique, else one
+    with the id.
 
-    When two servers have the same name, both get their id: ``web-1`` must not become another machine when the first is deleted.
+    When two servers have the same name, both get their id: ``web-1`` must not become another machine when the
+    first is deleted.
     """
     refused = {*RESERVED, *taken}
     with_id = [f"{name}-{id}" if is_host_name(name) and ip_version(name) is None else f"server-{id}" for name, id in desired]

@@ -8,19 +8,23 @@ DOCUMENTATION = r"""
 module: webhook
 short_description: Receive webhook events of a hosting company that offers the Hosting Client API v1
 description:
-  - Listens for webhook deliveries, checks the signature and time of each over its raw body, and hands its event to the rules.
-  - Every event is written to O(state_file) before its delivery is acknowledged, and marked there once the rules have it.
-    An event that a crash or a restart left unmarked is handed over at the next start. A marked event is never handed over again,
-    however often it is delivered.
-  - Answers 200 for a new event and for a known one, 401 for a delivery that cannot be trusted, 404 for another path, 405 for another
-    method, 413 for a body above 64 KB, and 503 when the event cannot be kept at the moment (the service then tries again).
+  - Listens for webhook deliveries, checks the signature and time of each over its raw body, and hands its
+    event to the rules.
+  - Every event is written to O(state_file) before its delivery is acknowledged, and marked there once the
+    rules have it. An event that a crash or a restart left unmarked is handed over at the next start. A marked
+    event is never handed over again, however often it is delivered.
+  - Answers 200 for a new event and for a known one, 401 for a delivery that cannot be trusted, 404 for
+    another path, 405 for another method, 413 for a body above 64 KB, and 503 when the event cannot be kept at
+    the moment (the service then tries again).
   - At most 100 connections are open at a time. One more closes the one that has been silent longest.
-    A connection has 10 seconds to send the head of its first request, TLS handshake included, and 8 seconds to send the body.
-    It is closed after 75 seconds without another request.
-  - The service delivers to public https addresses only. Put a proxy that terminates TLS in front of the source, or set O(certfile).
-  - An event has C(payload), the envelope as it was delivered (V(id), V(type), V(created_at), V(livemode), V(account_id),
-    V(api_version), V(data.object), V(data.previous), V(resource)), and C(meta) with V(uuid) (the id of the event), V(endpoint),
-    V(headers), V(received_at) and V(via) (V(delivery) or V(reconciliation)).
+    A connection has 10 seconds to send the head of its first request, TLS handshake included, and 8 seconds
+    to send the body. It is closed after 75 seconds without another request.
+  - The service delivers to public https addresses only. Put a proxy that terminates TLS in front of the
+    source, or set O(certfile).
+  - An event has C(payload), the envelope as it was delivered (V(id), V(type), V(created_at), V(livemode),
+    V(account_id), V(api_version), V(data.object), V(data.previous), V(resource)), and C(meta) with V(uuid)
+    (the id of the event), V(endpoint), V(headers), V(received_at) and V(via) (V(delivery) or
+    V(reconciliation)).
   - Neither the service nor the source promises an order. Compare C(payload.created_at) where it matters.
 version_added: 0.1.0
 author:
@@ -43,17 +47,20 @@ options:
     default: /
   secret:
     description:
-      - The subscription's C(whsec_…), or several while one replaces another. Use a variable of the rulebook, not the text itself.
-      - Without O(secret) and O(secret_file) the environment variable E(HOSTING_WEBHOOK_SECRET) is read, several separated by commas.
-        Every playbook that the rules start sees the environment, and ansible-runner writes it into its artifacts.
-        O(secret_file) keeps the secret out of both.
+      - The subscription's C(whsec_…), or several while one replaces another. Use a variable of the rulebook,
+        not the text itself.
+      - Without O(secret) and O(secret_file) the environment variable E(HOSTING_WEBHOOK_SECRET) is read,
+        several separated by commas. Every playbook that the rules start sees the environment, and
+        ansible-runner writes it into its artifacts. O(secret_file) keeps the secret out of both.
     type: list
     elements: str
   secret_file:
-    description: A file with one secret on each line. It is read at each delivery, so a secret is rotated without a restart.
+    description: A file with one secret on each line. It is read at each delivery, so a secret is rotated
+      without a restart.
     type: path
   tolerance:
-    description: How many seconds the time of a delivery may be off, before or after. At most V(300), the window of the API.
+    description: How many seconds the time of a delivery may be off, before or after. At most V(300), the
+      window of the API.
     type: int
     default: 300
   state_file:
@@ -61,7 +68,8 @@ options:
       - Where events are kept (SQLite, readable by its owner only). One source at a time uses it.
         Keep it on a disk that outlives the rulebook.
       - Only the id of a marked event stays there, for 31 days after the event was last seen.
-      - Without it C($XDG_STATE_HOME/hosting/webhook-<port>.sqlite), with C(~/.local/state) where that variable is not set.
+      - Without it C($XDG_STATE_HOME/hosting/webhook-<port>.sqlite), with C(~/.local/state) where that
+        variable is not set.
     type: path
   certfile:
     description: A certificate chain in PEM form, to answer https.
@@ -71,16 +79,20 @@ options:
     type: path
   subscription:
     description:
-      - The id of the subscription. With it the source asks at its start for deliveries that never arrived, and hands over their events.
-      - Deliveries that no receiver accepted always count, accepted ones only if they are younger than O(state_file).
+      - The id of the subscription. With it the source asks at its start for deliveries that never arrived,
+        and hands over their events.
+      - Deliveries that no receiver accepted always count, accepted ones only if they are younger than
+        O(state_file).
       - Costs one request, one for every 100 deliveries, and one for each missed event.
     type: int
   lookback:
-    description: How old a missed event may be, in seconds. The service forgets undelivered events after 30 days.
+    description: How old a missed event may be, in seconds. The service forgets undelivered events after 30
+      days.
     type: int
     default: 2592000
   api_key:
-    description: The API key for O(subscription), a live one with the scope C(webhooks:manage). Without it E(HOSTING_API_KEY).
+    description: The API key for O(subscription), a live one with the scope C(webhooks:manage). Without it
+      E(HOSTING_API_KEY).
     type: str
   base_url:
     description: The address of the API for O(subscription), ending in C(/v1). Without it E(HOSTING_BASE_URL).
@@ -121,13 +133,15 @@ from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOp
 
 
 class EventQueue(Protocol):
-    """The queue of ansible-rulebook. It is bounded: ``put`` returns when the rules have room for the event."""
+    """The queue of ansible-rulebook. It is bounded: ``put`` returns when the rules have room for the
+    event."""
 
     async def put(self, event: dict[str, Any], /) -> None: ...
 
 
 async def main(queue: EventQueue, args: dict[str, Any]) -> None:
-    """Receive until cancelled. Raises ``ConfigurationError`` for options that cannot be used; other failures are retried."""
+    """Receive until cancelled. Raises ``ConfigurationError`` for options that cannot be used; other failures
+    are retried."""
     options = {name: value for name, value in args.items() if name not in ("feedback", "eda_feedback_queue")}
     receiver = Receiver(ReceiverOptions.from_values(options))
 

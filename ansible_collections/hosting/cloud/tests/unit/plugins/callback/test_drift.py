@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # ruff: noqa: S101 — assert is how pytest asks
-"""The drift callback: exit codes, results of ansible-core before 2.19, and values that JSON has no type for."""
+"""The drift callback: exit codes, results of ansible-core before 2.19, and values that JSON has no type
+for."""
 
 import json
 from pathlib import Path

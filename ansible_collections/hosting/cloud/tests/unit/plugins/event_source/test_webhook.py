@@ -1,7 +1,8 @@
 # Copyright: (c) 2026, the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # ruff: noqa: S101 — assert is how pytest asks
-"""The event source: what it hands to the rules, and what it takes from its options. The receiver itself is replaced."""
+"""The event source: what it hands to the rules, and what it takes from its options. The receiver itself is
+replaced."""
 
 from __future__ import annotations
 
@@ -75,7 +76,8 @@ def test_an_event_is_payload_and_meta() -> None:
 
 @pytest.mark.usefixtures("fake_receiver")
 def test_feedback_acknowledges_what_the_rules_confirm() -> None:
-    """With ``feedback: true`` ansible-rulebook hands in a second queue, and puts each event there once its engine has it."""
+    """With ``feedback: true`` ansible-rulebook hands in a second queue, and puts each event there once its
+    engine has it."""
 
     async def play() -> None:
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(1)

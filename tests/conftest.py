@@ -25,9 +25,10 @@ settings.load_profile("house")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test that asks for an engine runs on the offline engine, and on Pulumi's own wherever its CLI is on PATH."""
+    """Every test that asks for an engine runs on the offline engine, and in ``make test-all`` on Pulumi's own where its CLI is on PATH."""
     if "engine" in metafunc.fixturenames:
-        metafunc.parametrize("engine", [engine.name for engine in engines.available()], indirect=True)
+        found = [pytest.param(engine.name, marks=[pytest.mark.slow] * (engine.name == engines.PULUMI)) for engine in engines.available()]
+        metafunc.parametrize("engine", found, indirect=True)
 
 
 @pytest.fixture(autouse=True)

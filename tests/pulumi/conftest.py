@@ -10,9 +10,9 @@ from tests.support.programs import FORMS, Program, make_program
 
 
 @pytest.fixture
-def program(engine: Engine, emulator: Running, tmp_path: Path) -> Program:
+def dynamic(engine: Engine, emulator: Running, tmp_path: Path) -> Program:
     """A program of dynamic resources."""
-    return make_program(engine, emulator, tmp_path / "program", tmp_path / "home")
+    return make_program(engine, emulator, tmp_path / "program", tmp_path / "home", "dynamic")
 
 
 @pytest.fixture
@@ -22,20 +22,33 @@ def native(engine: Engine, emulator: Running, tmp_path: Path) -> Program:
 
 
 @pytest.fixture(params=FORMS)
-def formed(request: pytest.FixtureRequest, engine: Engine, emulator: Running, tmp_path: Path) -> Program:
-    """A program, once in each form."""
-    return make_program(engine, emulator, tmp_path / "program", tmp_path / "home", request.param)
+def form(request: pytest.FixtureRequest) -> str:
+    """``dynamic`` and ``native``, where the test is marked ``both_forms``; else ``native``, and ``dynamic`` in ``make test-all``."""
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def program(form: str, engine: Engine, emulator: Running, tmp_path: Path) -> Program:
+    """A program of the form."""
+    return make_program(engine, emulator, tmp_path / "program", tmp_path / "home", form)
 
 
 DAILY = {("dynamic", "spec"), ("native", "live")}
-"""The pairs of form and dialect that every run of the tests takes; the others are ``slow``."""
+"""The pairs of form and dialect that ``make test`` runs of a test that asks for both; the others are ``slow``."""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as ``slow`` the forms and pairs that ``make test`` need not run: its tests prove once what does not depend on the form."""
     for item in items:
         given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        if {"formed", "dialect"} <= given.keys() and (given["formed"], given["dialect"]) not in DAILY:
+        if "form" not in given:
+            continue
+        in_both = item.get_closest_marker("both_forms") is not None
+        if "dialect" in given:
+            daily = (given["form"], given["dialect"]) in DAILY and (in_both or given["form"] == "native")
+        else:
+            daily = in_both or given["form"] == "native"
+        if not daily:
             item.add_marker(pytest.mark.slow)
-        if {"formed", "orphan"} <= given.keys() and (given["formed"] == "native") != given["orphan"]:
-            item.add_marker(pytest.mark.slow)  # each form is killed in one of the two ways

@@ -41,9 +41,9 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def wait_until(program: Program, charges: int, running: subprocess.Popen[bytes]) -> None:
+def wait_until(dynamic: Program, charges: int, running: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + 60
-    while program.charges() < charges:
+    while dynamic.charges() < charges:
         assert running.poll() is None, "the engine ended before the order was taken"
         assert time.monotonic() < deadline, "the order was never taken"
         time.sleep(0.05)
@@ -80,44 +80,54 @@ def purchases(base: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.emulator(provisioning_delay=600, own=True)
-@pytest.mark.parametrize("orphan", [False, True], ids=["everything killed", "only the engine killed"])
-def test_killed_between_purchase_and_answer(formed: Program, orphan: bool) -> None:
-    with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
+@pytest.mark.both_forms
+@pytest.mark.parametrize(
+    ("form", "orphan"),
+    [
+        ("dynamic", False),
+        ("native", True),
+        pytest.param("dynamic", True, marks=pytest.mark.slow),
+        pytest.param("native", False, marks=pytest.mark.slow),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "only the engine killed" if value else "everything killed",
+)
+def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> None:
+    with Client(program.emulator.live_key, program.emulator.base_url) as client:
         client.servers.create(tariff_id=1, os="debian-12", name="base")
-    (base,) = formed.living
-    formed.stack.allow("bought before, by another tool", base["id"])
+    (base,) = program.living
+    program.stack.allow("bought before, by another tool", base["id"])
     for fault in FAULTS:
-        formed.control("POST", "/faults", fault)
+        program.control("POST", "/faults", fault)
     declared = purchases(str(base["id"]))
     below: list[int] = []
     try:
         # The SDK's process for dynamic resources does four things at a time: the address is bought in a second run, killed like the first.
         for names in [("one", "two", "site", "moved"), ("one", "two", "site", "moved", "spare")]:
-            formed.declare({name: declared[name] for name in names})
-            running = formed.start_cold()
-            wait_until(formed, 1 + len(names), running)
+            program.declare({name: declared[name] for name in names})
+            running = program.start_cold()
+            wait_until(program, 1 + len(names), running)
             left = descendants(running.pid)
             kill([running.pid] if orphan else [running.pid, *left])
             running.wait()
             below += left
-            formed.stack.cancel()
-            assert names[-1] not in formed.resources()
+            program.stack.cancel()
+            assert names[-1] not in program.resources()
             if names[-1] == "moved":
-                assert formed.resources() == {}  # every purchase was made, none was recorded
-            formed.control("POST", "/clock", {"advance": 601})
-        formed.run(formed.stack.up())
-        assert sorted(server["name"] for server in formed.living) == ["base", "one", "two"]
-        assert sorted(domain["name"] for domain in formed.objects("domains")) == ["example-1.com", "example-2.com"]
-        (bought,) = [address for address in formed.objects("addresses") if address["bought"]]
-        assert formed.charges() == 1 + len(declared)
-        ids = {name: resource["id"] for name, resource in formed.resources().items()}
+                assert program.resources() == {}  # every purchase was made, none was recorded
+            program.control("POST", "/clock", {"advance": 601})
+        program.run(program.stack.up())
+        assert sorted(server["name"] for server in program.living) == ["base", "one", "two"]
+        assert sorted(domain["name"] for domain in program.objects("domains")) == ["example-1.com", "example-2.com"]
+        (bought,) = [address for address in program.objects("addresses") if address["bought"]]
+        assert program.charges() == 1 + len(declared)
+        ids = {name: resource["id"] for name, resource in program.resources().items()}
         assert ids["spare"] == f"{base['id']}/{bought['id']}"
-        assert {ids["one"], ids["two"]} == {str(server["id"]) for server in formed.living if server["name"] != "base"}
-        formed.run(formed.stack.up("--expect-no-changes"), {})
-        if orphan and formed.form == "native":
+        assert {ids["one"], ids["two"]} == {str(server["id"]) for server in program.living if server["name"] != "base"}
+        program.run(program.stack.up("--expect-no-changes"), {})
+        if orphan and program.form == "native":
             wait_for_the_end_of(below)
-        formed.run(formed.stack.destroy())
-        assert [server["name"] for server in formed.living] == ["base"]
+        program.run(program.stack.destroy())
+        assert [server["name"] for server in program.living] == ["base"]
     finally:
         kill(below)
 
@@ -141,59 +151,60 @@ ORDER = r"\*\*To remove everything after a crash\*\*[\s\S]*?\n\n((?:    pulumi .
 DOCUMENTED = re.search(ORDER, DOCS.read_text(encoding="utf-8"))
 
 
+@pytest.mark.both_forms
 @pytest.mark.emulator(own=True)
-def test_everything_is_removed_after_a_kill(formed: Program) -> None:
+def test_everything_is_removed_after_a_kill(program: Program) -> None:
     """In the documented order. The offline engine does not destroy before what was bought has been found."""
     assert DOCUMENTED is not None
     commands = [shlex.split(line, comments=True)[1:] for line in DOCUMENTED[1].splitlines()]
     assert [command[0] for command in commands] == ["cancel", "up", "destroy"]
-    formed.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": LATE})
-    formed.declare({"web": ("Server", {"tariff_id": 1, "os": "debian-12"})})
-    running = formed.start_cold()
-    wait_until(formed, 1, running)
+    program.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": LATE})
+    program.declare({"web": ("Server", {"tariff_id": 1, "os": "debian-12"})})
+    running = program.start_cold()
+    wait_until(program, 1, running)
     kill([running.pid, *descendants(running.pid)])
     running.wait()
-    assert formed.stack.run(*commands[0]).exit_code == 0
-    if formed.stack.engine.name == OFFLINE:
-        with formed.stack.unchecked("killed, and not run again yet"):
-            refused = formed.stack.destroy()
+    assert program.stack.run(*commands[0]).exit_code == 0
+    if program.stack.engine.name == OFFLINE:
+        with program.stack.unchecked("killed, and not run again yet"):
+            refused = program.stack.destroy()
             assert refused.exit_code == 1
             assert "was creating" in refused.output
             advice = re.search(r"Next: run `pulumi-hosting offline (\w+)`", refused.output)
             assert advice is not None
             assert advice[1] == commands[1][0]
-            looked = formed.run(formed.stack.refresh())
+            looked = program.run(program.stack.refresh())
             assert "A refresh cannot find what they made. Next: run `pulumi-hosting offline up`" in looked.output
-        assert len(formed.living) == 1
+        assert len(program.living) == 1
     for command in commands[1:]:
-        formed.run(formed.stack.run(*command))
-    assert formed.living == []
-    assert formed.charges() == 0
+        program.run(program.stack.run(*command))
+    assert program.living == []
+    assert program.charges() == 0
 
 
 @pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 10}, {"status": 504, "code": "upstream_timeout"}])
-def test_a_lost_answer_is_one_server_and_one_charge_in_the_same_run(program: Program, action: dict[str, object]) -> None:
-    program.write(SERVER)
-    program.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": action})
-    made = program.stack.up()
+def test_a_lost_answer_is_one_server_and_one_charge_in_the_same_run(dynamic: Program, action: dict[str, object]) -> None:
+    dynamic.write(SERVER)
+    dynamic.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": action})
+    made = dynamic.stack.up()
     assert made.exit_code == 0, made.output
-    assert len(program.living) == 1
-    assert program.charges() == 1
+    assert len(dynamic.living) == 1
+    assert dynamic.charges() == 1
 
 
-def test_a_refused_order_leaves_nothing_and_does_not_stick(program: Program) -> None:
-    program.write(SERVER)
-    program.control("PATCH", "/account", {"balance": "0.01"})
-    assert program.stack.up().exit_code == 1
-    program.control("PATCH", "/account", {"balance": "100.00"})
-    assert program.stack.up().exit_code == 0
-    assert program.charges() == 1
+def test_a_refused_order_leaves_nothing_and_does_not_stick(dynamic: Program) -> None:
+    dynamic.write(SERVER)
+    dynamic.control("PATCH", "/account", {"balance": "0.01"})
+    assert dynamic.stack.up().exit_code == 1
+    dynamic.control("PATCH", "/account", {"balance": "100.00"})
+    assert dynamic.stack.up().exit_code == 0
+    assert dynamic.charges() == 1
 
 
-def test_destroyed_and_made_again_within_the_memory_of_keys(program: Program) -> None:
-    program.write(SERVER)
+def test_destroyed_and_made_again_within_the_memory_of_keys(dynamic: Program) -> None:
+    dynamic.write(SERVER)
     for _ in range(2):
-        assert program.stack.up().exit_code == 0
-        assert len(program.living) == 1
-        assert program.stack.destroy().exit_code == 0
-    assert program.living == []
+        assert dynamic.stack.up().exit_code == 0
+        assert len(dynamic.living) == 1
+        assert dynamic.stack.destroy().exit_code == 0
+    assert dynamic.living == []

@@ -5,8 +5,8 @@ import pytest
 from tests.support.programs import Program
 
 
-def test_answers_are_typed_lifted_and_exported(formed: Program) -> None:
-    formed.write("""
+def test_answers_are_typed_lifted_and_exported(program: Program) -> None:
+    program.write("""
         web = hosting.Server("web", tariff_id=1, os="debian-12")
         shown = hosting.get_server_output(web.id)
         tariff = hosting.get_tariff(1)
@@ -17,43 +17,43 @@ def test_answers_are_typed_lifted_and_exported(formed: Program) -> None:
         pulumi.export("number", shown.tariff.id)
         pulumi.export("endings", [zone.tld for zone in hosting.get_zones()])
     """)
-    ran = formed.stack.up()
+    ran = program.stack.up()
     assert ran.exit_code == 0, ran.output
-    outputs = formed.stack.outputs()
+    outputs = program.stack.outputs()
     assert outputs["same"] is True
     assert outputs["id"] is True
     assert outputs["tariff"] == {"id": 1, "name": "VDS-1"}
     assert (outputs["number"], outputs["price"]) == (1, "5.00")
     assert "com" in [ending.lstrip(".") for ending in outputs["endings"]]
-    again = formed.stack.up("--expect-no-changes")
+    again = program.stack.up("--expect-no-changes")
     assert again.exit_code == 0, again.output
 
 
-def test_what_is_asked_after_what_is_not_made_yet_is_unknown_in_the_preview(formed: Program) -> None:
-    formed.write("""
+def test_what_is_asked_after_what_is_not_made_yet_is_unknown_in_the_preview(program: Program) -> None:
+    program.write("""
         web = hosting.Server("web", tariff_id=1, os="debian-12")
         pulumi.export("power", hosting.get_server_status_output(web.id).power)
     """)
-    before = len(formed.control("GET", "/requests"))
-    seen = formed.stack.preview()
+    before = len(program.control("GET", "/requests"))
+    seen = program.stack.preview()
     assert seen.exit_code == 0, seen.output
-    assert not [row for row in formed.control("GET", "/requests")[before:] if row["path"].endswith("/status")]
+    assert not [row for row in program.control("GET", "/requests")[before:] if row["path"].endswith("/status")]
 
 
 @pytest.mark.parametrize("asked", ['hosting.get_server("4242")', 'pulumi.export("x", hosting.get_server_output("4242"))'])
-def test_what_is_not_there_ends_the_run_with_one_line(formed: Program, asked: str) -> None:
-    formed.write(asked)
-    failed = formed.stack.up()
+def test_what_is_not_there_ends_the_run_with_one_line(program: Program, asked: str) -> None:
+    program.write(asked)
+    failed = program.stack.up()
     assert failed.exit_code != 0
     assert "not_found" in failed.output
     assert "Next:" in failed.output
-    if formed.form == "dynamic" or "_output" not in asked:  # what a plugin refuses later, Pulumi's SDK raises with a traceback of its own
+    if program.form == "dynamic" or "_output" not in asked:  # what a plugin refuses later, Pulumi's SDK raises with a traceback of its own
         assert "Traceback" not in failed.output
 
 
-def test_an_argument_is_refused_by_its_name(formed: Program) -> None:
-    formed.write('hosting.get_servers(status="asleep")')
-    failed = formed.stack.preview()
+def test_an_argument_is_refused_by_its_name(program: Program) -> None:
+    program.write('hosting.get_servers(status="asleep")')
+    failed = program.stack.preview()
     assert failed.exit_code != 0
     assert "status: " in failed.output
     assert "asleep" not in failed.output

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pulumi_hosting.api.models import ServerCreated
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.api.models import ServerCreated
 from tests.support.programs import OTHER_KEY, PUBLIC_KEY, Program
 
 BASE = f"""
@@ -14,38 +14,38 @@ pulumi.export("ip", web.ip)
 
 
 @pytest.mark.slow  # test_nouns climbs it with every resource
-def test_server_and_key_live_their_whole_lives(program: Program, dialect: str) -> None:
-    program.write(BASE)
+def test_server_and_key_live_their_whole_lives(dynamic: Program, dialect: str) -> None:
+    dynamic.write(BASE)
 
-    looked = program.stack.preview()
+    looked = dynamic.stack.preview()
     assert looked.exit_code == 0, looked.output
     assert looked.changed == {"create": 3}
-    assert program.objects("servers") == []
+    assert dynamic.objects("servers") == []
 
-    made = program.stack.up()
+    made = dynamic.stack.up()
     assert made.exit_code == 0, made.output
     assert made.changed == {"create": 3}
-    (server,) = program.living
-    assert program.stack.outputs()["ip"] == (server.get("primary_ip") or server.get("ip"))
-    assert program.charges() == 1
+    (server,) = dynamic.living
+    assert dynamic.stack.outputs()["ip"] == (server.get("primary_ip") or server.get("ip"))
+    assert dynamic.charges() == 1
 
-    again = program.stack.up("--expect-no-changes")
+    again = dynamic.stack.up("--expect-no-changes")
     assert again.exit_code == 0, again.output
     assert again.changes == {"same": 3}
 
-    program.write(BASE.replace('notes="one"', 'notes="two", name="www"').replace("auto_renew=True", "auto_renew=False"))
-    updated = program.stack.up()
+    dynamic.write(BASE.replace('notes="one"', 'notes="two", name="www"').replace("auto_renew=True", "auto_renew=False"))
+    updated = dynamic.stack.up()
     assert updated.changed == {"update": 1}, updated.output
-    (server,) = program.living
+    (server,) = dynamic.living
     assert server["name"] == "www"
     assert server["notes"].startswith("two")
-    assert program.stack.up("--expect-no-changes").exit_code == 0
-    assert program.charges() == 1
+    assert dynamic.stack.up("--expect-no-changes").exit_code == 0
+    assert dynamic.charges() == 1
 
-    destroyed = program.stack.destroy()
+    destroyed = dynamic.stack.destroy()
     assert destroyed.exit_code == 0, destroyed.output
-    assert program.living == []
-    assert program.objects("ssh_keys") == []
+    assert dynamic.living == []
+    assert dynamic.objects("ssh_keys") == []
 
 
 @pytest.mark.slow  # test_nouns climbs it with every resource
@@ -60,55 +60,55 @@ def test_server_and_key_live_their_whole_lives(program: Program, dialect: str) -
     ],
 )
 def test_what_cannot_change_in_place_is_shown_as_a_replacement_and_replaced_once(
-    program: Program, old: str, new: str, field: str | None
+    dynamic: Program, old: str, new: str, field: str | None
 ) -> None:
-    program.write(BASE)
-    assert program.stack.up().exit_code == 0
-    (before,) = program.living
-    program.write(BASE.replace(old, new))
-    looked = program.stack.preview()
+    dynamic.write(BASE)
+    assert dynamic.stack.up().exit_code == 0
+    (before,) = dynamic.living
+    dynamic.write(BASE.replace(old, new))
+    looked = dynamic.stack.preview()
     if field is None:  # a first password cannot be compared with anything, and changed keys are for the next server
         assert not looked.changed, looked.output
         return
     assert looked.changed == {"replace": 1}, looked.output
-    done = program.stack.up()
+    done = dynamic.stack.up()
     assert done.exit_code == 0, done.output
-    (after,) = program.living
+    (after,) = dynamic.living
     assert after["id"] != before["id"]
-    assert program.stack.up("--expect-no-changes").exit_code == 0
+    assert dynamic.stack.up("--expect-no-changes").exit_code == 0
 
 
-def test_a_changed_password_replaces_the_server_on_request_only(program: Program) -> None:
-    program.write(BASE.replace('notes="one"', 'password="Abcdefg1"'))
-    assert program.stack.up().exit_code == 0
-    program.write(BASE.replace('notes="one"', 'password="Abcdefg2"'))
-    kept = program.stack.up()
+def test_a_changed_password_replaces_the_server_on_request_only(dynamic: Program) -> None:
+    dynamic.write(BASE.replace('notes="one"', 'password="Abcdefg1"'))
+    assert dynamic.stack.up().exit_code == 0
+    dynamic.write(BASE.replace('notes="one"', 'password="Abcdefg2"'))
+    kept = dynamic.stack.up()
     assert not kept.changed, kept.output
     assert "password has changed and is installed only when a server is made" in kept.output
-    program.write(BASE.replace('notes="one"', 'password="Abcdefg2", rebuild="replace"'))
-    done = program.stack.up()
+    dynamic.write(BASE.replace('notes="one"', 'password="Abcdefg2", rebuild="replace"'))
+    done = dynamic.stack.up()
     assert done.changed == {"replace": 1}, done.output
-    assert len(program.living) == 1
-    assert program.stack.up("--expect-no-changes").exit_code == 0
+    assert len(dynamic.living) == 1
+    assert dynamic.stack.up("--expect-no-changes").exit_code == 0
 
 
-def test_replacing_a_key_deletes_the_old_one_first(program: Program) -> None:
-    program.write(f'SshKey("me", public_key="{PUBLIC_KEY}")')
-    assert program.stack.up().exit_code == 0
-    program.write(f'SshKey("me", name="laptop", public_key="{PUBLIC_KEY}")')
-    assert program.stack.up().exit_code == 0
-    assert [key["name"] for key in program.objects("ssh_keys")] == ["laptop"]
-    program.write(f'SshKey("me", name="laptop", public_key="{OTHER_KEY}")')
-    assert program.stack.up().exit_code == 0
-    assert [key["public_key"] for key in program.objects("ssh_keys")] == [OTHER_KEY]
+def test_replacing_a_key_deletes_the_old_one_first(dynamic: Program) -> None:
+    dynamic.write(f'SshKey("me", public_key="{PUBLIC_KEY}")')
+    assert dynamic.stack.up().exit_code == 0
+    dynamic.write(f'SshKey("me", name="laptop", public_key="{PUBLIC_KEY}")')
+    assert dynamic.stack.up().exit_code == 0
+    assert [key["name"] for key in dynamic.objects("ssh_keys")] == ["laptop"]
+    dynamic.write(f'SshKey("me", name="laptop", public_key="{OTHER_KEY}")')
+    assert dynamic.stack.up().exit_code == 0
+    assert [key["public_key"] for key in dynamic.objects("ssh_keys")] == [OTHER_KEY]
 
 
-def test_a_key_that_is_on_the_account_is_found_and_not_doubled(program: Program) -> None:
-    program.write(f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")')
-    assert program.stack.up().exit_code == 0
-    program.write(f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")\nSshKey("two", name="me", public_key="{PUBLIC_KEY}")')
-    assert program.stack.up().exit_code == 0
-    assert len(program.objects("ssh_keys")) == 1
+def test_a_key_that_is_on_the_account_is_found_and_not_doubled(dynamic: Program) -> None:
+    dynamic.write(f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")')
+    assert dynamic.stack.up().exit_code == 0
+    dynamic.write(f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")\nSshKey("two", name="me", public_key="{PUBLIC_KEY}")')
+    assert dynamic.stack.up().exit_code == 0
+    assert len(dynamic.objects("ssh_keys")) == 1
 
 
 @pytest.mark.slow  # test_nouns climbs it with every resource
@@ -116,76 +116,76 @@ def test_a_key_that_is_on_the_account_is_found_and_not_doubled(program: Program)
     ("patch", "field"),
     [({"name": "renamed"}, "name"), ({"notes": "by hand"}, "notes"), ({"auto_renew": False}, "autoRenew"), ({"os": "ubuntu-24.04"}, "os")],
 )
-def test_drift_of_every_managed_field_is_found_and_repaired(program: Program, patch: dict[str, object], field: str) -> None:
-    program.write(BASE)
-    assert program.stack.up().exit_code == 0
-    (server,) = program.living
-    program.control("PATCH", f"/servers/{server['id']}", patch)
-    found = program.stack.refresh("--preview-only", "--expect-no-changes")
+def test_drift_of_every_managed_field_is_found_and_repaired(dynamic: Program, patch: dict[str, object], field: str) -> None:
+    dynamic.write(BASE)
+    assert dynamic.stack.up().exit_code == 0
+    (server,) = dynamic.living
+    dynamic.control("PATCH", f"/servers/{server['id']}", patch)
+    found = dynamic.stack.refresh("--preview-only", "--expect-no-changes")
     assert found.exit_code == 7, found.output
     drifted = [step for step in found.steps if step.op not in ("same", "refresh")]
     assert [step.name for step in drifted] == ["web"], found.output
-    assert program.stack.up("--refresh").exit_code == 0
-    calm = program.stack.refresh("--preview-only", "--expect-no-changes")
+    assert dynamic.stack.up("--refresh").exit_code == 0
+    calm = dynamic.stack.refresh("--preview-only", "--expect-no-changes")
     assert calm.exit_code == 0, calm.output
 
 
-def test_what_is_not_declared_is_no_drift(program: Program) -> None:
-    program.write('Server("web", tariff_id=1, os="debian-12")')
-    assert program.stack.up().exit_code == 0
-    (server,) = program.living
-    program.control("PATCH", f"/servers/{server['id']}", {"notes": "by hand", "auto_renew": not server.get("auto_renew", False)})
-    assert program.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 0
-    assert program.stack.refresh().exit_code == 0
-    program.control("PATCH", f"/servers/{server['id']}", {"notes": "by another hand"})
-    assert program.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 0
-    assert program.stack.up("--expect-no-changes").exit_code == 0
+def test_what_is_not_declared_is_no_drift(dynamic: Program) -> None:
+    dynamic.write('Server("web", tariff_id=1, os="debian-12")')
+    assert dynamic.stack.up().exit_code == 0
+    (server,) = dynamic.living
+    dynamic.control("PATCH", f"/servers/{server['id']}", {"notes": "by hand", "auto_renew": not server.get("auto_renew", False)})
+    assert dynamic.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 0
+    assert dynamic.stack.refresh().exit_code == 0
+    dynamic.control("PATCH", f"/servers/{server['id']}", {"notes": "by another hand"})
+    assert dynamic.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 0
+    assert dynamic.stack.up("--expect-no-changes").exit_code == 0
 
 
-def test_a_server_that_exists_is_adopted_and_nothing_is_ordered(program: Program) -> None:
-    with Client(program.emulator.live_key, program.emulator.base_url) as client:
+def test_a_server_that_exists_is_adopted_and_nothing_is_ordered(dynamic: Program) -> None:
+    with Client(dynamic.emulator.live_key, dynamic.emulator.base_url) as client:
         made = client.servers.create(tariff_id=1, os="debian-12", name="old")
     assert isinstance(made, ServerCreated)
-    program.stack.allow("bought before, by another tool", made.server.id)
+    dynamic.stack.allow("bought before, by another tool", made.server.id)
     declared = f'Server("web", tariff_id=1, os="debian-12", name="new", notes="mine", adopt_id="{made.server.id}")'
-    program.write(declared)
-    assert program.stack.up().exit_code == 0
-    (server,) = program.living
+    dynamic.write(declared)
+    assert dynamic.stack.up().exit_code == 0
+    (server,) = dynamic.living
     assert (server["id"], server["name"]) == (made.server.id, "new")
-    assert program.charges() == 1
-    assert program.stack.up("--expect-no-changes").exit_code == 0
-    program.write(declared.replace("debian-12", "ubuntu-24.04").replace("web", "other"))
-    refused = program.stack.up()
+    assert dynamic.charges() == 1
+    assert dynamic.stack.up("--expect-no-changes").exit_code == 0
+    dynamic.write(declared.replace("debian-12", "ubuntu-24.04").replace("web", "other"))
+    refused = dynamic.stack.up()
     assert refused.exit_code == 1
     assert any("is not the declared one" in error for error in refused.errors)
 
 
 @pytest.mark.parametrize("reading", ["gone", "listed"])
-def test_gone_is_gone_and_made_again(program: Program, reading: str) -> None:
-    program.control("PATCH", "/service", {"readings": {"deleted_servers": reading}})
-    program.write(BASE)
-    assert program.stack.up().exit_code == 0
-    (server,) = program.living
-    program.control("DELETE", f"/servers/{server['id']}")
-    (key,) = program.objects("ssh_keys")
-    program.control("DELETE", f"/ssh-keys/{key['id']}")
-    assert program.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 7
-    assert program.stack.up("--refresh").exit_code == 0
-    assert len(program.living) == 1
-    assert program.living[0]["id"] != server["id"]
-    assert len(program.objects("ssh_keys")) == 1
+def test_gone_is_gone_and_made_again(dynamic: Program, reading: str) -> None:
+    dynamic.control("PATCH", "/service", {"readings": {"deleted_servers": reading}})
+    dynamic.write(BASE)
+    assert dynamic.stack.up().exit_code == 0
+    (server,) = dynamic.living
+    dynamic.control("DELETE", f"/servers/{server['id']}")
+    (key,) = dynamic.objects("ssh_keys")
+    dynamic.control("DELETE", f"/ssh-keys/{key['id']}")
+    assert dynamic.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 7
+    assert dynamic.stack.up("--refresh").exit_code == 0
+    assert len(dynamic.living) == 1
+    assert dynamic.living[0]["id"] != server["id"]
+    assert len(dynamic.objects("ssh_keys")) == 1
 
 
-def test_a_failing_read_never_drops_a_server(program: Program) -> None:
-    program.write(BASE)
-    assert program.stack.up().exit_code == 0
-    program.control(
+def test_a_failing_read_never_drops_a_server(dynamic: Program) -> None:
+    dynamic.write(BASE)
+    assert dynamic.stack.up().exit_code == 0
+    dynamic.control(
         "POST", "/faults", {"method": "GET", "path": "^/servers/", "times": 50, "action": {"status": 500, "code": "server_error"}}
     )
-    assert program.stack.refresh().exit_code == 1
-    program.control("DELETE", "/faults")
-    assert program.stack.up("--expect-no-changes").exit_code == 0
-    assert program.charges() == 1
+    assert dynamic.stack.refresh().exit_code == 1
+    dynamic.control("DELETE", "/faults")
+    assert dynamic.stack.up("--expect-no-changes").exit_code == 0
+    assert dynamic.charges() == 1
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,9 @@ def test_a_failing_read_never_drops_a_server(program: Program) -> None:
         ('tariff_id=1, os="debian-12", password="cAnary"', "password:"),
     ],
 )
-def test_bad_input_is_refused_in_the_preview_by_name(program: Program, arguments: str, named: str) -> None:
-    program.write(f'Server("web", {arguments})')
-    looked = program.stack.preview()
+def test_bad_input_is_refused_in_the_preview_by_name(dynamic: Program, arguments: str, named: str) -> None:
+    dynamic.write(f'Server("web", {arguments})')
+    looked = dynamic.stack.preview()
     assert looked.exit_code == 1
     assert named in looked.output
     assert "cAnary" not in looked.output
@@ -212,21 +212,21 @@ def test_bad_input_is_refused_in_the_preview_by_name(program: Program, arguments
     assert not any("Traceback" in error for error in looked.errors)
 
 
-def test_a_refusal_is_one_line_that_says_what_to_do(program: Program) -> None:
-    program.control("PATCH", "/account", {"balance": "0.01"})
-    program.write('Server("web", tariff_id=1, os="debian-12")')
-    failed = program.stack.up()
+def test_a_refusal_is_one_line_that_says_what_to_do(dynamic: Program) -> None:
+    dynamic.control("PATCH", "/account", {"balance": "0.01"})
+    dynamic.write('Server("web", tariff_id=1, os="debian-12")')
+    failed = dynamic.stack.up()
     assert failed.exit_code == 1
     assert "top up the balance" in failed.output
     assert "402 insufficient_funds" in failed.output
     assert not any("Traceback" in error for error in failed.errors)
-    assert program.living == []
+    assert dynamic.living == []
 
 
-def test_a_key_that_does_not_work_is_one_line_without_the_key(program: Program) -> None:
-    program.write(BASE)
-    program.stack.environ["HOSTING_API_KEY"] = "vk_live_cAnaryCanaryCanaryCanary1234"
-    failed = program.stack.up()
+def test_a_key_that_does_not_work_is_one_line_without_the_key(dynamic: Program) -> None:
+    dynamic.write(BASE)
+    dynamic.stack.environ["HOSTING_API_KEY"] = "vk_live_cAnaryCanaryCanaryCanary1234"
+    failed = dynamic.stack.up()
     assert failed.exit_code == 1
     assert "invalid_token" in failed.output
     assert "cAnaryCanary" not in failed.output

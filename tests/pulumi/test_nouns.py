@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from tests.support.programs import OTHER_KEY, PUBLIC_KEY, Program, Ref
 
 Declarations = dict[str, tuple[str, dict[str, Any]]]
@@ -71,76 +73,78 @@ def place(pattern: str, id: str) -> str:
     return pattern.format(id=id, head=head, tail=tail)
 
 
-def unchanged(formed: Program) -> None:
-    formed.run(formed.stack.up("--expect-no-changes"), {})
+def unchanged(program: Program) -> None:
+    program.run(program.stack.up("--expect-no-changes"), {})
 
 
-def look(formed: Program) -> Any:
-    return formed.stack.refresh("--preview-only", "--expect-no-changes", "--diff")
+def look(program: Program) -> Any:
+    return program.stack.refresh("--preview-only", "--expect-no-changes", "--diff")
 
 
-def test_every_resource_is_made_changed_and_removed(formed: Program, dialect: str) -> None:
-    formed.declare(ALL)
-    formed.run(formed.stack.preview(), {"create": len(ALL) + 1})
-    assert formed.charges() == 0
-    formed.run(formed.stack.up(), {"create": len(ALL) + 1})
-    paid = formed.charges()
+@pytest.mark.both_forms
+def test_every_resource_is_made_changed_and_removed(program: Program, dialect: str) -> None:
+    program.declare(ALL)
+    program.run(program.stack.preview(), {"create": len(ALL) + 1})
+    assert program.charges() == 0
+    program.run(program.stack.up(), {"create": len(ALL) + 1})
+    paid = program.charges()
     assert paid == 4  # two servers, a domain, an address
-    unchanged(formed)
+    unchanged(program)
     now = ALL
     for changes in UPDATES:
         now = changed(now, changes)
-        formed.declare(now)
-        formed.run(formed.stack.up(), {"update": len(changes)})
-    unchanged(formed)
-    assert formed.charges() == paid
-    assert "mode" in formed.resources()["web"]["outputs"]
-    formed.run(formed.stack.destroy())
-    left = formed.control("GET", "/objects")
+        program.declare(now)
+        program.run(program.stack.up(), {"update": len(changes)})
+    unchanged(program)
+    assert program.charges() == paid
+    assert "mode" in program.resources()["web"]["outputs"]
+    program.run(program.stack.destroy())
+    left = program.control("GET", "/objects")
     assert [left[kind] for kind in ("servers", "ssh_keys", "subscriptions", "addresses")] == [[], [], [], []]
     (domain,) = left["domains"]
     assert domain["auto_renew"] is False
 
 
-def test_drift_of_every_field_is_found_named_and_repaired(formed: Program, dialect: str) -> None:
-    formed.declare(ALL)
-    formed.run(formed.stack.up())
+@pytest.mark.both_forms
+def test_drift_of_every_field_is_found_named_and_repaired(program: Program, dialect: str) -> None:
+    program.declare(ALL)
+    program.run(program.stack.up())
     for drifts in DRIFTS:
-        ids = {name: resource["id"] for name, resource in formed.resources().items()}
+        ids = {name: resource["id"] for name, resource in program.resources().items()}
         for name, (path, patch, _) in drifts.items():
-            formed.control("PATCH", place(path, ids[name]), patch)
-        found = look(formed)
+            program.control("PATCH", place(path, ids[name]), patch)
+        found = look(program)
         assert found.exit_code == 7, found.output
         for name, (_, _, field) in drifts.items():
             assert any(step.name == name for step in found.steps if step.op == "update"), found.output
             assert field in found.output
-        formed.run(formed.stack.up("--refresh"))
+        program.run(program.stack.up("--refresh"))
     # what the service runs is no drift
-    formed.control("POST", "/clock", {"advance": 3 * 86400})
-    quiet = look(formed)
+    program.control("POST", "/clock", {"advance": 3 * 86400})
+    quiet = look(program)
     assert quiet.exit_code == 0, quiet.output
     # gone outside
-    for name, resource in formed.resources().items():
+    for name, resource in program.resources().items():
         kind = ALL[name][0]
         if name != "base" and kind in PLACES:
-            formed.control("DELETE", "/" + place(PLACES[kind], resource["id"]))
-    assert look(formed).exit_code == 7
-    again = formed.run(formed.stack.up("--refresh"))
+            program.control("DELETE", "/" + place(PLACES[kind], resource["id"]))
+    assert look(program).exit_code == 7
+    again = program.run(program.stack.up("--refresh"))
     assert again.changed.get("create") == len(ALL) - 2, again.output  # but for the server that stayed and its reverse DNS
-    unchanged(formed)
+    unchanged(program)
 
 
-def test_what_cannot_change_in_place_is_replaced(formed: Program, dialect: str) -> None:
-    formed.declare(ALL)
-    formed.run(formed.stack.up())
+def test_what_cannot_change_in_place_is_replaced(program: Program, dialect: str) -> None:
+    program.declare(ALL)
+    program.run(program.stack.up())
     now = ALL
     for changes in REPLACES:
         now = changed(now, changes)
-        formed.declare(now)
-        before = {name: resource["id"] for name, resource in formed.resources().items()}
-        done = formed.run(formed.stack.up())
+        program.declare(now)
+        before = {name: resource["id"] for name, resource in program.resources().items()}
+        done = program.run(program.stack.up())
         assert done.changed.get("replace", 0) >= len(changes), done.output
-        after = {name: resource["id"] for name, resource in formed.resources().items()}
+        after = {name: resource["id"] for name, resource in program.resources().items()}
         assert {name for name in changes if before[name] == after[name]} == set()
-    unchanged(formed)
-    assert len(formed.living) == 2
+    unchanged(program)
+    assert len(program.living) == 2

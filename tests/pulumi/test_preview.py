@@ -33,124 +33,124 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-def test_wrong_input_is_refused_in_the_preview_by_its_field(formed: Program) -> None:
+def test_wrong_input_is_refused_in_the_preview_by_its_field(program: Program) -> None:
     for kind in sorted({kind for kind, _, _ in WRONG}):
         # Which of several mistakes an engine reports is for it to say; that it reports one, and orders nothing, is ours.
         mistakes = [(arguments, message) for of, arguments, message in WRONG if of == kind]
-        formed.declare({f"it{number}": (kind, arguments) for number, (arguments, _) in enumerate(mistakes)})
-        refused = formed.stack.preview()
+        program.declare({f"it{number}": (kind, arguments) for number, (arguments, _) in enumerate(mistakes)})
+        refused = program.stack.preview()
         assert refused.exit_code != 0
         assert any(message in refused.output for _, message in mistakes), refused.output
         assert CANARY not in refused.output
-    assert formed.control.ledger() == []
-    assert all(entry["method"] == "GET" for entry in formed.control("GET", "/requests"))
+    assert program.control.ledger() == []
+    assert all(entry["method"] == "GET" for entry in program.control("GET", "/requests"))
 
 
-def test_what_exists_need_not_be_in_stock(formed: Program) -> None:
-    formed.declare({"web": ("Server", SERVER)})
-    formed.run(formed.stack.up())
-    formed.control("PATCH", "/tariffs/1", {"in_stock": False})
-    formed.run(formed.stack.up("--expect-no-changes"))
+def test_what_exists_need_not_be_in_stock(program: Program) -> None:
+    program.declare({"web": ("Server", SERVER)})
+    program.run(program.stack.up())
+    program.control("PATCH", "/tariffs/1", {"in_stock": False})
+    program.run(program.stack.up("--expect-no-changes"))
 
 
-def test_missing_scopes_are_named_before_anything_is_sent(formed: Program) -> None:
-    formed.stack.environ["HOSTING_API_KEY"] = formed.control("POST", "/keys", {"mode": "live", "scopes": "read_only"})["key"]
-    formed.declare(ALL | {"spare": ("ServerIp", {"server_id": "1"}), "rev": ("Ptr", {"server_id": "1", "domain": "a.example.com"})})
-    refused = formed.stack.preview()
+def test_missing_scopes_are_named_before_anything_is_sent(program: Program) -> None:
+    program.stack.environ["HOSTING_API_KEY"] = program.control("POST", "/keys", {"mode": "live", "scopes": "read_only"})["key"]
+    program.declare(ALL | {"spare": ("ServerIp", {"server_id": "1"}), "rev": ("Ptr", {"server_id": "1", "domain": "a.example.com"})})
+    refused = program.stack.preview()
     assert refused.exit_code != 0
     assert "the API key lacks" in refused.output
     assert "Next: give it that scope" in refused.output
 
 
-def test_prices_are_shown_and_whether_the_balance_covers_them(formed: Program) -> None:
-    formed.control("PATCH", "/account", {"balance": "12.00"})
-    formed.declare({f"web-{n}".replace("-", "_"): ("Server", {**SERVER, "name": f"web-{n}"}) for n in range(3)})
-    looked = formed.run(formed.stack.preview())
+def test_prices_are_shown_and_whether_the_balance_covers_them(program: Program) -> None:
+    program.control("PATCH", "/account", {"balance": "12.00"})
+    program.declare({f"web-{n}".replace("-", "_"): ("Server", {**SERVER, "name": f"web-{n}"}) for n in range(3)})
+    looked = program.run(program.stack.preview())
     assert "charges 5.00 EUR now (VDS-1, 1 month)" in looked.output
     assert "this run so far 15.00 EUR, more than the balance of 12.00. Next: top up 3.00 EUR" in looked.output
-    formed.declare({"site": ("Domain", {"name": "example.com", "years": 2}), "web": ("Server", {**SERVER, "promo_code": "SAVE20"})})
-    formed.control("PATCH", "/account", {"balance": "1000.00"})
-    looked = formed.run(formed.stack.preview())
+    program.declare({"site": ("Domain", {"name": "example.com", "years": 2}), "web": ("Server", {**SERVER, "promo_code": "SAVE20"})})
+    program.control("PATCH", "/account", {"balance": "1000.00"})
+    looked = program.run(program.stack.preview())
     assert "(example.com, 2 years)" in looked.output
     assert "charges 4.00 EUR now (VDS-1, 1 month)" in looked.output
     assert "the balance of 1000.00 covers it" in looked.output
 
 
-def test_what_this_run_paid_already_is_not_counted_twice(formed: Program) -> None:
-    formed.control("PATCH", "/account", {"balance": "18.00"})
-    formed.declare(
+def test_what_this_run_paid_already_is_not_counted_twice(program: Program) -> None:
+    program.control("PATCH", "/account", {"balance": "18.00"})
+    program.declare(
         {"site": ("Domain", {"name": "example.com"}), "web": ("Server", SERVER)},
         "",
     )
-    done = formed.run(formed.stack.up())
+    done = program.run(program.stack.up())
     assert "Next: top up" not in done.output
 
 
-def test_a_namesake_is_named_in_the_preview(formed: Program) -> None:
-    with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
+def test_a_namesake_is_named_in_the_preview(program: Program) -> None:
+    with Client(program.emulator.live_key, program.emulator.base_url) as client:
         client.servers.create(tariff_id=1, os="debian-12", name="web", months=1)
         client.domains.register(name="example.com", privacy=True)
-    formed.declare({"web": ("Server", SERVER), "site": ("Domain", {"name": "example.com"})})
-    looked = formed.run(formed.stack.preview())
+    program.declare({"web": ("Server", SERVER), "site": ("Domain", {"name": "example.com"})})
+    looked = program.run(program.stack.preview())
     assert "a server named 'web' exists" in looked.output
     assert "takes over domain 70001, ordered 0 min ago (it has the name; unless an earlier run" in looked.output
     assert looked.output.count("Next: set adopt_id") == 2
 
 
-def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(formed: Program) -> None:
+def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(program: Program) -> None:
     declared: Declarations = {f"web{n}": ("Server", SERVER) for n in range(3)}
-    formed.declare(declared)
-    formed.run(formed.stack.run("config", "set", "hosting:maxCharge", "12.50"))
-    refused = formed.stack.run("up", "--yes")
+    program.declare(declared)
+    program.run(program.stack.run("config", "set", "hosting:maxCharge", "12.50"))
+    refused = program.stack.run("up", "--yes")
     assert refused.exit_code != 0
     assert "would charge 15.00 EUR, more than maxCharge 12.50" in refused.output
-    assert formed.control.ledger() == []
-    formed.declare({name: declared[name] for name in ("web0", "web1")})
-    formed.run(formed.stack.run("up", "--yes"))
-    formed.run(formed.stack.up("--expect-no-changes"))  # what is paid is paid: nothing more is charged
-    formed.declare(declared)
-    formed.run(formed.stack.run("up", "--yes"))  # 5.00 in this run
-    assert formed.charges() == 3
-    assert sum(Decimal(str(row["amount"])) for row in formed.control.ledger() if row["direction"] == "debit") == Decimal("15.00")
+    assert program.control.ledger() == []
+    program.declare({name: declared[name] for name in ("web0", "web1")})
+    program.run(program.stack.run("up", "--yes"))
+    program.run(program.stack.up("--expect-no-changes"))  # what is paid is paid: nothing more is charged
+    program.declare(declared)
+    program.run(program.stack.run("up", "--yes"))  # 5.00 in this run
+    assert program.charges() == 3
+    assert sum(Decimal(str(row["amount"])) for row in program.control.ledger() if row["direction"] == "debit") == Decimal("15.00")
 
 
-def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(formed: Program) -> None:
-    formed.declare({"web": ("Server", {**SERVER, "months": 1})})
-    formed.run(formed.stack.up())
-    formed.declare({"web": ("Server", {**SERVER, "months": 3, "promo_code": "SAVE20"})})
-    looked = formed.run(formed.stack.preview(), {})
+def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(program: Program) -> None:
+    program.declare({"web": ("Server", {**SERVER, "months": 1})})
+    program.run(program.stack.up())
+    program.declare({"web": ("Server", {**SERVER, "months": 3, "promo_code": "SAVE20"})})
+    looked = program.run(program.stack.preview(), {})
     assert "months matters when ordering only: the change has no effect" in looked.output
 
 
-def test_rebuilding_is_for_the_user_to_say(formed: Program) -> None:
-    formed.declare({"web": ("Server", {**SERVER, "password": "Abcdefg1"})})
-    formed.run(formed.stack.up())
-    (before,) = formed.living
+def test_rebuilding_is_for_the_user_to_say(program: Program) -> None:
+    program.declare({"web": ("Server", {**SERVER, "password": "Abcdefg1"})})
+    program.run(program.stack.up())
+    (before,) = program.living
     for change in ({"os": "ubuntu-24.04"}, {"password": "Zyxwvut9"}):
         desired = {**SERVER, "password": "Abcdefg1", **change}
-        formed.declare({"web": ("Server", {**desired, "rebuild": "forbid"})})
-        refused = formed.stack.preview()
+        program.declare({"web": ("Server", {**desired, "rebuild": "forbid"})})
+        refused = program.stack.preview()
         assert refused.exit_code != 0
         assert "rebuild is 'forbid': declare what it was" in refused.output
         assert "Zyxwvut9" not in refused.output
-        formed.declare({"web": ("Server", desired)})
-        formed.run(formed.stack.preview(), {"replace": 1} if "os" in change else {})
-        formed.declare({"web": ("Server", {**desired, "rebuild": "replace"})})
-        formed.run(formed.stack.preview(), {"replace": 1})
+        program.declare({"web": ("Server", desired)})
+        program.run(program.stack.preview(), {"replace": 1} if "os" in change else {})
+        program.declare({"web": ("Server", {**desired, "rebuild": "replace"})})
+        program.run(program.stack.preview(), {"replace": 1})
     desired = {**SERVER, "os": "ubuntu-24.04", "password": "Zyxwvut9", "rebuild": "reinstall"}
-    formed.declare({"web": ("Server", desired)})
-    assert "ITS DISK IS ERASED" in formed.run(formed.stack.preview(), {"update": 1}).output
-    done = formed.run(formed.stack.up(), {"update": 1})
+    program.declare({"web": ("Server", desired)})
+    assert "ITS DISK IS ERASED" in program.run(program.stack.preview(), {"update": 1}).output
+    done = program.run(program.stack.up(), {"update": 1})
     assert "its disk is erased" in done.output
-    (after,) = formed.living
+    (after,) = program.living
     assert (after["id"], after["os"]) == (before["id"], "ubuntu-24.04")
-    assert formed.charges() == 1
-    formed.run(formed.stack.up("--expect-no-changes"), {})
+    assert program.charges() == 1
+    program.run(program.stack.up("--expect-no-changes"), {})
 
 
-def outside(formed: Program) -> dict[str, dict[str, Any]]:
+def outside(program: Program) -> dict[str, dict[str, Any]]:
     """One object of each resource, made by hand: what names it for an import, and what adopts it."""
-    with Client(formed.emulator.live_key, formed.emulator.base_url) as client:
+    with Client(program.emulator.live_key, program.emulator.base_url) as client:
         server = client.servers.create(tariff_id=1, os="debian-12", name="web", months=1).server  # type: ignore[union-attr]  # answered at once, with a 201
         base = str(server.id)
         key = client.ssh_keys.create(name="key", public_key=PUBLIC_KEY)
@@ -161,7 +161,7 @@ def outside(formed: Program) -> dict[str, dict[str, Any]]:
             extra = [ip for ip in client.servers.ips.list(server.id) if not ip.primary and ip.version == 4]
             if extra:
                 break
-            formed.control("POST", "/clock", {"advance": 10})
+            program.control("POST", "/clock", {"advance": 10})
         primary = next(ip for ip in client.servers.ips.list(server.id) if ip.primary and ip.version == 4)
         client.servers.ips.set_ptr(server.id, primary.id, domain="mail.example.com")
     return {
@@ -187,34 +187,36 @@ def outside(formed: Program) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.emulator(clock="manual")
-def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(formed: Program, dialect: str) -> None:
-    found = outside(formed)
-    addresses = [address["id"] for address in formed.objects("addresses")]
-    formed.stack.allow("there before, and imported one after the other", *(made["id"] for made in found.values()), *addresses)
-    paid = formed.charges()
-    if formed.form == "native":
+@pytest.mark.both_forms
+def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(program: Program, dialect: str) -> None:
+    found = outside(program)
+    addresses = [address["id"] for address in program.objects("addresses")]
+    program.stack.allow("there before, and imported one after the other", *(made["id"] for made in found.values()), *addresses)
+    paid = program.charges()
+    if program.form == "native":
         for name, made in found.items():
             kind = made["declare"][0]
-            done = formed.stack.run(
+            done = program.stack.run(
                 "import", f"hosting:index:{kind}", name, made["id"], "--yes", "--protect=false", "--generate-code=false"
             )
             assert done.exit_code == 0, done.output
-        formed.declare({name: made["declare"] for name, made in found.items()})
+        program.declare({name: made["declare"] for name, made in found.items()})
     else:
         adopted = {name: (made["declare"][0], {**made["declare"][1], **made["adopt"]}) for name, made in found.items()}
-        formed.declare(adopted)
-        formed.run(formed.stack.up(), {"create": len(found) + 1})
-    formed.run(formed.stack.preview("--expect-no-changes"))
-    formed.run(formed.stack.up())
-    formed.run(formed.stack.up("--expect-no-changes"), {})
-    assert formed.charges() == paid
-    assert len(formed.resources()) == len(found)
+        program.declare(adopted)
+        program.run(program.stack.up(), {"create": len(found) + 1})
+    program.run(program.stack.preview("--expect-no-changes"))
+    program.run(program.stack.up())
+    program.run(program.stack.up("--expect-no-changes"), {})
+    assert program.charges() == paid
+    assert len(program.resources()) == len(found)
 
 
-def test_importing_what_is_not_there_says_so(formed: Program) -> None:
-    if formed.form != "native":
-        formed.declare({"web": ("Server", {**SERVER, "adopt_id": "4711"})})
-        refused = formed.stack.preview()
+@pytest.mark.both_forms
+def test_importing_what_is_not_there_says_so(program: Program) -> None:
+    if program.form != "native":
+        program.declare({"web": ("Server", {**SERVER, "adopt_id": "4711"})})
+        refused = program.stack.preview()
         assert refused.exit_code != 0
         assert "adopt_id: there is no living server 4711" in refused.output
     else:
@@ -225,14 +227,14 @@ def test_importing_what_is_not_there_says_so(formed: Program) -> None:
             ("Ptr", "4711/1"),
             ("SshKey", "9"),
         ):
-            refused = formed.stack.run("import", f"hosting:index:{kind}", "it", id, "--yes", "--protect=false", "--generate-code=false")
+            refused = program.stack.run("import", f"hosting:index:{kind}", "it", id, "--yes", "--protect=false", "--generate-code=false")
             assert refused.exit_code != 0
             assert "there is no" in refused.output
-    assert formed.control.ledger() == []
+    assert program.control.ledger() == []
 
 
-def test_a_value_that_comes_later_is_no_mistake(formed: Program) -> None:
-    formed.declare(
+def test_a_value_that_comes_later_is_no_mistake(program: Program) -> None:
+    program.declare(
         {
             "base": ("Server", SERVER),
             "spare": ("ServerIp", {"server_id": Ref("base.id")}),
@@ -240,8 +242,8 @@ def test_a_value_that_comes_later_is_no_mistake(formed: Program) -> None:
         },
         'pulumi.export("address", rev.address)',
     )
-    formed.run(formed.stack.preview(), {"create": 4})
-    formed.run(formed.stack.up(), {"create": 4})
-    (address,) = [address for address in formed.objects("addresses") if address["bought"]]
-    assert formed.stack.outputs()["address"] == address["address"]
+    program.run(program.stack.preview(), {"create": 4})
+    program.run(program.stack.up(), {"create": 4})
+    (address,) = [address for address in program.objects("addresses") if address["bought"]]
+    assert program.stack.outputs()["address"] == address["address"]
     assert address["ptr"] == "mail.example.com"

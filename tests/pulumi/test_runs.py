@@ -12,30 +12,28 @@ import pytest
 
 from pulumi_hosting.rehearsal.engines import Engine
 from tests.pulumi.test_crash import wait_until
-from tests.support.programs import FORMS, Program, make_program
+from tests.support.programs import Program, make_program
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
 
 
-def paid(formed: Program) -> Decimal:
-    rows = [row for row in formed.control.ledger() if row["type"] in ("payment", "refund")]
+def paid(program: Program) -> Decimal:
+    rows = [row for row in program.control.ledger() if row["type"] in ("payment", "refund")]
     return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
 
 
-@pytest.fixture(params=FORMS)
-def colleagues(request: pytest.FixtureRequest, engine: Engine, emulator: Any, tmp_path: Path) -> tuple[Program, Program]:
+@pytest.fixture
+def colleagues(form: str, engine: Engine, emulator: Any, tmp_path: Path) -> tuple[Program, Program]:
     """One program, and two backends that know nothing of each other."""
-    ours, theirs = (
-        make_program(engine, emulator, tmp_path / name / "program", tmp_path / name / "home", request.param) for name in ("a", "b")
-    )
+    ours, theirs = (make_program(engine, emulator, tmp_path / name / "program", tmp_path / name / "home", form) for name in ("a", "b"))
     return ours, theirs
 
 
 def test_two_backends_with_one_project_and_stack(colleagues: tuple[Program, Program]) -> None:
     ours, theirs = colleagues
-    for formed in colleagues:
-        formed.declare({"web": ("Server", SERVER)})
+    for program in colleagues:
+        program.declare({"web": ("Server", SERVER)})
     ours.run(ours.stack.up())
     (web,) = ours.living
     theirs.stack.allow("the other backend has it", web["id"])
@@ -65,8 +63,8 @@ def test_two_backends_with_one_project_and_stack(colleagues: tuple[Program, Prog
 
 def test_what_a_second_backend_took_over_the_first_one_does_not_delete(colleagues: tuple[Program, Program]) -> None:
     ours, theirs = colleagues
-    for formed in colleagues:
-        formed.declare({"web": ("Server", SERVER)})
+    for program in colleagues:
+        program.declare({"web": ("Server", SERVER)})
     ours.run(ours.stack.up())
     (web,) = ours.living
     taken = theirs.run(theirs.stack.up())
@@ -96,37 +94,37 @@ def test_what_a_second_backend_took_over_the_first_one_does_not_delete(colleague
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=600)
-def test_the_first_interrupt_ends_the_wait_for_an_order(formed: Program) -> None:
-    formed.control("POST", "/faults", SLOW)
-    formed.declare({"web": ("Server", SERVER)})
-    running = formed.start_cold()
-    wait_until(formed, 1, running)
-    ordered = next(row["seq"] for row in formed.control("GET", "/requests") if (row["method"], row["path"]) == ("POST", "/servers"))
+def test_the_first_interrupt_ends_the_wait_for_an_order(program: Program) -> None:
+    program.control("POST", "/faults", SLOW)
+    program.declare({"web": ("Server", SERVER)})
+    running = program.start_cold()
+    wait_until(program, 1, running)
+    ordered = next(row["seq"] for row in program.control("GET", "/requests") if (row["method"], row["path"]) == ("POST", "/servers"))
     until = time.monotonic() + 60
-    while not any(row["path"].startswith("/orders") and row["seq"] > ordered for row in formed.control("GET", "/requests")):
+    while not any(row["path"].startswith("/orders") and row["seq"] > ordered for row in program.control("GET", "/requests")):
         assert time.monotonic() < until
         time.sleep(0.05)
     running.send_signal(signal.SIGINT)
     assert running.wait(60) != 0  # without it the wait is 600 seconds
-    formed.control("POST", "/clock", {"advance": 601})
-    formed.run(formed.stack.up())
-    assert [str(server["id"]) for server in formed.living] == [formed.resources()["web"]["id"]]
-    assert paid(formed) == Decimal("5.00")
+    program.control("POST", "/clock", {"advance": 601})
+    program.run(program.stack.up())
+    assert [str(server["id"]) for server in program.living] == [program.resources()["web"]["id"]]
+    assert paid(program) == Decimal("5.00")
 
 
-def test_a_price_that_rises_stops_the_run(formed: Program) -> None:
+def test_a_price_that_rises_stops_the_run(program: Program) -> None:
     """The quote of 5.00 is answered late; before the order the price rises."""
     chained = "pulumi.ResourceOptions(depends_on=[one])"
-    formed.declare({"one": ("Server", SERVER)}, f'two = hosting.Server("two", tariff_id=1, os="debian-12", opts={chained})')
-    formed.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"delay": 3}})
-    running = formed.start_cold()
+    program.declare({"one": ("Server", SERVER)}, f'two = hosting.Server("two", tariff_id=1, os="debian-12", opts={chained})')
+    program.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"delay": 3}})
+    running = program.start_cold()
     until = time.monotonic() + 60
-    while not any(row["path"].startswith("/catalog/quote") for row in formed.control("GET", "/requests")):
+    while not any(row["path"].startswith("/catalog/quote") for row in program.control("GET", "/requests")):
         assert running.poll() is None
         assert time.monotonic() < until
         time.sleep(0.02)
-    formed.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
+    program.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
     assert running.wait(60) != 0
-    assert [server["name"] for server in formed.living] == ["one"]
-    assert paid(formed) == Decimal("50.00")
-    assert [item["id"] for item in formed.resources().values()] == [str(formed.living[0]["id"])]
+    assert [server["name"] for server in program.living] == ["one"]
+    assert paid(program) == Decimal("50.00")
+    assert [item["id"] for item in program.resources().values()] == [str(program.living[0]["id"])]

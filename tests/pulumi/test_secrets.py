@@ -97,9 +97,10 @@ def shop(public: str) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
-def test_nothing_shows_a_secret(formed: Program, tmp_path: Path) -> None:
+@pytest.mark.both_forms
+def test_nothing_shows_a_secret(program: Program, tmp_path: Path) -> None:
     public, private = key_pair()
-    stack = formed.stack
+    stack = program.stack
     runs: list[Run] = []
 
     def done(run: Run, exit_code: int = 0) -> Run:
@@ -107,22 +108,22 @@ def test_nothing_shows_a_secret(formed: Program, tmp_path: Path) -> None:
         assert run.exit_code == exit_code, run.output[-3000:]
         return run
 
-    def program(**changes: dict[str, Any]) -> None:
+    def declare(**changes: dict[str, Any]) -> None:
         declared = shop(public)
-        formed.declare({name: (kind, {**given, **changes.get(name, {})}) for name, (kind, given) in declared.items()}, EXPORTS)
+        program.declare({name: (kind, {**given, **changes.get(name, {})}) for name, (kind, given) in declared.items()}, EXPORTS)
 
     # made, read, rotated: encrypted each time
-    program()
+    declare()
     done(stack.preview(*LOUD))
     done(stack.up(*LOUD))
     first = stack.outputs()
     assert first["given"] == PASSWORD
     assert len(first["made"]) >= 8
     assert sealed(stack) == SEALED
-    formed.control("PATCH", f"/servers/{formed.resources()['given']['id']}", {"notes": "by hand"})
+    program.control("PATCH", f"/servers/{program.resources()['given']['id']}", {"notes": "by hand"})
     assert done(stack.refresh(*LOUD)).changed == {"update": 1}
     assert sealed(stack) == SEALED
-    program(hook={"rotation": "1"})
+    declare(hook={"rotation": "1"})
     done(stack.up(*LOUD))
     second = stack.outputs()
     assert second["hook"] != first["hook"]
@@ -130,21 +131,21 @@ def test_nothing_shows_a_secret(formed: Program, tmp_path: Path) -> None:
     assert sealed(stack) == SEALED
 
     # refused: by us, and by the service
-    program(given={"password": TOO_SHORT}, moved={"auth_code": TOO_LONG}, key={"public_key": private})
+    declare(given={"password": TOO_SHORT}, moved={"auth_code": TOO_LONG}, key={"public_key": private})
     done(stack.preview(*LOUD), 1)
-    formed.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"status": 400, "code": "invalid_request"}})
-    program(given={"password": REFUSED, "rebuild": "replace"}, hook={"rotation": "1"})
+    program.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"status": 400, "code": "invalid_request"}})
+    declare(given={"password": REFUSED, "rebuild": "replace"}, hook={"rotation": "1"})
     done(stack.up(*LOUD), 1)
-    formed.control("DELETE", "/faults")
+    program.control("DELETE", "/faults")
 
     done(stack.run("stack", "export"))
-    if formed.form == "native":
-        import_and_declare(formed, tmp_path / "home", done)
+    if program.form == "native":
+        import_and_declare(program, tmp_path / "home", done)
         with stack.unchecked("the second stack imported what this one removes"):
             done(stack.destroy(*LOUD))
     else:
         done(stack.destroy(*LOUD))
-    assert formed.living == []
+    assert program.living == []
     assert hits(stack.environ["HOSTING_API_KEY"], tmp_path, *runs) == []
     inner = "".join(private.splitlines()[1:-1])
     for secret in (
@@ -162,10 +163,10 @@ def test_nothing_shows_a_secret(formed: Program, tmp_path: Path) -> None:
         assert hits(secret, tmp_path, *runs, but_the_engine=stack.engine.name == PULUMI) == []
 
 
-def import_and_declare(formed: Program, home: Path, done: Callable[[Run], Run]) -> None:
+def import_and_declare(program: Program, home: Path, done: Callable[[Run], Run]) -> None:
     """What is imported shows no secret; what is then declared is encrypted."""
-    ids = {name: formed.resources()[name]["id"] for name in ("given", "moved", "hook")}
-    stack = formed.stack.engine.stack(formed.directory, home, formed.stack.environ, name="second")
+    ids = {name: program.resources()[name]["id"] for name in ("given", "moved", "hook")}
+    stack = program.stack.engine.stack(program.directory, home, program.stack.environ, name="second")
     for name, id in ids.items():
         kind = shop("")[name][0]
         asked = ("import", f"hosting:index:{kind}", name, id, "--yes", "--skip-preview", "--protect=false", "--generate-code=false")
@@ -173,7 +174,7 @@ def import_and_declare(formed: Program, home: Path, done: Callable[[Run], Run]) 
     assert sealed(stack) == set()
     declared = {name: shop("")[name] for name in ids}
     declared["hook"][1]["rotation"] = "2"
-    formed.declare(declared, 'pulumi.export("hook", hook.secret)')
+    program.declare(declared, 'pulumi.export("hook", hook.secret)')
     done(stack.up(*LOUD))
     assert sealed(stack) >= {"given.password", "moved.authCode", "hook.secret"}
     done(stack.refresh(*LOUD))
@@ -181,15 +182,15 @@ def import_and_declare(formed: Program, home: Path, done: Callable[[Run], Run]) 
     done(stack.run("stack", "export"))
 
 
-def test_a_key_in_the_configuration_is_encrypted_wherever_it_is_kept(formed: Program, tmp_path: Path) -> None:
+def test_a_key_in_the_configuration_is_encrypted_wherever_it_is_kept(program: Program, tmp_path: Path) -> None:
     """As people do who have no environment to put it in."""
-    api_key = formed.stack.environ.pop("HOSTING_API_KEY")
-    assert formed.stack.run("config", "set", "--secret", "hosting:apiKey", api_key).exit_code == 0
-    formed.declare({"key": ("SshKey", {"public_key": key_pair()[0]})})
-    runs = [formed.stack.preview("--diff"), formed.stack.up("--diff"), formed.stack.refresh(), formed.stack.run("stack", "export")]
+    api_key = program.stack.environ.pop("HOSTING_API_KEY")
+    assert program.stack.run("config", "set", "--secret", "hosting:apiKey", api_key).exit_code == 0
+    program.declare({"key": ("SshKey", {"public_key": key_pair()[0]})})
+    runs = [program.stack.preview("--diff"), program.stack.up("--diff"), program.stack.refresh(), program.stack.run("stack", "export")]
     assert [run.exit_code for run in runs] == [0, 0, 0, 0], runs[1].output
-    kept = [path.read_bytes() for path in formed.directory.glob("Pulumi.*.yaml")]
+    kept = [path.read_bytes() for path in program.directory.glob("Pulumi.*.yaml")]
     assert kept
     assert not any(api_key.encode() in text for text in kept)
-    runs.append(formed.stack.destroy())
+    runs.append(program.stack.destroy())
     assert hits(api_key, tmp_path, *runs) == []

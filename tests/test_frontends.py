@@ -10,6 +10,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import Engine
 from tests.ansible.conftest import Ansible, ansible_environ
 from tests.support.programs import PUBLIC_KEY, Program, Ref, make_program
+from tests.support.warm import WarmPython
 
 PROGRAM: dict[str, tuple[str, dict[str, Any]]] = {
     "key": ("SshKey", {"public_key": PUBLIC_KEY}),
@@ -32,11 +33,11 @@ PLAY: list[dict[str, Any]] = [
 
 
 @pytest.fixture
-def play(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
+def play(emulator: Any, warm_python: WarmPython, tmp_path: Path) -> Iterator[Ansible]:
     home = tmp_path / "ansible"
     home.mkdir()
     with Client(emulator.live_key, emulator.base_url) as client:
-        yield Ansible(emulator, client, home, ansible_environ(emulator, home))
+        yield Ansible(emulator, client, home, ansible_environ(emulator, home), (str(warm_python.command),))
 
 
 @pytest.fixture

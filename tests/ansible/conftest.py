@@ -20,6 +20,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from tests.support.warm import WarmPython
 
 ROOT = Path(__file__).parents[2]
 COLLECTION = ROOT / "ansible_collections" / "hosting" / "cloud"
@@ -55,7 +56,10 @@ class Ansible:
     client: Client
     home: Path
     environ: dict[str, str]
-    program: tuple[str, ...] = (str(BIN / "ansible-playbook"),)
+    python: tuple[str, ...] = ()
+    """What runs Ansible's programs: a warm Python, or nothing for the one that their first line names."""
+    program: tuple[str, ...] = ()
+    """What runs playbooks, where it is not the ansible-playbook of this environment."""
     plays: int = 0
     only_checks: bool = False
     by_others: bool = False
@@ -106,7 +110,9 @@ class Ansible:
         arguments: tuple[str, ...] = (),
         environ: Mapping[str, str] | None = None,
         variables: Mapping[str, Any] | None = None,
+        cold: bool = False,
     ) -> "subprocess.Popen[str]":
+        """Start a play. ``cold``: for plays that the test kills, with real Pythons, each the child of the one that started it."""
         self.plays += 1
         playbook = self.home / f"play-{self.plays}.yml"
         play = {
@@ -116,10 +122,10 @@ class Ansible:
             "tasks": list(tasks),
         }
         playbook.write_text(yaml.safe_dump([play], sort_keys=False))
-        return self.start_file(playbook, arguments, environ)
+        return self.start_file(playbook, arguments, environ, cold=cold)
 
     def start_file(
-        self, playbook: Path, arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None
+        self, playbook: Path, arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None, *, cold: bool = False
     ) -> "subprocess.Popen[str]":
         self.record.unlink(missing_ok=True)
         self.only_checks = bool({"--check", "-C", "--syntax-check"} & set(arguments))
@@ -127,8 +133,9 @@ class Ansible:
         if not self.plays_now:
             self.allow_new()  # put there by the test itself
         self.seen, self.plays_now = set(self.there()), True
+        program = self.program or (*(() if cold else self.python), str(BIN / "ansible-playbook"))
         return subprocess.Popen(
-            [*self.program, str(playbook), *arguments],
+            [*program, str(playbook), *arguments],
             env={**self.environ, **(environ or {})},
             cwd=self.home,
             stdin=subprocess.DEVNULL,
@@ -209,12 +216,12 @@ def ansible_environ(emulator: Any, home: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def ansible(emulator: Any, tmp_path: Path) -> Iterator[Ansible]:
-    """Ansible in an environment of its own."""
+def ansible(emulator: Any, warm_python: WarmPython, tmp_path: Path) -> Iterator[Ansible]:
+    """Ansible in an environment of its own, on a warm Python."""
     home = tmp_path / "home"
     home.mkdir()
     with Client(emulator.live_key, emulator.base_url) as client:
-        yield Ansible(emulator, client, home, ansible_environ(emulator, home))
+        yield Ansible(emulator, client, home, ansible_environ(emulator, home), (str(warm_python.command),))
     shutil.rmtree(home, ignore_errors=True)
 
 

@@ -29,9 +29,10 @@ def bought_once(ansible: Ansible, played: Any) -> None:
     assert len(ansible.charges()) == 1
 
 
+@pytest.mark.emulator(own=True)
 def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"delay": 30}})
-    killed_once(ansible, ansible.start(server(**SERVER, notes="kept", max_charge="7.00")))
+    killed_once(ansible, ansible.start(server(**SERVER, notes="kept", max_charge="7.00"), cold=True))
     ansible.control("DELETE", "/faults")
     played = ansible.play(server(**SERVER, notes="kept", max_charge="7.00"), server("calm", **SERVER, max_charge="7.00"))
     bought_once(ansible, played)
@@ -70,10 +71,10 @@ def test_what_killed_runs_charged_is_reported_however_the_task_is_run(ansible: A
     assert ansible.charges() == []
 
 
-@pytest.mark.emulator(clock="manual", provisioning_delay=60)
+@pytest.mark.emulator(clock="manual", provisioning_delay=60, own=True)
 def test_killed_while_the_order_is_carried_out(ansible: Ansible) -> None:
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
-    killed_once(ansible, ansible.start(server(**SERVER)))
+    killed_once(ansible, ansible.start(server(**SERVER), cold=True))
     assert ansible.servers() == []
     process = ansible.start(server(**SERVER))
     seen = len(ansible.control("GET", "/requests?since=0"))

@@ -2,8 +2,8 @@
 
 import pytest
 
-from pulumi_hosting.client.client import Client
 from pulumi_hosting.api.models import ServerCreated
+from pulumi_hosting.client.client import Client
 from tests.support.programs import OTHER_KEY, PUBLIC_KEY, Program
 
 BASE = f"""

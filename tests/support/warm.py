@@ -1,8 +1,8 @@
 """Python processes that start at once: forked from a server that has imported everything already.
 
 ``WarmPython.command`` is an executable that behaves as ``python …`` does: in a process, a process group and an environment of its own,
-with the caller's standard streams, signals and exit code. Only the imports are done beforehand. Processes that it starts through
-``sys.executable`` are warm as well.
+with the caller's standard streams, signals and exit code. Only the imports are done beforehand. What it starts through
+``sys.executable`` is warm as well.
 
 The caller's child is a small client; the real work is done by a child of the server:
 

@@ -16,7 +16,6 @@ from ansible_collections.hosting.cloud.plugins.inventory import servers as plugi
 from tests.ansible.conftest import BIN, ROOT, Ansible
 
 PLUGIN = "hosting.cloud.servers"
-INVENTORY = (str(BIN / "ansible-inventory"),)
 
 
 def write(ansible: Ansible, options: Mapping[str, Any] | str, name: str = "hosting.yml") -> Path:
@@ -31,11 +30,11 @@ def run(
     *arguments: str,
     name: str = "hosting.yml",
     environ: Mapping[str, str] | None = None,
-    command: tuple[str, ...] = INVENTORY,
+    command: tuple[str, ...] = (),
 ) -> "subprocess.CompletedProcess[str]":
     """List one inventory file. A source that cannot be read is an error."""
     return subprocess.run(
-        [*command, "-i", str(write(ansible, options, name)), "--list", *arguments],
+        [*(command or (*ansible.python, str(BIN / "ansible-inventory"))), "-i", str(write(ansible, options, name)), "--list", *arguments],
         env={**ansible.environ, "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "1", **(environ or {})},
         cwd=ansible.home,
         stdin=subprocess.DEVNULL,

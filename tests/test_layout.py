@@ -5,14 +5,12 @@ import re
 import subprocess
 import sys
 import tomllib
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pulumi_hosting.resources import RESOURCES
-from tools import versions
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "pulumi_hosting"
@@ -87,11 +85,6 @@ def test_importing_the_package_loads_nothing_big() -> None:
 
 
 # --- what is written twice must be equal -------------------------------------------------------------------------------------
-
-
-def test_every_place_names_the_same_version() -> None:
-    found = versions.versions()
-    assert set(found.values()) == {metadata.version("pulumi-hosting")}, found
 
 
 def test_the_links_of_the_documentation_lead_somewhere() -> None:

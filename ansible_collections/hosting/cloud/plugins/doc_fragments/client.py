@@ -46,7 +46,7 @@ options:
     type: str
 requirements:
   - python >= 3.11
-  - pulumi-hosting >= 0.1.0
+  - pulumi-hosting, in the version that requirements.txt of the collection names
 notes:
   - "The work is done by the controller itself, in Ansible's own Python, wherever the connection is local. With another host, C(become) or
     C(async) a module does it, and the Python package C(pulumi-hosting) must be installed for the interpreter that runs the module. As soon

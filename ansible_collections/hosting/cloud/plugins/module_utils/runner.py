@@ -24,15 +24,13 @@ from ansible.module_utils.common.parameters import env_fallback
 
 from ansible_collections.hosting.cloud.plugins.module_utils.ledger import Ledger
 from ansible_collections.hosting.cloud.plugins.module_utils.planned import Planned, PlannedWire, without_planned_ids
+from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE, VERSION
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.session.context import Context
     from pulumi_hosting.session.cost import Cost
 
-VERSION = "0.1.0"
-CORE = "0.1.0"
-"""The oldest core that these modules work with."""
 PYTHON = (3, 11)
 
 

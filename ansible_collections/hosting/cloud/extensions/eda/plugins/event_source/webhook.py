@@ -31,7 +31,7 @@ author:
   - The pulumi-hosting authors (@pulumi-hosting)
 requirements:
   - python >= 3.11
-  - pulumi-hosting >= 0.1.0
+  - pulumi-hosting, in the version that requirements.txt of the collection names
 options:
   host:
     description: The address to listen on.

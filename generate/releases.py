@@ -14,7 +14,7 @@ from generate.render import ROOT, formatted, render
 OWNED: tuple[str, ...] = ()
 BY_HAND: frozenset[str] = frozenset()
 
-HEADING = re.compile(r"^## \[(?P<version>\d[^]]*)\] - (?P<date>\S+)$", re.MULTILINE)
+HEADING = re.compile(r"^## \[(?P<version>\d[^]]*)\] - (?P<date>\d{4}-\d\d-\d\d)", re.MULTILINE)
 SUMMARY = re.compile(r"^### Ansible collection\n\n(?P<text>.+?)(?=\n\n|\Z)", re.MULTILINE | re.DOTALL)
 
 
@@ -23,7 +23,7 @@ def files() -> Mapping[str, str]:
     version: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     found = releases()
     if version not in found:
-        raise LookupError(f"CHANGELOG.md has no section for version {version} of pyproject.toml. Next: add ## [{version}] - unreleased")
+        raise LookupError(f"CHANGELOG.md has no section for version {version} of pyproject.toml. Next: add ## [{version}] - <date>")
     galaxy = (ROOT / COLLECTION / "galaxy.yml").read_text(encoding="utf-8")
     filters = {"yaml": dumped, "underlined": lambda text, mark: f"{text}\n{mark * len(text)}"}
     changelog = render("collection/changelog.yaml.j2", filters, releases={name: _entry(release) for name, release in found.items()})
@@ -72,7 +72,6 @@ def _plugins(kind: str, version: str) -> Mapping[str, str]:
 
 def _entry(release: Mapping[str, Any]) -> dict[str, Any]:
     """A release in changelog.yaml."""
-    date = {} if release["date"] == "unreleased" else {"release_date": release["date"]}
     return {
         "changes": {"release_summary": release["summary"]},
         "modules": [{"description": text, "name": name, "namespace": ""} for name, text in release["modules"].items()],
@@ -81,5 +80,5 @@ def _entry(release: Mapping[str, Any]) -> dict[str, Any]:
             for kind, plugins in release["plugins"].items()
             if plugins
         },
-        **date,
+        "release_date": release["date"],
     }

@@ -24,7 +24,7 @@ from pulumi_hosting.schema.lookups import LOOKUPS
 
 COLLECTION = "ansible_collections/hosting/cloud"
 OWNED = (f"{COLLECTION}/plugins/modules/*.py", f"{COLLECTION}/plugins/action/*.py")
-BY_HAND = frozenset({f"{COLLECTION}/plugins/action/server.py"})
+BY_HAND: frozenset[str] = frozenset()
 
 WIDTH = 108
 STATE = Option("str", choices=["present", "absent"], default="present")
@@ -68,11 +68,10 @@ def files() -> Mapping[str, str]:
     texts = {f"{COLLECTION}/plugins/modules/{module.name}.py": _text(module) for module in found}
     stub = render("collection/action.py.j2")
     names = sorted(module.name for module in found)
-    routed = {name: {"action_plugin": "hosting.cloud.server"} for name in names}
-    content = {"requires_ansible": ">=2.18.0", "action_groups": {"all": names}, "plugin_routing": {"modules": routed}}
+    content = {"requires_ansible": ">=2.18.0", "action_groups": {"all": names}}
     return {
         **formatted(texts),
-        **{f"{COLLECTION}/plugins/action/{name}.py": stub for name in names if name != "server"},
+        **{f"{COLLECTION}/plugins/action/{name}.py": stub for name in names},
         f"{COLLECTION}/meta/runtime.yml": render("collection/runtime.yml.j2", filters, content=content),
     }
 

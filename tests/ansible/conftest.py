@@ -189,7 +189,7 @@ def named_by_failures(result: Mapping[str, Any]) -> set[str]:
     """What a task named that failed when it may have made or bought something: ids and names in its arguments and in its message."""
     failure = result.get("failure") or {}
     names = {name for item in result.get("results") or () if isinstance(item, Mapping) for name in named_by_failures(item)}
-    if failure.get("charge") or failure.get("outcome_unknown") or failure.get("code") in ("not_ready", "server_error"):
+    if failure.get("charge") or failure.get("outcome_unknown") or failure.get("code") in ("wait_timeout", "server_error"):
         arguments = (result.get("invocation") or {}).get("module_args") or {}
         given = (arguments.get(name) for name in ("id", "name", "url", "server_id", "server_name"))
         names |= {str(value) for value in given if value} | set(re.findall(r"(?:server|order|domain|address)[ :](\d+)", result["msg"]))

@@ -41,7 +41,7 @@ def test_what_a_failed_task_names_is_in_order_and_nothing_else(played: Ansible) 
     assert "web-1" not in str(raised.value)
 
 
-@pytest.mark.parametrize("result", [None, {"ansible_job_id": "j1", "started": 1}, {**FAILED, "failure": {"code": "foreign"}}])
+@pytest.mark.parametrize("result", [None, {"ansible_job_id": "j1", "started": 1}, {**FAILED, "failure": {"code": "resource_conflict"}}])
 def test_what_no_result_names_is_not(played: Ansible, result: dict[str, Any] | None) -> None:
     with pytest.raises(AssertionError, match=r"\(web-1, .*\) is live and in no state"):
         ended(played, "web-1", result=result)

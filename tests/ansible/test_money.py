@@ -186,7 +186,7 @@ def test_an_order_that_is_not_waited_for(ansible: Ansible) -> None:
     assert played["order"]["server"]["status"] == "provisioning"
     assert played["order"]["charge"] == {"amount": "5.00", "currency": "EUR"}
     assert played["again"]["changed"] is False
-    assert played["impatient"]["failure"]["code"] == "not_ready"
+    assert played["impatient"]["failure"]["code"] == "wait_timeout"
     assert "still provisioning after 0 s" in played["impatient"]["msg"]
     process = ansible.start(server("wait", name="web-1", **ORDER))
     seen = len(ansible.control("GET", "/requests?since=0"))

@@ -38,10 +38,10 @@ def test_names_that_do_not_tell(ansible: Ansible) -> None:
         refused("no id", id="web", notes="?"),
         server("nobody absent", id="4000000", state="absent"),
     )
-    assert played["double"]["failure"]["code"] == "foreign"
+    assert played["double"]["failure"]["code"] == "resource_conflict"
     assert f"server {first} cannot become 'b': server {second} answers to that already; nothing was changed" in played["double"]["msg"]
     for task in ("twins", "absent twins"):
-        assert played[task]["failure"]["code"] == "ambiguous"
+        assert played[task]["failure"]["code"] == "ambiguous_match"
         assert {str(twin_1), str(twin_2)} <= set(played[task]["msg"].replace(",", " ").replace(".", " ").split())
     assert "there is no server with id 4000000" in played["nobody"]["msg"]
     assert "'web' is not a server id" in played["no id"]["msg"]
@@ -82,7 +82,7 @@ def test_an_order_that_takes_time(ansible: Ansible) -> None:
     """202: not ready in time is said, and the next run goes on waiting for the same order."""
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
     played = ansible.play(refused("first", **SERVER, wait_timeout=0), server("check", **SERVER) | {"check_mode": True})
-    assert played["first"]["failure"]["code"] == "not_ready"
+    assert played["first"]["failure"]["code"] == "wait_timeout"
     assert "still provisioning after 0 s" in played["first"]["msg"]
     assert played["check"]["changed"] is False
     assert played["check"]["server"]["status"] == "provisioning"

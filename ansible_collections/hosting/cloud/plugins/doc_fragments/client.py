@@ -55,7 +55,7 @@ notes:
   - "120 requests a minute are allowed for each API key, 20 for expensive ones such as orders, whatever the number of forks. Requests that
     the API turns away for that reason wait and are sent again; O(ignore:throttle) helps where many hosts do the same at once."
   - "Every failure has the return value C(failure): RV(ignore:failure.code) as the API names it, or what stopped the module (such as
-    V(invalid_input), V(max_charge), V(not_found), V(wrong_mode), V(unchangeable), V(ambiguous), V(not_ready), else V(refused)),
+    V(invalid_input), V(max_charge), V(not_found), V(wrong_mode), V(unchangeable), V(ambiguous_match), V(resource_conflict), V(wait_timeout), else V(refused)),
     RV(ignore:failure.status) (HTTP), RV(ignore:failure.request_id), RV(ignore:failure.idempotency_key),
     RV(ignore:failure.outcome_unknown) (whether the request may have been carried out) and RV(ignore:failure.fields) (option to reason)."
 attributes:

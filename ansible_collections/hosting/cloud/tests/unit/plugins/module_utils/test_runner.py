@@ -104,15 +104,15 @@ def test_an_error_of_the_service_is_facts() -> None:
     ("error", "code"),
     [
         (InvalidInput({"name": "is required"}), "invalid_input"),
-        (AmbiguousMatch("the name", ["1", "2"]), "ambiguous"),
+        (AmbiguousMatch("the name", ["1", "2"]), "ambiguous_match"),
         (ResourceError("no"), "refused"),
         (LimitExceeded("too much"), "max_charge"),
         (NoSuchObject("nothing there"), "not_found"),
         (WrongMode("a test key"), "wrong_mode"),
         (Unchangeable("another tariff"), "unchangeable"),
         (KeyLacksScope("servers:order"), "insufficient_scope"),
-        (ResourceConflict("somebody else's", "7"), "foreign"),
-        (WaitTimeout("still provisioning", "order:7"), "not_ready"),
+        (ResourceConflict("not ours", "7"), "resource_conflict"),
+        (WaitTimeout("still provisioning", "order:7"), "wait_timeout"),
         (TransportError("no answer", outcome_unknown=True), "transport_error"),
     ],
 )

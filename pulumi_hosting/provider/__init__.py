@@ -1,6 +1,4 @@
-"""Pulumi asks, and only here. ``classes`` and ``native`` hold what programs declare, ``dynamic`` and ``plugin`` serve it by ``adapter``."""
+"""What serves Pulumi: dynamic and native resources, the plugin, and the generated classes of `sdk/`.
 
-from importlib.util import find_spec
-
-if find_spec("pulumi") is None:
-    raise ModuleNotFoundError("this needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'", name="pulumi")
+Importable without Pulumi's SDK: the lists in `sdk/` tell what `pulumi_hosting` offers. Modules that need the SDK import it.
+"""

@@ -1,36 +1,32 @@
-"""One emulator per dialect for all contract tests, over real HTTP; every test begins with a fresh account."""
+"""A fresh account for each contract test, in process or over HTTP."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
-from typing import Any
 
 import pytest
 
-from tests.contract.stage import HOOKS, ApiHarness, Receiver
+from tests.contract.harness import HOOKS, ApiHarness, Receiver
+from tests.support.emulators import EmulatorPool
 
 
 @pytest.fixture(scope="session")
 def receiver() -> Iterator[Receiver]:
-    """Where webhook deliveries really go."""
+    """The server that webhook deliveries are sent to."""
     with Receiver() as listening:
         yield listening
 
 
-@pytest.fixture(scope="session")
-def emulators(receiver: Receiver) -> Iterator[dict[str, Any]]:
-    """An emulator for each dialect. Its clock stands still, so no rate window moves on by itself."""
-    from pulumi_hosting.emulator import running
-
-    with ExitStack() as stack:
-        yield {
-            dialect: stack.enter_context(running(dialect=dialect, clock="manual", webhook_route={HOOKS: receiver.url}))
-            for dialect in ("spec", "live")
-        }
+@pytest.fixture
+def api(dialect: str, receiver: Receiver) -> Iterator[ApiHarness]:
+    """A fresh account in process, with a client for each mode and the control interface."""
+    receiver.got.clear()
+    with ApiHarness.in_process(dialect, receiver) as harness:
+        yield harness
 
 
 @pytest.fixture
-def stage(emulators: dict[str, Any], dialect: str, receiver: Receiver) -> Iterator[ApiHarness]:
-    """A fresh account in the dialect of the test, a client for each kind of key, and the control interface."""
+def api_over_http(emulator_pool: EmulatorPool, dialect: str, receiver: Receiver) -> Iterator[ApiHarness]:
+    """The same over HTTP, with one emulator per dialect and session: for what depends on real connections."""
     receiver.got.clear()
-    with ApiHarness(emulators[dialect], dialect, receiver) as ready:
-        yield ready
+    emulator = emulator_pool.get(dialect=dialect, clock="manual", webhook_route={HOOKS: receiver.url})
+    with ApiHarness(emulator, dialect, receiver) as harness:
+        yield harness

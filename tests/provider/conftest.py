@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.stage import HOOKS, ApiHarness, Receiver
+from tests.contract.harness import HOOKS, ApiHarness, Receiver
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ from pulumi_hosting.provider.session import Session
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.fields import Type, fields, type_name
 from pulumi_hosting.schema.lookups import LOOKUPS
-from tests.contract.stage import ApiHarness
+from tests.contract.harness import ApiHarness
 from tests.provider.test_lookups import prepared
 
 FORMS = {"dynamic": classes, "native": native}

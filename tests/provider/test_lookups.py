@@ -11,7 +11,7 @@ from pulumi_hosting.client.exceptions import InvalidInput, NotFound
 from pulumi_hosting.provider import lookup_tokens
 from pulumi_hosting.provider.plugin.package_schema import package_spec, token
 from pulumi_hosting.schema.lookups import LOOKUPS
-from tests.contract.stage import ApiHarness
+from tests.contract.harness import ApiHarness
 
 Args = Mapping[str, Any]
 

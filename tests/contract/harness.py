@@ -1,22 +1,26 @@
-"""What a contract test stands on: clients for a running emulator, its control interface, a receiver of webhooks, and things to act on."""
+"""Clients for an emulator, its control interface, a receiver of webhooks, and objects to act on."""
 
 import random
 import threading
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
+from types import SimpleNamespace, TracebackType
 from typing import Any, Self
 
 import httpx
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.emulator.clock import Clock
+from pulumi_hosting.emulator.core import Core
+from pulumi_hosting.emulator.transport import Transport
 
 HOOKS = "https://hooks.example.org"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl test"
 
 
 class Receiver:
-    """An HTTP server on loopback that takes webhook deliveries and remembers them."""
+    """An HTTP server on loopback that records webhook deliveries."""
 
     def __init__(self) -> None:
         self.got: list[tuple[bytes, dict[str, str]]] = []
@@ -32,7 +36,7 @@ class Receiver:
                 receiver.arrived.set()
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Nothing on standard error."""
+                """Log nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01})
@@ -49,17 +53,26 @@ class Receiver:
 
 
 class ApiHarness:
-    """``live`` and ``test`` are clients with all scopes and room in every bucket; ``make`` methods put things on the account."""
+    """``live`` and ``test`` are clients with all scopes and high rate limits; ``transport`` is that of an emulator in process."""
 
-    def __init__(self, emulator: Any, dialect: str, receiver: Receiver) -> None:
+    def __init__(self, emulator: Any, dialect: str, receiver: Receiver, transport: httpx.BaseTransport | None = None) -> None:
         self.emulator = emulator
         self.dialect = dialect
         self.receiver = receiver
-        self._http = httpx.Client(base_url=emulator.control_url, trust_env=False, timeout=30)
+        self._transport = transport
+        self._http = httpx.Client(base_url=emulator.control_url, transport=transport, trust_env=False, timeout=30)
         self.begin()
 
+    @classmethod
+    def in_process(cls, dialect: str, receiver: Receiver, **options: Any) -> Self:
+        """An emulator in this process with a manual clock; deliveries to ``HOOKS`` go to the receiver."""
+        core = Core(clock=Clock(manual=True), dialect=dialect, routes={HOOKS: receiver.url}, **options)
+        core.announce("http://127.0.0.1/v1", "http://127.0.0.1/_control", 0)
+        urls = SimpleNamespace(base_url=core.ready_line["base_url"], control_url=core.ready_line["control_url"])
+        return cls(urls, dialect, receiver, Transport(core, sleep=lambda seconds: None))
+
     def begin(self) -> None:
-        """A fresh account, and two keys with all scopes and room in every bucket."""
+        """A fresh account, and two keys with all scopes and high rate limits."""
         self.control("POST", "/reset", {})
         room = {"rate_per_minute": 10_000, "rate_expensive_per_minute": 10_000, "scopes": "full"}
         self.live = self.client(self.control("POST", "/keys", {"mode": "live", **room})["key"])
@@ -82,7 +95,7 @@ class ApiHarness:
     def client(self, key: str, **options: Any) -> Client:
         """A client that waits by moving the emulator's clock."""
         rng = random.Random(3)  # noqa: S311  # nothing secret is drawn
-        return Client(key, self.emulator.base_url, **{"sleep": self.advance, "rng": rng, **options})
+        return Client(key, self.emulator.base_url, **{"transport": self._transport, "sleep": self.advance, "rng": rng, **options})
 
     def advance(self, seconds: float) -> None:
         self.control("POST", "/clock", {"advance": seconds})
@@ -90,8 +103,8 @@ class ApiHarness:
     def fault(self, method: str, path: str, **action: Any) -> None:
         self.control("POST", "/faults", {"method": method, "path": path, "action": action})
 
-    def slowly(self, path: str) -> Client:
-        """The live client, once the registrar is slow with what is posted to ``path``."""
+    def with_slow_registrar(self, path: str) -> Client:
+        """The live client; the registrar leaves the next POST to ``path`` pending."""
         self.fault("POST", path, registrar="pending")
         return self.live
 
@@ -101,7 +114,20 @@ class ApiHarness:
         rows: list[dict[str, Any]] = found["data"] if isinstance(found, dict) else found
         return rows
 
-    # --- things to act on
+    # --- objects to act on
+
+    def existing(self, parameter: str) -> int:
+        """The id of an object for a path parameter."""
+        makers: dict[str, Callable[[], int]] = {
+            "server_id": lambda: self.server().id,
+            "invoice_id": self.invoice_id,
+            "domain_id": self.domain_id,
+            "tariff_id": lambda: self.tariff().id,
+            "key_id": lambda: self.live.me().key.id,
+            "webhook_id": lambda: self.webhook().id,
+            "delivery_id": self.delivery_id,
+        }
+        return makers[parameter]()
 
     def tariff(self, name: str = "VDS-1") -> m.Tariff:
         return next(tariff for tariff in self.live.catalog.tariffs() if tariff.name == name)
@@ -132,7 +158,7 @@ class ApiHarness:
         return self.live.balance.topup(amount="50.00", gateway="card").invoice_id
 
     def unpaid_invoice_id(self) -> int:
-        """A renewal that the balance did not cover when it fell due."""
+        """An unpaid renewal: the balance did not cover it on its due date."""
         server = self.server()
         self.live.servers.update(server.id, auto_renew=True)
         self.control("PATCH", "/account", {"balance": "0.00"})

@@ -10,10 +10,12 @@ The directory has mode 0700 and belongs to this user, the files have mode 0600; 
 hashes of account id, mode, base URL and purpose; no API key goes into a name or a file.
 """
 
+import errno
 import hashlib
 import json
 import os
 import stat
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -36,6 +38,17 @@ class LockTimeout(LocalFilesError):
     """Another process of this user held a lock for longer than this one was ready to wait. Nothing was sent."""
 
 
+def check_platform() -> None:
+    """Raise :class:`LocalFilesError` on a platform whose file locks do not end with the process that holds them."""
+    try:
+        import fcntl  # noqa: F401  # only whether it is there
+    except ImportError:
+        raise LocalFilesError(
+            f"this platform ({sys.platform}) has no POSIX file locks, without which two runs could buy the same thing. "
+            "Next: run it on Linux or macOS, on Windows in WSL 2"
+        ) from None
+
+
 def account_scope(client: Client) -> str:
     """What separates the files of one account from another's: a hash of account id, mode and base URL. Asks for the account once per
     client; raises what that request raises."""
@@ -45,6 +58,7 @@ def account_scope(client: Client) -> str:
 
 def directory() -> Path:
     """The private directory, made if it is missing. Raises :class:`LocalFilesError`."""
+    check_platform()
     path = _location()
     try:
         with suppress(FileExistsError):
@@ -88,7 +102,8 @@ def lock(
 
     path = _path(scope, purpose, "lock")
     _refuse_unsafe(path)
-    held = FileLock(path, mode=0o600)
+    # Never a soft lock, which stays behind when its process is killed.
+    held = FileLock(path, mode=0o600, fallback_to_soft=False)
     until = time.monotonic() + timeout
     waiting = False
     while True:
@@ -194,7 +209,8 @@ def _refuse_unsafe(path: Path) -> None:
 
 
 def _unusable(path: Path, error: OSError) -> LocalFilesError:
-    return LocalFilesError(
-        f"cannot use the file {path}: {error.strerror or error}. Next: set HOSTING_RUNTIME_DIR to a directory that only this user can "
-        "write to"
-    )
+    kind = "a directory that only this user can write to"
+    reason = error.strerror or str(error)
+    if error.errno in (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP):
+        kind, reason = "a directory on a local disk", f"its file system has no locks ({reason})"
+    return LocalFilesError(f"cannot use the file {path}: {reason}. Next: set HOSTING_RUNTIME_DIR to {kind}")

@@ -50,7 +50,7 @@ class EventStore:
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             # Created before SQLite opens it: SQLite's journal files get the same mode.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             path.chmod(0o600)
         except OSError as error:
             raise ConfigurationError(f"state_file cannot be written: {path}: {error.strerror}. Next: give another path") from None

@@ -1,5 +1,6 @@
 """Private files that local processes share: one holder per lock, nobody else's files, no key material."""
 
+import errno
 import os
 import subprocess
 import sys
@@ -172,3 +173,52 @@ def test_names_carry_no_key_material_and_keep_accounts_apart(house: House, runti
     with local_files.lock(live, "server 20001", 1):
         pass
     assert all(house.emulator.live_key[8:] not in path.name for path in runtime.iterdir())
+
+
+# --- platforms and file systems where it cannot work
+
+
+def test_a_platform_without_posix_locks_is_named(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with pytest.raises(LocalFilesError, match=r"has no POSIX file locks.*Next: run it on Linux or macOS, on Windows in WSL 2"):
+        local_files.directory()
+    assert not runtime.exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named(runtime: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    """As some network and FUSE file systems. No lock that would outlive its process takes its place."""
+
+    def flock(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    with (
+        pytest.raises(
+            LocalFilesError, match=r"its file system has no locks .*Next: set HOSTING_RUNTIME_DIR to a directory on a local disk"
+        ),
+        local_files.lock("scope", "it", 1),
+    ):
+        pytest.fail("it was locked")
+
+
+def test_a_read_only_directory_is_named(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def mkstemp(**_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr("tempfile.mkstemp", mkstemp)
+    message = (
+        r"cannot use the file .*: Read-only file system\. Next: set HOSTING_RUNTIME_DIR to a directory that only this user can write to"
+    )
+    with pytest.raises(LocalFilesError, match=message):
+        local_files.write("scope", "it", {})
+
+
+def test_the_plugin_names_a_platform_where_it_cannot_work(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['fcntl'] = sys.modules['pwd'] = None; from pulumi_hosting.provider.plugin import {}; {}"
+    for module, call in (("servicer", "servicer.main()"), ("install", "install.install()")):
+        run = subprocess.run([sys.executable, "-c", code.format(module, call)], capture_output=True, text=True, check=False)
+        assert run.returncode == 1
+        last = run.stderr.splitlines()[-1]
+        assert "has no POSIX file locks" in last
+        assert last.endswith("Next: run it on Linux or macOS, on Windows in WSL 2")

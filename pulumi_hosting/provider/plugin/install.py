@@ -1,7 +1,6 @@
 """Putting the plugin where Pulumi's CLI looks for it."""
 
 import os
-import pwd
 import shlex
 import shutil
 import subprocess
@@ -10,6 +9,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from pulumi_hosting.exactly_once import local_files
+from pulumi_hosting.exactly_once.local_files import LocalFilesError
 from pulumi_hosting.provider.version import version as version
 
 EXECUTABLE = "pulumi-resource-hosting"
@@ -21,9 +22,13 @@ class InstallError(Exception):
 
 def place(environ: Mapping[str, str] = os.environ) -> Path:
     """The directory of this version's plugin, whether it is there or not: below ``PULUMI_HOME``, else ``~/.pulumi``."""
-    home = environ.get("PULUMI_HOME")
-    # The CLI asks the system whose process this is, whatever HOME says.
-    return (Path(home) if home else Path(pwd.getpwuid(os.getuid()).pw_dir) / ".pulumi") / "plugins" / f"resource-hosting-v{version()}"
+    home: str | Path | None = environ.get("PULUMI_HOME")
+    if not home:
+        import pwd  # not on Windows
+
+        # As the CLI does: the home of this process's user, not $HOME.
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir, ".pulumi")
+    return Path(home) / "plugins" / f"resource-hosting-v{version()}"
 
 
 def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:
@@ -32,6 +37,10 @@ def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) 
     ``pulumi``: the CLI to ask; else the one on PATH; where there is none, the plugin is put where a CLI will find it. What was there of
     the same version is replaced. Raises :class:`InstallError`.
     """
+    try:
+        local_files.check_platform()
+    except LocalFilesError as error:
+        raise InstallError(str(error)) from None
     cli = pulumi or shutil.which("pulumi", path=environ.get("PATH"))
     target = place(environ)
     try:

@@ -20,6 +20,7 @@ from google.protobuf import any_pb2, empty_pb2
 from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
 
 from pulumi_hosting.api.secrets import clean_text
+from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.conversion import IDENTITY, MANAGED, ORGANIZATION, WAIT_TIMEOUT, camel
 from pulumi_hosting.provider.failures import Failed, fail, plainly
@@ -393,6 +394,10 @@ def serve(plugin: Plugin) -> tuple[grpc.Server, int]:
 
 def main() -> None:
     """``pulumi-resource-hosting``: prints its port and serves until it is told to end, or the engine is gone."""
+    try:
+        local_files.check_platform()
+    except local_files.LocalFilesError as error:
+        sys.exit(f"pulumi-resource-hosting: {error}")
     # A queue of this kind may be put to by a signal in the middle of the wait; an event would sometimes wait for itself.
     ended: SimpleQueue[None] = SimpleQueue()
     for sign in (signal.SIGINT, signal.SIGTERM):

@@ -55,8 +55,9 @@ if status < 0:
     os.kill(os.getpid(), -status)
 os._exit(status)
 """
-_SILENT_OPTIONS = {"-u", "-P", "-B", "-s"}
-"""Options of Python's own that are understood; a command line with others runs in a fresh Python."""
+_OPTIONS = {"-u", "-P", "-B", "-s"}
+_VARIABLES = {"PYTHONPATH", "PYTHONUNBUFFERED", "PYTHONSAFEPATH", "PYTHONDONTWRITEBYTECODE"}
+"""What is understood of Python's own options and variables; with others a fresh Python runs."""
 
 
 PYTHON = sys.executable
@@ -64,6 +65,7 @@ PYTHON = sys.executable
 _COMMAND = str(Path(sys.argv[1]).with_name("python")) if __name__ == "__main__" else ""
 
 
+_BEFORE = dict(os.environ)
 _SET_BY_IMPORTS: dict[str, str] = {}
 """Variables that a module of ours sets where they are not set."""
 
@@ -214,17 +216,22 @@ def _become(descriptors: list[int], arguments: list[str], folder: str, environ: 
     os.environ.clear()
     os.environ.update(_SET_BY_IMPORTS | environ)
     options = []
-    while arguments and arguments[0] in _SILENT_OPTIONS:
+    while arguments and arguments[0] in _OPTIONS:
         options.append(arguments.pop(0))
-    if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("-m", "-c")):
+    search = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if not _is_understood(arguments, environ):
         os.execv(PYTHON, [PYTHON, *options, *arguments])  # noqa: S606  no shell is wanted
     for name, number in (("stdout", 1), ("stderr", 2)):
-        stream = _stream(number, unbuffered="-u" in options)
+        stream = _stream(number, unbuffered="-u" in options or bool(environ.get("PYTHONUNBUFFERED")))
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.executable = _COMMAND
     sys.dont_write_bytecode = "-B" in options or bool(environ.get("PYTHONDONTWRITEBYTECODE"))
-    sys.path[:0] = [path for path in environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    sys.path[:0] = search
+    sys.orig_argv = [PYTHON, *options, *arguments]
+    if any(os.path.exists(os.path.join(path, "sitecustomize.py")) for path in search):
+        sys.modules.pop("sitecustomize", None)
+        importlib.import_module("sitecustomize")
     try:
         _run(arguments, safe_path="-P" in options or bool(environ.get("PYTHONSAFEPATH")))
     except SystemExit as ended:
@@ -239,6 +246,13 @@ def _become(descriptors: list[int], arguments: list[str], folder: str, environ: 
         traceback.print_exc()
         return 1
     return 0
+
+
+def _is_understood(arguments: list[str], environ: dict[str, str]) -> bool:
+    """Whether a fork does what a fresh Python would do."""
+    special = {name for name in environ if name.startswith("PYTHON") and environ[name] != _BEFORE.get(name)} - _VARIABLES
+    runs = bool(arguments) and (not arguments[0].startswith("-") or arguments[0] in ("-m", "-c"))
+    return runs and not special
 
 
 def _run(arguments: list[str], *, safe_path: bool) -> None:
@@ -284,7 +298,6 @@ def _preload() -> None:
 
 if __name__ == "__main__":
     del sys.path[0]
-    _before = set(os.environ)
     _preload()
-    _SET_BY_IMPORTS.update({name: os.environ[name] for name in os.environ.keys() - _before})
+    _SET_BY_IMPORTS.update({name: os.environ[name] for name in os.environ.keys() - _BEFORE.keys()})
     sys.exit(_serve(sys.argv[1]))

@@ -13,7 +13,7 @@ PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-matrix sanity lint fmt bench generate generate-check collection-docs lock clean
-.PHONY: lint-style lint-types lint-layers generate-check lint-ansible
+.PHONY: lint-style lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,8 +37,8 @@ test-matrix: $(READY)  ## run the collection under every supported ansible-core 
 sanity: $(READY)  ## run ansible-test over the collection: sanity and units, under the ansible-core of this environment
 	@$(PYTEST) -m "not matrix" tests/ansible/test_sanity.py
 
-lint: $(READY)  ## check style, types, layers, generated files, playbooks; continues after a failure
-	@$(MAKE) --no-print-directory --keep-going lint-style lint-types lint-layers generate-check lint-ansible
+lint: $(READY)  ## check style, types, layers, generated files, measures, playbooks; continues after a failure
+	@$(MAKE) --no-print-directory --keep-going lint-style lint-types lint-layers generate-check lint-measures lint-ansible
 
 lint-style: $(READY)
 	$(BIN)/ruff check
@@ -52,6 +52,9 @@ lint-layers: $(READY)
 
 generate-check: $(READY)  ## fail if a generated file is out of date
 	$(BIN)/python -m generate --check
+
+lint-measures: $(READY)
+	$(BIN)/python -m tools.measures --check
 
 lint-ansible: $(READY)
 	$(BIN)/ansible-lint

@@ -1,4 +1,4 @@
-// Every noun once, in TypeScript, by the plugin. Its types are made from the plugin's schema.
+// Every resource once, in TypeScript, by the plugin. Its types are made from the plugin's schema.
 //
 //   pulumi-hosting plugin install
 //   pulumi package add "$(command -v pulumi-resource-hosting)"

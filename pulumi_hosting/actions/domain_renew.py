@@ -1,6 +1,6 @@
 """Paying a domain further ahead (API document, "Domains": ``POST /domains/{domain_id}/renew``).
 
-The wish is a date, so a second run finds it fulfilled. The registrar may accept and show the new date only with a later sync: until then
+The desired is a date, so a second run finds it fulfilled. The registrar may accept and show the new date only with a later sync: until then
 the paid invoice tells that it is under way, and the key, which is made of the date that was seen, keeps it from being paid again.
 """
 
@@ -143,7 +143,7 @@ def _fresh(context: Context, id: int) -> m.Domain:
 
 
 def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
-    """The years to buy: the given ones, or the fewest, if they reach the wished date for certain. Raises ``InvalidInput``."""
+    """The years to buy: the given ones, or the fewest, if they reach the declared date for certain. Raises ``InvalidInput``."""
     until = moment(inputs.until)
     choices = range(1, MOST_YEARS + 1) if inputs.years is None else (inputs.years,)
     for years in choices:

@@ -1,6 +1,6 @@
 """Paying a server further ahead (API document, "Servers": ``POST /servers/{server_id}/renew``).
 
-The wish is a date, so a second run finds it fulfilled. The key is made of the date that was seen, so two runs that see the same one can
+The desired is a date, so a second run finds it fulfilled. The key is made of the date that was seen, so two runs that see the same one can
 pay once between them, whatever period they ask for.
 """
 
@@ -205,7 +205,7 @@ def _is_contradicted(context: Context, server_id: int, error: ApiError) -> bool:
 
 
 def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
-    """The period to buy: the given one, or the smallest, if it reaches the wished date for certain. Raises ``InvalidInput``."""
+    """The period to buy: the given one, or the smallest, if it reaches the declared date for certain. Raises ``InvalidInput``."""
     due, until = billing.next_due_at, moment(inputs.until)
     assert due is not None  # noqa: S101 — the plan has refused a server without
     if billing.cycle == "hourly":

@@ -301,7 +301,7 @@ class Resource(ABC, Generic[I, S]):
         return False
 
     def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange:
-        """What a change of ``field`` means, among the declared values ``wish``."""
+        """What a change of ``field`` means, among the declared values ``desired``."""
         return "replace" if self.Inputs.trait(field).replaces else "update"
 
     def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
@@ -313,7 +313,7 @@ class Resource(ABC, Generic[I, S]):
         return None
 
     def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
-        """Field → reason, for what only the account can tell. ``wish``: the declared values that are known; ``fields``: those that are new.
+        """Field → reason, for what only the account can tell. ``desired``: the declared values that are known; ``fields``: those that are new.
 
         Reads only. Raises what a read raises.
         """

@@ -494,7 +494,7 @@ class ServerResource(base.Resource[ServerInputs, ServerState]):
 
     @staticmethod
     def until(context: Context, state: ServerState, done: Callable[[m.Server], bool], poller: float) -> ServerState:
-        """The server once it is as wished; after ``patience`` seconds as it is, since not every deployment shows it."""
+        """The server once it is as declared; after ``patience`` seconds as it is, since not every deployment shows it."""
         wait = context.poller(poller)
         while True:
             server = living_server(context, state.id)
@@ -508,7 +508,7 @@ class ServerResource(base.Resource[ServerInputs, ServerState]):
 
     @staticmethod
     def _patch(context: Context, state: ServerState, desired: dict[str, Any]) -> ServerState:
-        """PATCH what is wished. Whose tag stands behind the notes stays so; where the name is not the identity, it becomes ours."""
+        """PATCH what is declared. Whose tag stands behind the notes stays so; where the name is not the identity, it becomes ours."""
         body = {name: value for name, value in desired.items() if value is not None or name == "notes"}
         if "notes" in body:
             tag: str | None = state.ownership_tag or ownership_tag(context.identity)

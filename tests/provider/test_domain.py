@@ -11,7 +11,7 @@ from pulumi_hosting.rehearsal.control_client import Control
 from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures are imported
 
 DAY = 86400
-WISH: dict[str, Any] = {"name": "example.com", "autoRenew": True}
+DESIRED: dict[str, Any] = {"name": "example.com", "autoRenew": True}
 
 
 def domains(control: Control) -> list[tuple[str, bool]]:
@@ -30,7 +30,7 @@ def checked(process: Any, desired: dict[str, Any], stack: str = "dev") -> tuple[
 @pytest.mark.parametrize("days", [0, 30])
 @pytest.mark.parametrize("refreshed", [False, True])
 def test_a_replacement_on_demand_fails_and_changes_nothing(processes: Any, control: Control, refreshed: bool, days: int) -> None:
-    id, outputs, inputs = processes().made("domain", "site", WISH)
+    id, outputs, inputs = processes().made("domain", "site", DESIRED)
     control("POST", "/clock", {"advance": days * DAY})
     process = processes()
     assert not process.of("domain").resource.delete_before_replace
@@ -58,7 +58,7 @@ def test_a_replacement_on_demand_fails_and_changes_nothing(processes: Any, contr
 @pytest.mark.emulator(clock="manual")
 def test_a_replacement_that_deletes_first_keeps_the_domain_and_buys_nothing(processes: Any, control: Control) -> None:
     """By the program's own option. The creation after it finds what its own deletion could not remove, however old it is."""
-    id, outputs, inputs = processes().made("domain", "site", WISH)
+    id, outputs, inputs = processes().made("domain", "site", DESIRED)
     control("POST", "/clock", {"advance": 30 * DAY})
     process = processes()
     process.of("domain").delete(id, outputs)
@@ -74,11 +74,11 @@ def test_a_replacement_that_deletes_first_keeps_the_domain_and_buys_nothing(proc
 def test_after_a_renamed_stack_was_destroyed_the_command_of_the_message_takes_the_domain_back(
     processes: Any, control: Control, days: int
 ) -> None:
-    id, outputs, _ = processes().made("domain", "site", WISH)
+    id, outputs, _ = processes().made("domain", "site", DESIRED)
     processes().of("domain").delete(id, outputs)
     control("POST", "/clock", {"advance": days * DAY})
     renamed = processes()
-    inputs, failures = checked(renamed, WISH, "prod")
+    inputs, failures = checked(renamed, DESIRED, "prod")
     if failures:
         stopped = failures["name"]
     else:
@@ -88,7 +88,7 @@ def test_after_a_renamed_stack_was_destroyed_the_command_of_the_message_takes_th
     assert f"Next: set adopt_id={id} to take it over" in stopped
     assert bool(failures) is (days > 7)  # in the preview where it is certain
     assert debits(control) == 1
-    inputs, failures = checked(processes(), {**WISH, "adoptId": id}, "prod")
+    inputs, failures = checked(processes(), {**DESIRED, "adoptId": id}, "prod")
     assert failures == {}
     assert processes().of("domain").create(inputs)[0] == id
     assert domains(control) == [(id, True)]

@@ -1,4 +1,4 @@
-"""Names and values between Pulumi's wire and a noun."""
+"""Names and values between Pulumi's wire and a resource."""
 
 from typing import Any
 

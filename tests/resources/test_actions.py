@@ -232,8 +232,8 @@ def test_a_live_key_does_not_see_what_was_simulated(house: House) -> None:
     id = str(house.order(key=house.emulator.test_key).id)
     with pytest.raises(ResourceError, match=r"there is no server with id"):
         do(house, "server_restart", {"id": id})
-    deed = do(house, "server_restart", {"id": id}, key=house.emulator.test_key)
-    assert (deed.changed, one(deed.after)["mode"]) == (True, "test")
+    result = do(house, "server_restart", {"id": id}, key=house.emulator.test_key)
+    assert (result.changed, one(result.after)["mode"]) == (True, "test")
 
 
 def test_webhooks_are_closed_to_test_keys(house: House) -> None:
@@ -256,14 +256,14 @@ def test_a_password_is_reset_and_shown_to_its_owner_alone(town: House) -> None:
     id = server(town)
     predicted = do(town, "server_password", {"name": "web-1"}, dry_run=True)
     assert sent(town) == []
-    deed = do(town, "server_password", {"name": "web-1"})
+    result = do(town, "server_password", {"name": "web-1"})
     assert predicted.changed
-    assert deed.changed
-    assert predicted.after == deed.after == {"mode": "live", "id": id, "name": "web-1"}
+    assert result.changed
+    assert predicted.after == result.after == {"mode": "live", "id": id, "name": "web-1"}
     assert predicted.result.password is None
-    secret = deed.result.password.reveal()
+    secret = result.result.password.reveal()
     assert len(secret) >= 8
-    assert secret not in repr(deed) + str(deed.result) + str(town.told)
+    assert secret not in repr(result) + str(result.result) + str(town.told)
     assert sent(town) == [f"POST /v1/servers/{id}/actions/reset-password"]
 
 
@@ -295,11 +295,11 @@ def test_a_restart_is_sent_once_each_time(town: House) -> None:
     id = server(town)
     predicted = do(town, "server_restart", {"id": id}, dry_run=True)
     assert sent(town) == []
-    deed = do(town, "server_restart", {"id": id})
+    result = do(town, "server_restart", {"id": id})
     assert predicted.changed
-    assert deed.changed
-    assert predicted.after == deed.after
-    assert deed.result.power == "running"
+    assert result.changed
+    assert predicted.after == result.after
+    assert result.result.power == "running"
     assert sent(town) == [f"POST /v1/servers/{id}/actions/power"]
     assert do(town, "server_restart", {"id": id}).changed
 
@@ -307,9 +307,9 @@ def test_a_restart_is_sent_once_each_time(town: House) -> None:
 def test_a_stopped_server_is_started_by_it(house: House) -> None:
     id = server(house)
     house.control("PATCH", f"/servers/{id}", {"status": "stopped", "power": "stopped"})
-    predicted, deed = (do(house, "server_restart", {"id": id}, dry_run=dry_run) for dry_run in (True, False))
-    assert one(deed.before)["power"] == "stopped"
-    assert deed.result.power == predicted.result.power == "running"
+    predicted, result = (do(house, "server_restart", {"id": id}, dry_run=dry_run) for dry_run in (True, False))
+    assert one(result.before)["power"] == "stopped"
+    assert result.result.power == predicted.result.power == "running"
 
 
 def test_a_restart_waits_for_what_runs_already(house: House) -> None:
@@ -359,16 +359,16 @@ def test_a_reinstallation_keeps_its_passwords_to_itself(town: House) -> None:
     raw = {"name": "web-1", "erase": id, "os": "ubuntu-24.04"}
     predicted = do(town, "server_reinstall", raw, dry_run=True)
     assert sent(town) == []
-    deed = do(town, "server_reinstall", raw)
+    result = do(town, "server_reinstall", raw)
     assert predicted.changed
-    assert deed.changed
-    assert one(deed.after)["os"] == one(predicted.after)["os"] == "ubuntu-24.04"
+    assert result.changed
+    assert one(result.after)["os"] == one(predicted.after)["os"] == "ubuntu-24.04"
     assert "erased" in (predicted.note or "")
-    generated = deed.result.root_password.reveal()
+    generated = result.result.root_password.reveal()
     given = do(town, "server_reinstall", {**raw, "password": PASSWORD})
     assert given.result.root_password.reveal() == PASSWORD
     for secret in (generated, PASSWORD):
-        assert secret not in repr(deed) + repr(given) + str(town.told)
+        assert secret not in repr(result) + repr(given) + str(town.told)
     assert sent(town) == [f"POST /v1/servers/{id}/actions/reinstall"]
 
 
@@ -430,9 +430,9 @@ def test_a_probe_changes_nothing_and_says_what_came_back(town: House) -> None:
     unknown = {"mode": "live", "id": id, "url": HOOK, "ok": None, "status": None, "latency_ms": None, "detail": None}
     assert (predicted.changed, predicted.after, sent(town)) == (False, unknown, [])
     with receiver(town):
-        deed = do(town, "webhook_test", {"id": id})
-    assert (deed.changed, deed.result.ok, deed.result.status) == (False, True, 204)
-    assert deed.result.latency_ms is not None
+        result = do(town, "webhook_test", {"id": id})
+    assert (result.changed, result.result.ok, result.result.status) == (False, True, 204)
+    assert result.result.latency_ms is not None
     assert len(sent(town)) == 1
     with receiver(town, 500):
         assert do(town, "webhook_test", {"id": id}).result.ok is False
@@ -477,12 +477,12 @@ def test_dead_deliveries_are_queued_once(town: House) -> None:
     id, dead = dead_deliveries(town, 3)
     predicted = do(town, "webhook_redeliver", {"url": HOOK}, dry_run=True)
     assert sent(town) == []
-    deed = do(town, "webhook_redeliver", {"url": HOOK})
+    result = do(town, "webhook_redeliver", {"url": HOOK})
     assert predicted.changed
-    assert deed.changed
-    assert predicted.after == deed.after
-    assert [(item["id"], item["status"]) for item in map(one, deed.before or ())] == [(one, "dead") for one in dead]
-    assert [(item.id, item.status, item.event_type) for item in deed.result] == [(one, "pending", "key.created") for one in dead]
+    assert result.changed
+    assert predicted.after == result.after
+    assert [(item["id"], item["status"]) for item in map(one, result.before or ())] == [(one, "dead") for one in dead]
+    assert [(item.id, item.status, item.event_type) for item in result.result] == [(one, "pending", "key.created") for one in dead]
     assert len(sent(town)) == 3
     again = do(town, "webhook_redeliver", {"id": id})
     assert (again.changed, again.after, again.result, sent(town)) == (False, [], [], [])
@@ -491,8 +491,8 @@ def test_dead_deliveries_are_queued_once(town: House) -> None:
 
 def test_one_delivery_is_queued_and_another_left_alone(town: House) -> None:
     id, dead = dead_deliveries(town, 2)
-    deed = do(town, "webhook_redeliver", {"id": id, "delivery_id": dead[0]})
-    assert (deed.changed, [item.status for item in deed.result]) == (True, ["pending"])
+    result = do(town, "webhook_redeliver", {"id": id, "delivery_id": dead[0]})
+    assert (result.changed, [item.status for item in result.result]) == (True, ["pending"])
     assert statuses(town, id) == {dead[0]: "pending", dead[1]: "dead"}
     again = do(town, "webhook_redeliver", {"id": id, "delivery_id": dead[0]})
     assert (again.changed, [item.status for item in again.result], sent(town)) == (False, ["pending"], [])
@@ -563,13 +563,13 @@ def test_a_key_revokes_itself_and_nothing_is_read_with_it_afterwards(town: House
     id, key = new_key(town, mode)
     predicted = do(town, "api_key_revoke", {"key_id": id}, key=key, dry_run=True)
     assert sent(town, "DELETE") == []
-    deed = do(town, "api_key_revoke", {"key_id": id}, key=key)
+    result = do(town, "api_key_revoke", {"key_id": id}, key=key)
     assert predicted.changed
-    assert deed.changed
-    assert set(predicted.after or {}) == set(deed.after or {})
-    assert (deed.result.id, deed.result.status, deed.result.mode, predicted.result.status) == (id, "revoked", mode, "revoked")
+    assert result.changed
+    assert set(predicted.after or {}) == set(result.after or {})
+    assert (result.result.id, result.result.status, result.result.mode, predicted.result.status) == (id, "revoked", mode, "revoked")
     assert town.transports[-1].sent[-1] == f"DELETE /v1/keys/{id}"
-    assert key not in repr(deed)
+    assert key not in repr(result)
     with pytest.raises(Unauthorized):
         do(town, "api_key_revoke", {"key_id": id}, key=key)
 

@@ -138,21 +138,21 @@ def test_foreseen_then_done_then_found_done(town: House, case: Case) -> None:
     approved: list[Cost] = []
     predicted = do(town, case.kind, desired, dry_run=True, approve=approved.append)
     assert sent(town) == []
-    deed = do(town, case.kind, desired, approve=approved.append)
+    result = do(town, case.kind, desired, approve=approved.append)
     assert predicted.changed
-    assert deed.changed
+    assert result.changed
     assert predicted.cost is not None
-    assert deed.cost is not None
-    assert predicted.cost.amount == deed.cost.amount == charged(town, case)
-    assert [cost.amount for cost in approved] == [deed.cost.amount] * 2
-    assert predicted.before == deed.before
-    assert set(one(predicted.after)) == set(one(deed.after))
+    assert result.cost is not None
+    assert predicted.cost.amount == result.cost.amount == charged(town, case)
+    assert [cost.amount for cost in approved] == [result.cost.amount] * 2
+    assert predicted.before == result.before
+    assert set(one(predicted.after)) == set(one(result.after))
     for name, value in one(predicted.after).items():
-        assert value in (None, one(deed.after)[name]), name  # what is predicted is so
+        assert value in (None, one(result.after)[name]), name  # what is predicted is so
     again = do(town, case.kind, desired, approve=lambda cost: pytest.fail("nothing is charged"))
     assert (again.changed, again.cost, sent(town)) == (False, None, [])
     assert again.note
-    assert set(one(again.after)) == set(one(deed.after))
+    assert set(one(again.after)) == set(one(result.after))
     assert charges(town, case) == 1
 
 
@@ -198,8 +198,8 @@ def test_a_cut_answer_is_asked_for_with_the_same_key(house: House, case: Case, a
 def test_an_answer_that_never_comes_is_made_out_by_the_account(house: House, case: Case) -> None:
     desired = case.desired(house, case.make(house))
     house.arm({"drop": "after"}, path=case.path, times=50)
-    deed = do(house, case.kind, desired)
-    assert deed.changed
+    result = do(house, case.kind, desired)
+    assert result.changed
     assert charges(house, case) == 1
     house.control("DELETE", "/faults")
     assert do(house, case.kind, desired).changed is False
@@ -351,21 +351,21 @@ def test_the_smallest_period_that_reaches_is_bought_at_its_price(house: House, d
     house.control("POST", "/clock", {"advance": 60})
     before = due(house, id)
     until = before + timedelta(days=days)
-    deed = do(house, "server_renew", {"id": id, "until": text(until)})
+    result = do(house, "server_renew", {"id": id, "until": text(until)})
     assert due(house, id) == later(before, months) >= until
-    assert deed.cost is not None
-    assert deed.cost.what.startswith(f"server web-1, {months} month{'s' if months > 1 else ''} from ")
-    assert deed.cost.amount == Decimal(deed.result.charged) == charged(house, CASES[0])
+    assert result.cost is not None
+    assert result.cost.what.startswith(f"server web-1, {months} month{'s' if months > 1 else ''} from ")
+    assert result.cost.amount == Decimal(result.result.charged) == charged(house, CASES[0])
 
 
 def test_an_hourly_server_is_renewed_by_hours(house: House) -> None:
     tariff = next(tariff for tariff in client(house).catalog.tariffs() if tariff.hourly_available and tariff.in_stock)
     id = server(house, tariff_id=tariff.id, billing_cycle="hourly")
     before = due(house, id)
-    deed = do(house, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=4, minutes=1))})
+    result = do(house, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=4, minutes=1))})
     assert due(house, id) == before + timedelta(hours=5)
-    assert deed.cost is not None
-    assert deed.cost.amount == Decimal(deed.result.charged)
+    assert result.cost is not None
+    assert result.cost.amount == Decimal(result.result.charged)
     given = do(house, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=6)), "hours": 9})
     assert due(house, id) == before + timedelta(hours=14)
     assert given.changed
@@ -477,8 +477,8 @@ def test_a_suspended_server_is_renewed(house: House) -> None:
     desired = {"id": id, "until": text(due(house, id) + timedelta(days=3))}
     predicted = do(house, "server_renew", desired, dry_run=True)
     assert one(predicted.after)["status"] is None or one(predicted.after)["status"] == "active"
-    deed = do(house, "server_renew", desired)
-    assert (deed.before is not None, deed.result.status) == (True, "active")
+    result = do(house, "server_renew", desired)
+    assert (result.before is not None, result.result.status) == (True, "active")
     assert charges(house, CASES[0]) == 1
 
 
@@ -503,9 +503,9 @@ def test_a_simulated_renewal_charges_nothing(town: House) -> None:
     assert found is not None
     assert found.next_due_at is not None
     until = text(found.next_due_at + timedelta(days=1))
-    deed = do(town, "server_renew", {"id": id, "until": until}, key=key)
-    assert (deed.changed, deed.result.mode) == (True, "test")
-    assert datetime.fromisoformat(deed.result.next_due_at) >= datetime.fromisoformat(until)
+    result = do(town, "server_renew", {"id": id, "until": until}, key=key)
+    assert (result.changed, result.result.mode) == (True, "test")
+    assert datetime.fromisoformat(result.result.next_due_at) >= datetime.fromisoformat(until)
     assert town.control.ledger() == []
 
 
@@ -516,10 +516,10 @@ def test_a_simulated_renewal_charges_nothing(town: House) -> None:
 def test_the_fewest_years_that_reach_are_bought(house: House, days: int, years: int) -> None:
     id = domain(house)
     before = expires(house, id)
-    deed = do(house, "domain_renew", {"name": "Example-1.com", "until": text(before + timedelta(days=days))})
+    result = do(house, "domain_renew", {"name": "Example-1.com", "until": text(before + timedelta(days=days))})
     assert expires(house, id) == later(before, 12 * years)
-    assert Decimal(deed.result.charged) == 13 * years
-    assert deed.result.renewal == "renewed"
+    assert Decimal(result.result.charged) == 13 * years
+    assert result.result.renewal == "renewed"
 
 
 def test_years_that_fall_short_are_refused_before_anything_is_sent(house: House) -> None:
@@ -536,8 +536,8 @@ def test_a_renewal_that_does_not_show_yet_is_not_paid_again(town: House) -> None
     before = expires(town, id)
     desired = {"id": id, "until": text(before + timedelta(days=1))}
     town.arm({"registrar": "pending"}, path="/renew$")
-    deed = do(town, "domain_renew", desired)
-    assert deed.result.renewal in ("pending_sync", "pending")
+    result = do(town, "domain_renew", desired)
+    assert result.result.renewal in ("pending_sync", "pending")
     assert expires(town, id) == before
     for more in ({}, {"years": 3}):
         for dry_run in (True, False):
@@ -550,7 +550,7 @@ def test_a_renewal_that_does_not_show_yet_is_not_paid_again(town: House) -> None
     assert charges(town, CASES[1]) == 1
 
 
-def test_two_renewals_in_a_row_are_two_where_two_are_wished(house: House) -> None:
+def test_two_renewals_in_a_row_are_two_where_two_are_declared(house: House) -> None:
     id = domain(house)
     for times in (1, 2, 3):
         assert do(house, "domain_renew", {"id": id, "until": text(expires(house, id) + timedelta(days=1))}).changed
@@ -626,24 +626,24 @@ def test_what_cannot_be_paid_says_why(house: House) -> None:
 
 def test_a_paid_invoice_shows_what_it_was_for(house: House) -> None:
     id = _unpaid_renewal(house)
-    deed = do(house, "invoice_pay", {"id": id})
-    assert (deed.result.status, deed.result.type, deed.result.amount) == ("paid", "vds_renewal", "5.00")
-    assert deed.result.server_ids == [str(next(iter(client(house).servers.list())).id)]
-    assert Decimal(deed.result.balance_after) == client(house).balance.get().balance
-    assert deed.result.paid_at
+    result = do(house, "invoice_pay", {"id": id})
+    assert (result.result.status, result.result.type, result.result.amount) == ("paid", "vds_renewal", "5.00")
+    assert result.result.server_ids == [str(next(iter(client(house).servers.list())).id)]
+    assert Decimal(result.result.balance_after) == client(house).balance.get().balance
+    assert result.result.paid_at
 
 
 def test_a_simulated_payment_moves_nothing(house: House) -> None:
     id = _unpaid_renewal(house)
     before = house.control.ledger()
-    deed = do(house, "invoice_pay", {"id": id}, key=house.emulator.test_key)
-    assert (deed.changed, deed.result.status, deed.result.mode) == (True, "paid", "test")
+    result = do(house, "invoice_pay", {"id": id}, key=house.emulator.test_key)
+    assert (result.changed, result.result.status, result.result.mode) == (True, "paid", "test")
     assert house.control.ledger() == before
 
 
 # --- balance_topup -----------------------------------------------------------------------------------------------------------
 
-WISH = {"amount": "50", "gateway": "card", "balance_below": 2000}
+DESIRED = {"amount": "50", "gateway": "card", "balance_below": 2000}
 
 
 def unpaid(house: House) -> list[int]:
@@ -651,29 +651,34 @@ def unpaid(house: House) -> list[int]:
 
 
 def test_a_topup_is_asked_for_once(town: House) -> None:
-    predicted = do(town, "balance_topup", WISH, dry_run=True)
+    predicted = do(town, "balance_topup", DESIRED, dry_run=True)
     assert (predicted.changed, sent(town), predicted.cost) == (True, [], None)
-    deed = do(town, "balance_topup", WISH)
-    assert deed.changed
-    assert deed.result.payment_url.startswith("https://")
-    assert (deed.result.amount, deed.result.gateway, deed.result.currency, deed.result.balance) == ("50.00", "card", "EUR", "1000.00")
+    result = do(town, "balance_topup", DESIRED)
+    assert result.changed
+    assert result.result.payment_url.startswith("https://")
+    assert (result.result.amount, result.result.gateway, result.result.currency, result.result.balance) == (
+        "50.00",
+        "card",
+        "EUR",
+        "1000.00",
+    )
     for name, value in one(predicted.after).items():
-        assert value in (None, one(deed.after)[name]), name
-    seen = do(town, "balance_topup", WISH, dry_run=True)
-    assert (seen.changed, seen.result.payment_url, seen.result.invoice_id, sent(town)) == (False, None, deed.result.invoice_id, [])
-    again = do(town, "balance_topup", WISH)
-    assert (again.changed, again.result) == (False, deed.result)
-    assert [str(id) for id in unpaid(town)] == [deed.result.invoice_id]
+        assert value in (None, one(result.after)[name]), name
+    seen = do(town, "balance_topup", DESIRED, dry_run=True)
+    assert (seen.changed, seen.result.payment_url, seen.result.invoice_id, sent(town)) == (False, None, result.result.invoice_id, [])
+    again = do(town, "balance_topup", DESIRED)
+    assert (again.changed, again.result) == (False, result.result)
+    assert [str(id) for id in unpaid(town)] == [result.result.invoice_id]
     # Paid, and below the mark again: a new one.
-    town.control("POST", f"/invoices/{deed.result.invoice_id}/confirm", {})
-    assert do(town, "balance_topup", WISH).result.invoice_id != deed.result.invoice_id
+    town.control("POST", f"/invoices/{result.result.invoice_id}/confirm", {})
+    assert do(town, "balance_topup", DESIRED).result.invoice_id != result.result.invoice_id
     assert len(unpaid(town)) == 2
 
 
 def test_a_balance_that_suffices_is_left_alone(house: House) -> None:
-    deed = do(house, "balance_topup", {**WISH, "balance_below": "1000.00"})
-    assert (deed.changed, deed.result.invoice_id, deed.result.balance, sent(house)) == (False, None, "1000.00", [])
-    assert deed.note == "the balance is 1000.00 EUR, which is not below 1000.00"
+    result = do(house, "balance_topup", {**DESIRED, "balance_below": "1000.00"})
+    assert (result.changed, result.result.invoice_id, result.result.balance, sent(house)) == (False, None, "1000.00", [])
+    assert result.note == "the balance is 1000.00 EUR, which is not below 1000.00"
 
 
 @pytest.mark.parametrize(
@@ -682,7 +687,7 @@ def test_a_balance_that_suffices_is_left_alone(house: House) -> None:
 def test_bounds_and_gateways_are_asked_for_before_anything_is_sent(house: House, more: dict[str, str], field: str) -> None:
     for dry_run in (True, False):
         with pytest.raises(InvalidInput) as caught:
-            do(house, "balance_topup", {**WISH, **more}, dry_run=dry_run)
+            do(house, "balance_topup", {**DESIRED, **more}, dry_run=dry_run)
         assert set(caught.value.fields) == {field}
         assert sent(house) == []
 
@@ -692,7 +697,7 @@ def test_killed_anywhere_there_is_one_topup(house: House, after: bool) -> None:
     at = 0
     while True:
         try:
-            do(house, "balance_topup", WISH, transport=Dying(at, after))
+            do(house, "balance_topup", DESIRED, transport=Dying(at, after))
         except Killed:
             at += 1
             continue
@@ -703,22 +708,22 @@ def test_killed_anywhere_there_is_one_topup(house: House, after: bool) -> None:
 
 def test_the_lost_answer_of_a_topup_is_looked_up(house: House) -> None:
     house.arm({"drop": "after"}, path="^/balance/topup$", times=50)
-    deed = do(house, "balance_topup", WISH)
-    assert deed.result.invoice_id == str(unpaid(house)[0])
-    assert deed.result.payment_url
+    result = do(house, "balance_topup", DESIRED)
+    assert result.result.invoice_id == str(unpaid(house)[0])
+    assert result.result.payment_url
 
 
 def test_a_link_that_the_key_may_not_ask_for_is_left_out(house: House) -> None:
-    made = do(house, "balance_topup", WISH).result
+    made = do(house, "balance_topup", DESIRED).result
     scopes = [scope for scope in client(house).me().scopes if scope != "invoices:pay"]
     key = house.control("POST", "/keys", {"mode": "live", "scopes": scopes})["key"]
-    deed = do(house, "balance_topup", WISH, key=key)
-    assert (deed.changed, deed.result.invoice_id, deed.result.payment_url) == (False, made.invoice_id, None)
+    result = do(house, "balance_topup", DESIRED, key=key)
+    assert (result.changed, result.result.invoice_id, result.result.payment_url) == (False, made.invoice_id, None)
     assert any("its payment link cannot be shown" in line for line in house.told)
 
 
 def test_a_simulated_topup_makes_no_invoice(house: House) -> None:
-    first, second = (do(house, "balance_topup", WISH, key=house.emulator.test_key).result for _ in range(2))
+    first, second = (do(house, "balance_topup", DESIRED, key=house.emulator.test_key).result for _ in range(2))
     assert first == second
     assert first.mode == "test"
     assert unpaid(house) == []

@@ -11,7 +11,7 @@ from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.errors import ResourceConflict, WaitTimeout
 from tests.resources.conftest import House
 
-NOUN = RESOURCES["domain"]
+RESOURCE = RESOURCES["domain"]
 ME = "pulumi:t/dev/domain/shop"
 RENAMED = "pulumi:t/prod/domain/shop"
 DAY = 86400
@@ -19,24 +19,24 @@ HOSTS = ["ns1.example.net", "ns2.example.net"]
 
 
 def inputs(**more: Any) -> Any:
-    found = engine.check(NOUN, {"name": "example-1.com", **more})
+    found = engine.check(RESOURCE, {"name": "example-1.com", **more})
     assert not found.failures
     return found.inputs
 
 
 def create(house: House, given: Any = None, identity: str = ME, **more: Any) -> Any:
-    return engine.create(house.context(identity=identity, **more), NOUN, given or inputs())
+    return engine.create(house.context(identity=identity, **more), RESOURCE, given or inputs())
 
 
 def delete(house: House, state: Any, identity: str = ME) -> None:
-    engine.delete(house.context(identity=identity), NOUN, state)
+    engine.delete(house.context(identity=identity), RESOURCE, state)
 
 
 def preview(house: House, given: Any, identity: str = ME, **more: Any) -> tuple[dict[str, str], Any]:
     """Refusals, and what would be taken over."""
     context = house.context(identity=identity, **more)
-    failures = NOUN.validate(context, given.given(), frozenset(given.given()))
-    return failures, None if failures else NOUN.takeover(context, given)
+    failures = RESOURCE.validate(context, given.given(), frozenset(given.given()))
+    return failures, None if failures else RESOURCE.takeover(context, given)
 
 
 def the_one(house: House) -> dict[str, Any]:
@@ -78,7 +78,7 @@ def debits(house: House) -> int:
     ],
 )
 def test_what_cannot_be_right_is_refused_by_name(field: str, value: Any) -> None:
-    assert engine.check(NOUN, {"name": "example-1.com", field: value}).failures.keys() == {field}
+    assert engine.check(RESOURCE, {"name": "example-1.com", field: value}).failures.keys() == {field}
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_the_name_that_is_bought_is_shown_with_its_price(house: House, written: 
     assert given.name == bought
     failures, taken = preview(house, given)
     assert (failures, taken) == ({}, None)
-    cost = NOUN.cost(house.context(), given.given())
+    cost = RESOURCE.cost(house.context(), given.given())
     assert cost is not None
     assert cost.what.startswith(bought)
     if bought.startswith("xn--"):
@@ -210,7 +210,7 @@ def test_one_that_cannot_be_changed_yet_is_not_reported_as_removed(house: House)
         delete(house, state)
     context = house.context(identity="ansible:play", name_is_identity=True)
     with pytest.raises(WaitTimeout, match="before it is active"):
-        engine.ensure_absent(context, NOUN, inputs())
+        engine.ensure_absent(context, RESOURCE, inputs())
     # what the message says
     house.control("POST", "/clock", {"advance": 3 * DAY})
     delete(house, state)
@@ -225,13 +225,13 @@ def test_one_that_is_pending_and_does_not_renew_stays(house: House) -> None:
 
 
 def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(house: House) -> None:
-    unlisted = NOUN.partial_state({"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"})
-    assert engine.read(house.context(identity=ME), NOUN, unlisted) == unlisted
+    unlisted = RESOURCE.partial_state({"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"})
+    assert engine.read(house.context(identity=ME), RESOURCE, unlisted) == unlisted
     with pytest.raises(WaitTimeout, match="was ordered and is not among the domains of the account yet"):
         delete(house, unlisted)
     first = create(house)
     delete(house, unlisted)
-    assert engine.read(house.context(identity=ME), NOUN, unlisted).id == first.id
+    assert engine.read(house.context(identity=ME), RESOURCE, unlisted).id == first.id
 
 
 @pytest.mark.parametrize("action", [{"status": 502, "code": "upstream_error"}, {"patch": {"auto_renew": True}}])
@@ -246,4 +246,4 @@ def test_a_deletion_that_fails_is_no_success(house: House, action: dict[str, Any
 def test_an_answer_with_a_strange_name_server_is_read(house: House) -> None:
     state = create(house)
     house.control("PATCH", f"/domains/{state.id}", {"nameservers": ["_odd_.Example.net.", "ns2.example.net"]})
-    assert engine.read(house.context(identity=ME), NOUN, state).nameservers == ["_odd_.example.net", "ns2.example.net"]
+    assert engine.read(house.context(identity=ME), RESOURCE, state).nameservers == ["_odd_.example.net", "ns2.example.net"]

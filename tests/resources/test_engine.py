@@ -1,4 +1,4 @@
-"""Check and diff: pure reasoning about any noun."""
+"""Check and diff: pure reasoning about any resource."""
 
 from typing import Any
 

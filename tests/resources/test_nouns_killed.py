@@ -11,7 +11,7 @@ from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.errors import ResourceError
 from tests.resources.conftest import GOOD, Dying, House, Killed
 
-WISHES: dict[str, tuple[str, dict[str, Any]]] = {
+DESIREDES: dict[str, tuple[str, dict[str, Any]]] = {
     "domain": ("domain", {"name": "example-1.com", "auto_renew": True}),
     "transfer": ("domain", {"name": "example-2.com", "auth_code": "EPP-1234567"}),
     "server_ip": ("server_ip", {"server_id": "{server}"}),
@@ -24,8 +24,8 @@ WISHES: dict[str, tuple[str, dict[str, Any]]] = {
 TABLES = {"domain": "domains", "server_ip": "addresses", "webhook_subscription": "subscriptions", "ssh_key": "ssh_keys"}
 
 
-def wish_of(house: House, name: str) -> tuple[Any, Any]:
-    kind, inputs = WISHES[name]
+def desired_of(house: House, name: str) -> tuple[Any, Any]:
+    kind, inputs = DESIREDES[name]
     server = house.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id if kind == "server_ip" else ""
     found = engine.check(RESOURCES[kind], {key: server if value == "{server}" else value for key, value in inputs.items()})
     assert not found.failures
@@ -48,7 +48,7 @@ def run(house: House, resource: Any, inputs: Any, **more: Any) -> Any:
 
 def reference(house: House, name: str) -> tuple[int, Decimal]:
     """Exchanges and cost of an undisturbed creation; the account is fresh again afterwards."""
-    resource, inputs = wish_of(house, name)
+    resource, inputs = desired_of(house, name)
     transport = Dying()
     before = spent(house)
     run(house, resource, inputs, transport=transport)
@@ -58,7 +58,7 @@ def reference(house: House, name: str) -> tuple[int, Decimal]:
 
 
 @pytest.mark.parametrize("dialect", ["spec", "live"])
-@pytest.mark.parametrize("name", WISHES)
+@pytest.mark.parametrize("name", DESIREDES)
 def test_killed_anywhere_it_is_made_once(house: House, name: str, dialect: str) -> None:
     killed_anywhere(house, name, dialect, lambda: None)
 
@@ -74,7 +74,7 @@ def killed_anywhere(house: House, name: str, dialect: str, move: Callable[[], No
     for at in range(exchanges):
         for after in (False, True):
             house.control("PATCH", "/service", {"dialect": dialect})
-            resource, inputs = wish_of(house, name)
+            resource, inputs = desired_of(house, name)
             before = spent(house)
             with pytest.raises(Killed):
                 run(house, resource, inputs, transport=Dying(at, after))
@@ -86,10 +86,10 @@ def killed_anywhere(house: House, name: str, dialect: str, move: Callable[[], No
 
 
 @pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 5}, {"status": 502, "code": "upstream_error"}])
-@pytest.mark.parametrize("name", WISHES)
+@pytest.mark.parametrize("name", DESIREDES)
 def test_a_lost_answer_costs_nothing_twice(house: House, name: str, action: dict[str, Any]) -> None:
     _, cost = reference(house, name)
-    resource, inputs = wish_of(house, name)
+    resource, inputs = desired_of(house, name)
     before = spent(house)
     house.arm(action, path="^/(domains|domains/transfers|servers/[0-9]+/ips|webhooks|ssh-keys)$", times=1)
     try:
@@ -103,7 +103,7 @@ def test_a_lost_answer_costs_nothing_twice(house: House, name: str, action: dict
 @pytest.mark.parametrize("name", ["domain", "transfer", "webhook", "ssh_key"])
 def test_an_answer_that_cannot_be_read_hides_nothing(house: House, name: str) -> None:
     _, cost = reference(house, name)
-    resource, inputs = wish_of(house, name)
+    resource, inputs = desired_of(house, name)
     damage = {"id": "x", "charged": "much", "domain_id": [], "status": 7}
     house.arm({"patch": damage}, path="^/(domains|domains/transfers|webhooks|ssh-keys)$", times=1)
     state = run(house, resource, inputs)
@@ -113,7 +113,7 @@ def test_an_answer_that_cannot_be_read_hides_nothing(house: House, name: str) ->
 
 
 def test_two_addresses_of_one_server_are_two_purchases(house: House) -> None:
-    resource, inputs = wish_of(house, "server_ip")
+    resource, inputs = desired_of(house, "server_ip")
     context = house.context(identity="pulumi:t/dev/server_ip/a")
     first = engine.create(context, resource, inputs)
     other = house.context(identity="pulumi:t/dev/server_ip/b")
@@ -124,7 +124,7 @@ def test_two_addresses_of_one_server_are_two_purchases(house: House) -> None:
 
 
 def test_both_killed_before_they_were_saved_both_are_found(house: House) -> None:
-    resource, inputs = wish_of(house, "server_ip")
+    resource, inputs = desired_of(house, "server_ip")
     ids = {}
     context = house.context(identity="pulumi:t/dev/server_ip/a")
     ids["a"] = engine.create(context, resource, inputs).id
@@ -137,7 +137,7 @@ def test_both_killed_before_they_were_saved_both_are_found(house: House) -> None
 
 
 def test_an_address_nobody_explains_stops_the_purchase(house: House) -> None:
-    resource, inputs = wish_of(house, "server_ip")
+    resource, inputs = desired_of(house, "server_ip")
     engine.create(house.context(identity="pulumi:other/dev/server_ip/x"), resource, inputs)
     house.another_machine()
     with pytest.raises(ResourceError, match=r"nothing here explains: .*Next: if other .* have them, set order_attempt to 1 to buy another"):
@@ -149,7 +149,7 @@ def test_an_address_nobody_explains_stops_the_purchase(house: House) -> None:
 
 
 def test_a_domain_somebody_else_registered_is_adopted_on_request_only(house: House) -> None:
-    resource, inputs = wish_of(house, "domain")
+    resource, inputs = desired_of(house, "domain")
     theirs = engine.create(house.context(identity="pulumi:other/dev/domain/x"), resource, inputs)
     paid = spent(house)
     with pytest.raises(ResourceError, match=f"set adopt_id={theirs.id}"):
@@ -160,7 +160,7 @@ def test_a_domain_somebody_else_registered_is_adopted_on_request_only(house: Hou
 
 
 def test_a_registration_under_way_is_a_state(house: House) -> None:
-    resource, inputs = wish_of(house, "domain")
+    resource, inputs = desired_of(house, "domain")
     house.arm({"registrar": "pending"}, path="^/domains$")
     state = run(house, resource, inputs)
     assert state.status == "pending"

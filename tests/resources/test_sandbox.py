@@ -12,26 +12,26 @@ from pulumi_hosting.session.errors import ResourceError
 from tests.resources.conftest import GOOD, House
 
 DAY = 24 * 3600
-WISH: dict[str, Any] = {**GOOD, "notes": "mine", "auto_renew": False}
+DESIRED: dict[str, Any] = {**GOOD, "notes": "mine", "auto_renew": False}
 KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"
 
 
 @pytest.mark.parametrize("echo", ["none", "server"])
 def test_what_was_written_to_a_simulated_server_is_no_drift(house: House, echo: str) -> None:
     house.read_as(sandbox_echo=echo)
-    made = house.order(WISH, key=house.emulator.test_key)
+    made = house.order(DESIRED, key=house.emulator.test_key)
     context = house.context(key=house.emulator.test_key)
     seen = engine.read(context, SERVER, made)
-    assert not engine.diff(SERVER, seen.values(), WISH)
-    changed = {**WISH, "name": "web-2", "notes": "other"}
+    assert not engine.diff(SERVER, seen.values(), DESIRED)
+    changed = {**DESIRED, "name": "web-2", "notes": "other"}
     after = SERVER.update(context, seen, engine.check(SERVER, changed).inputs, frozenset({"name", "notes"}))
     assert not engine.diff(SERVER, engine.read(context, SERVER, after).values(), changed)
     assert house.charges == 0
 
 
 def test_a_simulated_server_whose_state_was_lost_is_found_again(house: House) -> None:
-    first = house.order(WISH, key=house.emulator.test_key)
-    assert house.order(WISH, key=house.emulator.test_key).id == first.id
+    first = house.order(DESIRED, key=house.emulator.test_key)
+    assert house.order(DESIRED, key=house.emulator.test_key).id == first.id
 
 
 def test_a_simulated_server_is_gone_after_its_day_though_its_key_is_remembered(house: House) -> None:
@@ -42,10 +42,10 @@ def test_a_simulated_server_is_gone_after_its_day_though_its_key_is_remembered(h
 
 
 def test_a_real_server_read_with_a_test_key_shows_its_drift(house: House) -> None:
-    made = house.order(WISH)
+    made = house.order(DESIRED)
     house.control("PATCH", f"/servers/{made.id}", {"notes": "by hand"})
     seen = engine.read(house.context(key=house.emulator.test_key), SERVER, made)
-    assert engine.diff(SERVER, seen.values(), WISH).fields == {"notes"}
+    assert engine.diff(SERVER, seen.values(), DESIRED).fields == {"notes"}
 
 
 def test_a_simulated_key_cannot_be_read_and_is_not_gone(house: House) -> None:

@@ -10,19 +10,19 @@ from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.errors import ResourceConflict
 from tests.resources.conftest import Dying, House, Killed, Together, at_once
 
-NOUN = RESOURCES["ssh_key"]
+RESOURCE = RESOURCES["ssh_key"]
 LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
 STAGING, PROD = "pulumi:t/staging/ssh_key/alice", "pulumi:t/prod/ssh_key/alice"
 
 
 def inputs(**more: Any) -> Any:
-    found = engine.check(NOUN, {"name": "alice", "public_key": LINE, **more})
+    found = engine.check(RESOURCE, {"name": "alice", "public_key": LINE, **more})
     assert not found.failures
     return found.inputs
 
 
 def create(house: House, identity: str = STAGING, given: Any = None, **more: Any) -> Any:
-    return engine.create(house.context(identity=identity, **more), NOUN, given or inputs())
+    return engine.create(house.context(identity=identity, **more), RESOURCE, given or inputs())
 
 
 def on_account(house: House) -> list[int]:
@@ -32,14 +32,14 @@ def on_account(house: House) -> list[int]:
 def test_what_was_made_here_is_deleted(house: House) -> None:
     made = create(house)
     assert made.taken_over is False
-    assert engine.read(house.context(), NOUN, made).taken_over is False
-    engine.delete(house.context(identity=STAGING), NOUN, made)
+    assert engine.read(house.context(), RESOURCE, made).taken_over is False
+    engine.delete(house.context(identity=STAGING), RESOURCE, made)
     assert on_account(house) == []
 
 
 def test_what_was_there_is_taken_over_with_a_message_and_stays(house: House) -> None:
     first = create(house)
-    planned = NOUN.takeover(house.context(identity=PROD), inputs())
+    planned = RESOURCE.takeover(house.context(identity=PROD), inputs())
     assert planned is not None
     assert (planned.announcement(house.context().service_now())) == (
         f"takes over SSH key {first.id} (it is on the account already; destroy keeps it)"
@@ -47,9 +47,9 @@ def test_what_was_there_is_taken_over_with_a_message_and_stays(house: House) -> 
     taken = create(house, PROD)
     assert (taken.id, taken.taken_over) == (first.id, True)
     assert f"takes over SSH key {first.id}, which was on the account already; destroy keeps it" in house.told
-    taken = engine.read(house.context(identity=PROD), NOUN, taken)
+    taken = engine.read(house.context(identity=PROD), RESOURCE, taken)
     assert taken.taken_over is True
-    engine.delete(house.context(identity=PROD), NOUN, taken)
+    engine.delete(house.context(identity=PROD), RESOURCE, taken)
     assert on_account(house) == [int(first.id)]
     assert any(f"SSH key alice ({first.id}) stays: it was not created here" in line for line in house.told)
 
@@ -70,17 +70,17 @@ def test_what_is_found_after_a_crash_is_taken_over(house: House, after: bool) ->
 def test_a_key_that_was_only_looked_at_is_not_deleted(house: House) -> None:
     """An import knows nothing but the id."""
     first = create(house)
-    imported = engine.read(house.context(identity=PROD), NOUN, NOUN.partial_state({"id": first.id}))
+    imported = engine.read(house.context(identity=PROD), RESOURCE, RESOURCE.partial_state({"id": first.id}))
     assert imported.taken_over is True
-    engine.delete(house.context(identity=PROD), NOUN, imported)
+    engine.delete(house.context(identity=PROD), RESOURCE, imported)
     assert on_account(house) == [int(first.id)]
 
 
 def test_a_play_deletes_what_it_names(house: House) -> None:
     create(house)
     context = house.context(identity="ansible:play", name_is_identity=True)
-    assert engine.ensure(context, NOUN, inputs()).action == "unchanged"
-    assert engine.ensure_absent(context, NOUN, inputs()).action == "deleted"
+    assert engine.ensure(context, RESOURCE, inputs()).action == "unchanged"
+    assert engine.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
     assert on_account(house) == []
     assert not [line for line in house.told if "taken" in line or "takes" in line]
 
@@ -89,16 +89,16 @@ def test_a_key_under_another_name_is_refused_before_anything_is_sent(house: Hous
     first = create(house)
     other = inputs(name="bob", public_key=f"{LINE} bob@example")
     context = house.context(identity=PROD)
-    failures = NOUN.validate(context, other.given(), frozenset(other.given()))
+    failures = RESOURCE.validate(context, other.given(), frozenset(other.given()))
     assert failures == {
         "name": f"this public key is on the account already, as 'alice' (id {first.id}), and the API cannot rename it. "
         "Next: declare it with the name 'alice', or delete it first"
     }
-    assert NOUN.takeover(context, other) is None
+    assert RESOURCE.takeover(context, other) is None
     with pytest.raises(ResourceConflict, match="declare it with the name 'alice'"):
         create(house, PROD, other)
     # the advice resolves it
-    assert NOUN.validate(context, inputs().given(), frozenset(inputs().given())) == {}
+    assert RESOURCE.validate(context, inputs().given(), frozenset(inputs().given())) == {}
     assert create(house, PROD).id == first.id
 
 
@@ -109,7 +109,7 @@ def test_two_names_of_one_key(house: House) -> None:
     client.ssh_keys.create(name="alice", public_key=LINE)
     bob = client.ssh_keys.create(name="bob", public_key=LINE)
     wanted = inputs(name="bob")
-    assert NOUN.validate(house.context(identity=PROD), wanted.given(), frozenset(wanted.given())) == {}
+    assert RESOURCE.validate(house.context(identity=PROD), wanted.given(), frozenset(wanted.given())) == {}
     assert create(house, PROD, wanted).id == str(bob.id)
 
 
@@ -125,7 +125,7 @@ def test_two_creations_at_the_same_moment_end_with_one_key(house: House, duplica
     assert sorted(state.taken_over for state in states) == [False, True]
     # each is destroyed: the one that made it deletes it, whichever goes first
     for state, identity in zip(states, (STAGING, PROD), strict=True):
-        engine.delete(house.context(identity=identity), NOUN, state)
+        engine.delete(house.context(identity=identity), RESOURCE, state)
     assert on_account(house) == []
 
 
@@ -152,5 +152,5 @@ def test_a_deletion_that_fails_is_no_success(house: House) -> None:
     made = create(house)
     house.arm({"status": 502, "code": "upstream_error"}, path="^/ssh-keys/", method="DELETE", times=99)
     with pytest.raises(Exception, match="upstream_error"):
-        engine.delete(house.context(identity=STAGING), NOUN, made)
+        engine.delete(house.context(identity=STAGING), RESOURCE, made)
     assert on_account(house) == [int(made.id)]

@@ -17,10 +17,10 @@ from pulumi_hosting.session.errors import ResourceConflict, TakenOver
 from tests.emulator.support import EmulatorHarness
 from tests.resources.conftest import Dying, House, Killed, Together, at_once
 
-NOUN = RESOURCES["webhook_subscription"]
+RESOURCE = RESOURCES["webhook_subscription"]
 ME = "pulumi:t/dev/webhook_subscription/hook"
 DAY = 86400
-WISH: dict[str, Any] = {"url": "https://hooks.example.com/x", "events": ["*"]}
+DESIRED: dict[str, Any] = {"url": "https://hooks.example.com/x", "events": ["*"]}
 
 
 @dataclass
@@ -46,17 +46,17 @@ def house(tmp_path: Path) -> InProcess:
 
 
 def inputs(**more: Any) -> Any:
-    found = engine.check(NOUN, {**WISH, **more})
+    found = engine.check(RESOURCE, {**DESIRED, **more})
     assert not found.failures
     return found.inputs
 
 
 def create(house: InProcess, given: Any = None, identity: str = ME, **more: Any) -> Any:
-    return engine.create(house.context(identity=identity, **more), NOUN, given or inputs())
+    return engine.create(house.context(identity=identity, **more), RESOURCE, given or inputs())
 
 
 def read(house: InProcess, state: Any, identity: str = ME) -> Any:
-    return engine.read(house.context(identity=identity), NOUN, state)
+    return engine.read(house.context(identity=identity), RESOURCE, state)
 
 
 def subscriptions(house: InProcess) -> list[dict[str, Any]]:
@@ -72,7 +72,7 @@ def the_one(house: InProcess) -> dict[str, Any]:
 def late(house: InProcess, **more: Any) -> int:
     """A request of a killed run that the service processes only now."""
     tag = the_one(house)["description"].rpartition(" ")[2] if subscriptions(house) else None
-    made = house.context().client.webhooks.create(**{**WISH, "description": tag or more.pop("description"), **more})
+    made = house.context().client.webhooks.create(**{**DESIRED, "description": tag or more.pop("description"), **more})
     return made.id
 
 
@@ -93,7 +93,7 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(ho
     assert isinstance(stopped, ResourceConflict)
     assert "Next: run pulumi up again; it takes over what is left, and makes a new secret" in str(stopped)
     # what the message says: announced, and then one secret is in use again
-    planned = NOUN.takeover(house.context(identity=ME), inputs())
+    planned = RESOURCE.takeover(house.context(identity=ME), inputs())
     assert planned is not None
     assert planned.announcement(house.context().service_now()).startswith(f"takes over webhook subscription {row['id']}, ordered 0 min ago")
     again = create(house)
@@ -105,11 +105,11 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(ho
     assert any("made a new secret: the one recorded here signs nothing any more" in line for line in house.told)
     for state in (done, seen):
         with pytest.raises(TakenOver, match="a later run took it over, from another backend perhaps; nothing was deleted"):
-            engine.delete(house.context(identity=ME), NOUN, state)
+            engine.delete(house.context(identity=ME), RESOURCE, state)
         with pytest.raises(TakenOver, match="nothing was changed"):
-            engine.update(house.context(identity=ME), NOUN, state, inputs(description="x"), frozenset({"description"}))
+            engine.update(house.context(identity=ME), RESOURCE, state, inputs(description="x"), frozenset({"description"}))
     assert the_one(house)["secret"] == row["secret"]
-    engine.delete(house.context(identity=ME), NOUN, read(house, again))
+    engine.delete(house.context(identity=ME), RESOURCE, read(house, again))
     assert subscriptions(house) == []
 
 
@@ -120,8 +120,8 @@ def test_two_plays_at_the_same_moment_end_with_one_subscription(house: InProcess
     (secret,) = [state.secret for state in states if state.secret is not None]
     assert secret.reveal() == row["secret"]
     context = house.context(identity="ansible:play/hook", name_is_identity=True)
-    assert engine.ensure(context, NOUN, inputs()).action == "unchanged"
-    assert engine.ensure_absent(context, NOUN, inputs()).action == "deleted"
+    assert engine.ensure(context, RESOURCE, inputs()).action == "unchanged"
+    assert engine.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
 
 
 def test_an_own_surplus_that_cannot_be_deleted_is_kept_in_the_state(house: InProcess) -> None:
@@ -159,10 +159,10 @@ def test_a_request_that_is_processed_after_the_creation_goes_with_the_next_chang
     state = read(house, state)
     assert any(f"webhook subscription {double} is a second one of this resource" in line for line in house.told)
     changed = inputs(events=["balance.low"])
-    engine.update(house.context(identity=ME), NOUN, state, changed, frozenset({"events"}))
+    engine.update(house.context(identity=ME), RESOURCE, state, changed, frozenset({"events"}))
     assert the_one(house)["id"] == int(state.id)
     late(house)
-    engine.delete(house.context(identity=ME), NOUN, state)
+    engine.delete(house.context(identity=ME), RESOURCE, state)
     assert subscriptions(house) == []
 
 
@@ -172,7 +172,7 @@ def test_killed_before_it_was_recorded_it_is_taken_over_with_what_came_late(hous
     for _ in range(count - 1):
         late(house)
     context = house.context(identity=ME)
-    planned = NOUN.takeover(context, inputs())
+    planned = RESOURCE.takeover(context, inputs())
     assert planned is not None
     assert "it carries this resource's ownership tag; it gets a new secret, and the present one stops" in planned.reason
     again = create(house)
@@ -188,7 +188,7 @@ def test_killed_before_it_was_recorded_it_is_taken_over_with_what_came_late(hous
 def test_an_old_one_is_taken_over_on_request_only(house: InProcess) -> None:
     first = create(house)
     house.control("POST", "/clock", {"advance": 7 * DAY + 60})
-    for step in (lambda: NOUN.takeover(house.context(identity=ME), inputs()), lambda: create(house)):
+    for step in (lambda: RESOURCE.takeover(house.context(identity=ME), inputs()), lambda: create(house)):
         with pytest.raises(ResourceConflict, match=f"made 7 days ago carries .* older than seven days.* adopt_id={first.id} "):
             step()
     before = the_one(house)
@@ -223,28 +223,28 @@ def test_one_that_delivers_elsewhere_is_not_taken_over(house: InProcess) -> None
 def test_what_another_resource_took_over_stays(house: InProcess) -> None:
     first = create(house)
     other = "pulumi:t/prod/webhook_subscription/hook"
-    planned = NOUN.takeover(house.context(identity=other), inputs(adopt_id=first.id))
+    planned = RESOURCE.takeover(house.context(identity=other), inputs(adopt_id=first.id))
     assert planned is not None
     assert planned.reason == "adopt_id names it; its secret stays unknown here"
     taken = create(house, inputs(adopt_id=first.id), other)
     assert taken.secret is None
     assert the_one(house)["secret"] == first.secret.reveal()
-    engine.delete(house.context(identity=ME), NOUN, first)
+    engine.delete(house.context(identity=ME), RESOURCE, first)
     assert the_one(house)["id"] == int(first.id)
     assert any(
         f"webhook subscription {first.id} (https://hooks.example.com/x) stays: another resource took it over" in line for line in house.told
     )
     # a change by the first one leaves the tag of the other
-    engine.update(house.context(identity=ME), NOUN, first, inputs(description="mine"), frozenset({"description"}))
+    engine.update(house.context(identity=ME), RESOURCE, first, inputs(description="mine"), frozenset({"description"}))
     assert the_one(house)["description"] == f"mine {taken.ownership_tag}"
-    engine.delete(house.context(identity=other), NOUN, taken)
+    engine.delete(house.context(identity=other), RESOURCE, taken)
     assert subscriptions(house) == []
 
 
 def test_a_description_without_tag_is_deleted(house: InProcess) -> None:
     state = create(house)
     house.control("PATCH", f"/webhooks/{state.id}", {"description": "by hand"})
-    engine.delete(house.context(identity=ME), NOUN, state)
+    engine.delete(house.context(identity=ME), RESOURCE, state)
     assert subscriptions(house) == []
 
 
@@ -253,7 +253,7 @@ def test_the_one_to_be_replaced_is_not_taken_for_the_new_one(house: InProcess) -
     new = create(house, owned=frozenset({state.id}))
     assert new.id != state.id
     assert new.ownership_tag != state.ownership_tag
-    engine.delete(house.context(identity=ME), NOUN, state)
+    engine.delete(house.context(identity=ME), RESOURCE, state)
     assert the_one(house)["id"] == int(new.id)
 
 
@@ -273,7 +273,7 @@ def test_a_deletion_that_fails_is_no_success(house: InProcess) -> None:
     state = create(house)
     house.arm({"status": 502, "code": "upstream_error"}, path="^/webhooks/", method="DELETE", times=99)
     with pytest.raises(Exception, match="upstream_error"):
-        engine.delete(house.context(identity=ME), NOUN, state)
+        engine.delete(house.context(identity=ME), RESOURCE, state)
     assert the_one(house)["id"] == int(state.id)
 
 
@@ -304,4 +304,4 @@ def test_a_takeover_killed_anywhere_ends_with_one_subscription_and_one_secret(ho
     ],
 )
 def test_what_cannot_be_sent_is_refused_by_name(field: str, value: str) -> None:
-    assert engine.check(NOUN, {**WISH, field: value}).failures.keys() == {field}
+    assert engine.check(RESOURCE, {**DESIRED, field: value}).failures.keys() == {field}

@@ -150,13 +150,15 @@ def _info(name: str, area: str, told: Told) -> Module:
     for entry, given in told.get("also_returns", {}).items():
         returns[entry] = {"returned": "success", **_entry(entry, given)}
     scopes = ", ".join(f"C({scope})" for scope in lookup.operation.scopes)
+    alternatives = {name for names in told.get("rules", {}).get("required_one_of", ()) for name in names}
+    required = {argument.name for argument in lookup.arguments if argument.required} - alternatives
     names = [f'"{kind}"', f'"{result}"', "OPTIONS"] if kind else [f'"{result}"', f'"{told["lookup"]}"', "OPTIONS"]
     return Module(
         name,
         area,
         told,
         ["client", "client.info"],
-        _options(told.get("options", {}), asked, {argument.name for argument in lookup.arguments if argument.required}),
+        _options(told.get("options", {}), asked, required),
         "nouns" if kind else "reads",
         "NounInfoModule" if kind else "ReadModule",
         [*names, *([f'one="{told["one"]}"'] if "one" in told else [])],

@@ -20,7 +20,6 @@ options:
     description:
       - Id of the server.
     type: str
-    required: true
   server_name:
     description:
       - Name of the server, which must be the only living one of that name.
@@ -142,7 +141,7 @@ quote:
 from ansible_collections.hosting.cloud.plugins.module_utils.reads import ServerIpInfoModule
 
 OPTIONS = {
-    "server_id": {"type": "str", "required": True},
+    "server_id": {"type": "str"},
     "server_name": {"type": "str"},
     "quote": {"type": "bool", "default": False},
 }

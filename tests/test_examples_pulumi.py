@@ -70,6 +70,7 @@ def assert_lives(stack: Stack, emulator: Any) -> None:
     assert left["ssh_keys"] == left["subscriptions"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["dynamic", "native"])
 def test_python(form: str, engine: Engine, emulator: Any, tmp_path: Path) -> None:
     program = copied(EXAMPLES / "python" / form, tmp_path)
@@ -172,6 +173,7 @@ def test_yaml_mistakes_would_be_found(old: str, new: str, problem: str) -> None:
     assert any(problem in found for found in problems(yaml.safe_load(text.replace(old, new))))
 
 
+@pytest.mark.slow
 def test_yaml_played_by_a_program_in_python(engine: Engine, emulator: Any, tmp_path: Path) -> None:
     """What the YAML program asks of the plugin is asked by a small reader of ours: the host for YAML is not everywhere."""
     program = tmp_path / "program"
@@ -182,6 +184,7 @@ def test_yaml_played_by_a_program_in_python(engine: Engine, emulator: Any, tmp_p
     assert_lives(begin(engine, emulator, program, tmp_path / "home"), emulator)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (shutil.which("pulumi") and shutil.which("pulumi-language-yaml")),
     reason="no pulumi with its host for YAML (pulumi-language-yaml) on PATH",
@@ -234,6 +237,7 @@ def compiled(program: Path, *files: str) -> str:
     return subprocess.run(command, cwd=program, capture_output=True, text=True, check=False).stdout
 
 
+@pytest.mark.slow
 def test_typescript_compiles(script: Path) -> None:
     assert compiled(script) == ""
 
@@ -248,6 +252,7 @@ MISTAKES = (
 )
 
 
+@pytest.mark.slow
 def test_typescript_mistakes_would_be_found(script: Path) -> None:
     text = (script / "index.ts").read_text(encoding="utf-8")
     for number, (old, new, _) in enumerate(MISTAKES):
@@ -259,6 +264,7 @@ def test_typescript_mistakes_would_be_found(script: Path) -> None:
         assert re.search(rf"wrong{number}\.ts\(.*{re.escape(problem)}", found), found
 
 
+@pytest.mark.slow
 def test_typescript_compiles_with_the_types_of_pulumi(script: Path, tmp_path: Path) -> None:
     pulumi = shutil.which("pulumi")
     if pulumi is None:
@@ -280,6 +286,7 @@ def test_typescript_compiles_with_the_types_of_pulumi(script: Path, tmp_path: Pa
     assert compiled(script) == ""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     not (shutil.which("pulumi") and shutil.which("pulumi-language-nodejs")),
     reason="no pulumi with its host for Node.js (pulumi-language-nodejs) on PATH",

@@ -6,9 +6,13 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from tests.ansible.conftest import BIN, ROOT, Ansible, Played
 from tests.ansible.test_playbooks import KEY_LINE
 from tests.ansible.test_specs import MODULES, module
+
+pytestmark = pytest.mark.slow
 
 LIMITED = ("server_renew", "domain_transfer", "invoice_pay")
 

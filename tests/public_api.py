@@ -1,0 +1,105 @@
+"""The public Python API as text: every public name with its signature, as the source spells it. ``tests/public_api.txt`` holds it.
+
+``python -m tests.public_api`` writes that file. A change of it is a change of what users can rely on: name it in the changelog.
+"""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from pulumi_hosting import native
+from pulumi_hosting.provider.sdk import exports
+
+LIST = Path(__file__).with_suffix(".txt")
+MODULES = ("pulumi_hosting", "pulumi_hosting.native", "pulumi_hosting.webhooks", "pulumi_hosting.webhooks.receiver")
+
+
+def lines() -> Iterator[str]:
+    """One line for each name, sorted within its module."""
+    for name in MODULES:
+        module = import_module(name)
+        for public in sorted(module.__all__):
+            home = exports.NATIVE if module is native else exports.PACKAGE
+            if public in exports.LOOKUPS:  # made at run time, from the stub file's signature
+                yield f"{name}.{public}{signature(definitions(home[public], '.pyi')[public])}"
+            else:
+                yield from described(f"{name}.{public}", getattr(module, public))
+    yield from services("Client", client())
+
+
+def client() -> Any:
+    from pulumi_hosting import Client
+
+    return Client("vk_live_public_api_of_the_tests", "https://api.example.com/v1")
+
+
+def services(path: str, holder: object) -> Iterator[str]:
+    """The services of a client, and those of a service, with their methods."""
+    for name, service in sorted(vars(holder).items()):
+        if not name.startswith("_") and type(service).__name__.endswith("Service"):
+            yield from (f"{path}.{name}.{member}" for member in sorted(members(type(service))))
+            yield from services(f"{path}.{name}", service)
+
+
+def described(path: str, value: Any) -> Iterator[str]:
+    if inspect.isclass(value):
+        bases = ", ".join(base.__name__ for base in value.__bases__ if base is not object)
+        yield f"{path}: class({bases})"
+        yield from (f"{path}.{member}" for member in sorted(members(value)))
+    elif inspect.isfunction(value):
+        yield f"{path}{signature(parsed(value))}"
+    else:
+        yield f"{path}: {type(value).__name__}"
+
+
+@cache
+def listed_classes() -> set[type]:
+    modules = [import_module(name) for name in MODULES]
+    return {found for module in modules for name in module.__all__ if inspect.isclass(found := getattr(module, name))}
+
+
+def members(found: type) -> set[str]:
+    """Public fields, properties and methods of a class, those inherited from classes of ours that are not listed included."""
+    collected: dict[str, str] = {}
+    for base in reversed(found.__mro__):
+        if not base.__module__.startswith("pulumi_hosting") or (base is not found and base in listed_classes()):
+            continue
+        for node in parsed(base).body:
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.name == "__init__" or node.name[0] != "_"):
+                decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
+                kind = "" if not decorators & {"property", "cached_property", "functools.cached_property"} else "property "
+                collected[node.name] = f"{node.name}: {kind}{signature(node)}"
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id[0] != "_":
+                default = f" = {ast.unparse(node.value)}" if node.value is not None else ""
+                collected[node.target.id] = f"{node.target.id}: {ast.unparse(node.annotation)}{default}"
+    return set(collected.values())
+
+
+def parsed(value: Any) -> Any:
+    """The definition of a class or function, as its module has it."""
+    return definitions(value.__module__)[value.__name__]
+
+
+@cache
+def definitions(module: str, suffix: str = ".py") -> dict[str, Any]:
+    file = inspect.getsourcefile(import_module(module))
+    assert file is not None
+    source = Path(file).with_suffix(suffix).read_text(encoding="utf-8")
+    return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
+
+
+def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:
+    returns = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
+    return f"({ast.unparse(node.args)}){returns}"
+
+
+def text() -> str:
+    return "\n".join(lines()) + "\n"
+
+
+if __name__ == "__main__":
+    LIST.write_text(text(), encoding="utf-8")

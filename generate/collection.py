@@ -19,7 +19,7 @@ from generate.render import formatted, render
 from generate.returns import CHARGE, NOTE, contents
 from pulumi_hosting.actions import ACTIONS
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.schema.lookups import LOOKUPS
 
 COLLECTION = "ansible_collections/hosting/cloud"
@@ -96,7 +96,7 @@ def _resource(name: str, area: str, told: Told) -> Module:
     texts = dict(told.get("options", {}))
     state = texts.pop("state", None)
     options = _options(texts, {field: resource.Inputs.model_fields[field] for field in wanted}, told.get("required", ()))
-    costs = type(resource).cost is not Resource.cost
+    costs = isinstance(resource, Priced)
     if told.get("has_idempotency_scope"):
         options["idempotency_scope"] = SCOPE
     result = {"description": told["returns"], "returned": "success", "type": "dict", "contains": contents(resource.State, kind)}

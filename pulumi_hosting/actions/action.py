@@ -244,7 +244,7 @@ def resolve(context: Context, resource: Resource[Any, S], *, id: str | None = No
 
     Raises ``ResourceError`` where there is none, ``AmbiguousMatch`` where there are several, ``InvalidInput`` for a key that cannot be one.
     """
-    if resource.simulated_here and context.client.is_test_key:
+    if engine.sandbox_of(resource) == "refused" and context.client.is_test_key:
         raise ResourceError(f"a {resource.title} cannot be looked at with a test key; nothing was sent. Next: use a live key")
     if id is not None:
         field, value = "id", id
@@ -256,13 +256,13 @@ def resolve(context: Context, resource: Resource[Any, S], *, id: str | None = No
         account(context.client)  # "not found" by something that is not this API proves nothing: this raises
         named = f"named {value!r}" if field == "name" else f"with {field} {value}"
         raise NoSuchObject(f"there is no {resource.title} {named} on this account. Next: correct {field}, and check whose API key it is")
-    mode = found.mode or ("test" if resource.is_simulated(found.id) else "live")
+    mode = engine.mode_of(resource, found)
     return found if found.mode == mode else found.model_copy(update={"mode": mode})
 
 
 def _only(context: Context, resource: Resource[Any, S], field: str, value: str) -> S | None:
     try:
-        listed = list(resource.all(context, **{field: value}))
+        listed = list(engine.listed(context, resource, **{field: value}))
     except ValueError as error:
         raise InvalidInput({field: str(error)}, resource.title) from None
     # A list may hold what is gone, and shows less than a read does.

@@ -6,23 +6,36 @@
 methods of the resource is pure.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from dataclasses import field as attribute
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError, create_model
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.resources.base import Inputs, Resource, State, Takeover, Trait
+from pulumi_hosting.resources.base import Inputs, OnChange, Resource, State, Takeover, Trait
+from pulumi_hosting.resources.powers import (
+    Adoptable,
+    Findable,
+    Predicted,
+    Priced,
+    Provisioned,
+    Rebuildable,
+    Registered,
+    Sandboxed,
+    Settled,
+    Validated,
+)
 from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import KeyLacksScope, NoSuchObject, ResourceConflict, ResourceError, Unchangeable, WrongMode
 
 Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 HIDDEN = "(secret)"
+S = TypeVar("S", bound=State)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +97,61 @@ class Outcome:
     @property
     def changed(self) -> bool:
         return self.action != "unchanged"
+
+
+# --- optional powers, with what holds where a resource does not have them -----------------------------------------------------
+
+
+def natural_key(resource: Resource[Any, Any]) -> tuple[str, ...]:
+    """The inputs that name an object before it has an id."""
+    return resource.natural_key if isinstance(resource, Findable) else ()
+
+
+def on_change(resource: Resource[Any, Any], field: str, desired: Mapping[str, Any]) -> OnChange:
+    """What a change of ``field`` means among the ``desired`` values."""
+    chosen = resource.on_change(field, desired) if isinstance(resource, Rebuildable) else None
+    return chosen or ("replace" if resource.Inputs.trait(field).replaces else "update")
+
+
+def is_provisional(resource: Resource[Any, Any], state: State) -> bool:
+    """Whether the id stands for an order that is still to become the object."""
+    return isinstance(resource, Provisioned) and resource.is_provisional(state)
+
+
+def is_simulated(resource: Resource[Any, Any], id: str) -> bool:
+    """Whether the id alone shows that the object is only simulated."""
+    return isinstance(resource, Sandboxed) and resource.is_simulated(id)
+
+
+def sandbox_of(resource: Resource[Any, Any]) -> str:
+    """What a test key can do with the kind: ``listed``, ``recorded`` or ``refused`` (see ``Sandboxed``)."""
+    return resource.sandbox if isinstance(resource, Sandboxed) else "recorded"
+
+
+def mode_of(resource: Resource[Any, Any], state: State) -> str:
+    """``live``, or ``test`` for what is only simulated: by the record, else by the id."""
+    return recorded_mode(resource, state) or "live"
+
+
+def predict(resource: Resource[Any, Any], inputs: Inputs, state: State | None) -> dict[str, Any]:
+    """The state's fields as they would be afterwards, as far as they can be known without doing it."""
+    known = {**state.shown(), "mode": mode_of(resource, state)} if state else {}
+    hidden = resource.State.secret_fields()
+    desired = {name: value for name, value in inputs.given().items() if name in resource.State.model_fields and name not in hidden}
+    known |= desired
+    return resource.adjust_prediction(known, state) if isinstance(resource, Predicted) else known
+
+
+def listed(context: Context, resource: Resource[Any, S], **filters: Any) -> Iterable[S]:
+    """Every object of the kind on the account, or those that match. Raises ``ResourceError`` where the API has no list of them."""
+    if not isinstance(resource, Findable):
+        raise ResourceError(f"a {resource.title} cannot be listed")
+    found: Iterable[S] = resource.all(context, **filters)
+    return found
+
+
+def _find(context: Context, resource: Resource[Any, Any], inputs: Any) -> Any:
+    return resource.find(context, inputs) if isinstance(resource, Findable) else None
 
 
 # --- check -------------------------------------------------------------------------------------------------------------------
@@ -155,12 +223,12 @@ Same = Callable[[str, Mapping[str, Any], Any], bool]
 """``Resource.is_same`` with a context: field, the state's values, the declared value."""
 
 
-def _differs(field: str, olds: Mapping[str, Any], after: Any) -> bool:
+def differs(field: str, olds: Mapping[str, Any], after: Any) -> bool:
     return False
 
 
 def diff(
-    resource: Resource[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], unknown: Collection[str] = (), same: Same = _differs
+    resource: Resource[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], unknown: Collection[str] = (), same: Same = differs
 ) -> Diff:
     """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal form).
 
@@ -178,7 +246,7 @@ def diff(
         if trait.policy:
             continue
         before = olds.get(field)
-        how = resource.on_change(field, news)
+        how = on_change(resource, field, news)
         if field in unknown:
             if not trait.when_creating and how != "keep":
                 changes.append(Change(field, _shown(field, before, secret), "(known after apply)", how == "replace"))
@@ -238,15 +306,15 @@ def live_inputs(resource: Resource[Any, Any], state: State, managed: Collection[
 # --- who may touch what ------------------------------------------------------------------------------------------------------
 
 
-def _mode_of(context: Context, resource: Resource[Any, Any], state: State) -> str | None:
+def recorded_mode(resource: Resource[Any, Any], state: State) -> str | None:
     """``live`` or ``test``, by what was recorded; None where neither the record nor the id tells."""
-    return state.mode or ("test" if resource.is_simulated(state.id) else None)
+    return state.mode or ("test" if is_simulated(resource, state.id) else None)
 
 
 def guard(context: Context, resource: Resource[Any, Any], state: State) -> None:
     """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises ``ResourceError``."""
     refuse_other_mode(context.client, context.declared_mode)
-    made = _mode_of(context, resource, state)
+    made = recorded_mode(resource, state)
     if made in (None, context.mode):
         return
     named = f"{resource.title} {getattr(state, 'name', None) or ''} (id {state.id})".replace("  ", " ")
@@ -273,7 +341,7 @@ def refuse_other_mode(client: Client, declared: str | None) -> None:
 
 def missing_scopes(context: Context, resource: Resource[Any, Any], verb: str) -> str | None:
     """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks nothing."""
-    if resource.simulated_here and context.client.is_test_key:
+    if sandbox_of(resource) == "refused" and context.client.is_test_key:
         return None
     missing = sorted({*resource.scopes[verb]} - {*account(context.client).scopes})
     lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {resource.title}"
@@ -294,7 +362,7 @@ def create(
     _refuse_taken(context, resource, inputs, state)
     save(state)
     context.ownership.add(context.identity, state.id)
-    if resource.is_provisional(state) and not wait:
+    if is_provisional(resource, state) and not wait:
         return state
     return _settle(context, resource, state, inputs, context.mode)
 
@@ -315,7 +383,7 @@ def _refuse_taken(context: Context, resource: Resource[Any, Any], inputs: Any, s
 
 def wait(context: Context, resource: Resource[Any, Any], state: Any) -> Any:
     """Only wait, writing nothing: for a state whose id is provisional. Raises ``WaitTimeout``."""
-    arrived = _stamped(resource.wait(context, state), state.mode)
+    arrived = _stamped(resource.wait(context, state), state.mode) if isinstance(resource, Provisioned) else state
     context.ownership.add(context.identity, arrived.id)
     return arrived
 
@@ -327,7 +395,7 @@ def resume(context: Context, resource: Resource[Any, Any], state: Any, inputs: A
 
 
 def _settle(context: Context, resource: Resource[Any, Any], state: Any, inputs: Any, mode: str) -> Any:
-    settled = _stamped(resource.settle(context, state, inputs), mode)
+    settled = _stamped(resource.settle(context, state, inputs), mode) if isinstance(resource, Settled) else state
     context.ownership.add(context.identity, settled.id)
     return settled
 
@@ -338,20 +406,20 @@ def _stamped(state: Any, mode: str | None) -> Any:
 
 def read(context: Context, resource: Resource[Any, Any], last: Any) -> Any:
     """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as it was recorded."""
-    made = _mode_of(context, resource, last)
+    made = recorded_mode(resource, last)
     if made == "test" and not context.client.is_test_key:
         guard(context, resource, last)
-    if made == "test" and not resource.listed_in_sandbox:
+    if made == "test" and sandbox_of(resource) != "listed":
         return last
-    if resource.simulated_here and context.client.is_test_key:
+    if sandbox_of(resource) == "refused" and context.client.is_test_key:
         context.info(f"{resource.title} {last.id} cannot be looked at with a test key: it is taken to be as it was recorded")
         return last
     found = resource.read(context, last.id, last)
     if found is None:
         account(context.client)  # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this raises
         # A state that does not say which key made it: with a test key, absence says nothing where such objects are never listed.
-        return last if made is None and context.client.is_test_key and not resource.listed_in_sandbox and _is_recorded(last) else None
-    return _stamped(found, made or resource.mode_of(found))
+        return last if made is None and context.client.is_test_key and sandbox_of(resource) != "listed" and _is_recorded(last) else None
+    return _stamped(found, made or mode_of(resource, found))
 
 
 def _is_recorded(last: State) -> bool:
@@ -361,7 +429,7 @@ def _is_recorded(last: State) -> bool:
 def update(context: Context, resource: Resource[Any, Any], state: Any, inputs: Any, fields: frozenset[str]) -> Any:
     """Apply ``fields`` in place. What was only simulated and cannot be read back changes in the record alone."""
     guard(context, resource, state)
-    if _mode_of(context, resource, state) == "test" and not resource.listed_in_sandbox:
+    if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
         context.info(f"{resource.title} {state.id} was simulated, and so is its change")
         desired = {name: getattr(inputs, name) for name in fields if name in resource.State.model_fields}
         return state.model_copy(update=desired)
@@ -371,7 +439,7 @@ def update(context: Context, resource: Resource[Any, Any], state: Any, inputs: A
 def delete(context: Context, resource: Resource[Any, Any], state: Any) -> None:
     """Remove it; gone already = done."""
     guard(context, resource, state)
-    if _mode_of(context, resource, state) == "test" and not resource.listed_in_sandbox:
+    if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
         context.info(f"{resource.title} {state.id} was simulated: there is nothing to remove")
         return
     account(context.client)  # before "not found" is taken for done
@@ -383,7 +451,7 @@ def delete(context: Context, resource: Resource[Any, Any], state: Any) -> None:
 
 def shown(resource: Resource[Any, Any], state: State) -> dict[str, Any]:
     """What can be shown of an object, whether it was made just now or found."""
-    return {**state.shown(), "mode": resource.mode_of(state)}
+    return {**state.shown(), "mode": mode_of(resource, state)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,11 +484,11 @@ def ensure(
     if current is None:
         return _made(context, resource, _whole(resource, inputs), terms)
     settled = Diff()
-    if resource.is_provisional(current):
+    if is_provisional(resource, current):
         settled = _set_by_settling(resource, current, inputs)
         if terms.dry_run or not terms.wait:
             action: Action = "updated" if settled and terms.wait else "unchanged"
-            predicted = resource.predict(inputs, current) if settled and terms.wait else shown(resource, current)
+            predicted = predict(resource, inputs, current) if settled and terms.wait else shown(resource, current)
             return Outcome(action, shown(resource, current), predicted, current, settled if terms.wait else Diff())
         before = shown(resource, current)
         current = resume(context, resource, current, inputs)
@@ -432,45 +500,46 @@ def ensure(
         if settled:
             return Outcome("updated", before, shown(resource, current), current, settled)
         return Outcome("unchanged", shown(resource, current), shown(resource, current), current, found)
-    if why := resource.why_unchangeable(current):
+    if isinstance(resource, Registered) and (why := resource.why_unchangeable(current)):
         waiting, named = ", ".join(sorted(found.fields)), getattr(current, "name", current.id)
         context.warn(f"{resource.title} {named}: {waiting} cannot be set yet, since {why}. Next: run again later")
         return Outcome("unchanged", shown(resource, current), shown(resource, current), current)
-    if id is not None and found.fields & set(resource.natural_key):
+    if id is not None and found.fields & set(natural_key(resource)):
         _refuse_namesake(context, resource, inputs, current)
     if found.replaces:
-        if not resource.replacement_is_free:
+        if resource.replacement != "free":
             raise Unchangeable(_cannot_change(resource, current, found))
         inputs = _whole(resource, inputs, current)
         if terms.dry_run:
-            return Outcome("replaced", before, resource.predict(inputs, None), None, found)
+            return Outcome("replaced", before, predict(resource, inputs, None), None, found)
         delete(context, resource, current)
         state = create(context, resource, inputs, wait=terms.wait)
         return Outcome("replaced", before, shown(resource, state), state, found)
     if terms.dry_run:
-        return Outcome("updated", before, resource.predict(inputs, current), None, found)
+        return Outcome("updated", before, predict(resource, inputs, current), None, found)
     state = update(context, resource, current, inputs, found.fields)
     return Outcome("updated", before, shown(resource, state), state, found)
 
 
 def _made(context: Context, resource: Resource[Any, Any], inputs: Any, terms: ApplyOptions) -> Outcome:
     """A new object, or what an interrupted run left of it."""
-    taken = resource.takeover(context, inputs)
+    taken = resource.takeover(context, inputs) if isinstance(resource, Adoptable) else None
     before = shown(resource, taken.state) if taken else None
     if lacks := missing_scopes(context, resource, "create"):
         if not terms.dry_run:
             raise KeyLacksScope(lacks)
         context.warn(lacks)  # whoever only looks for drift needs no more than to read
     desired = inputs.given()
-    if failures := resource.validate(context, desired, frozenset(desired)):
+    if isinstance(resource, Validated) and (failures := resource.validate(context, desired, frozenset(desired))):
         raise InvalidInput(failures, resource.title)
-    cost = resource.cost(context, desired) if terms.priced and taken is None else None
-    if terms.priced and taken is None and type(resource).cost is not Resource.cost:
+    cost = None
+    if isinstance(resource, Priced) and terms.priced and taken is None:
+        cost = resource.cost(context, desired)
         terms.approve(cost)
     if terms.dry_run:
         if cost is not None:
             remark_on_balance(context, cost)
-        return Outcome("created", before, resource.predict(inputs, taken.state if taken else None), None, cost=cost, takeover=taken)
+        return Outcome("created", before, predict(resource, inputs, taken.state if taken else None), None, cost=cost, takeover=taken)
     if taken is not None and terms.priced:
         context = replace(context, approve=terms.approve)  # should it be paid after all
     state = create(context, resource, inputs, terms.save, wait=terms.wait)
@@ -502,7 +571,7 @@ def ensure_absent(
         return Outcome("unchanged", None, None, None)
     if id is not None:
         _refuse_another(resource, inputs, current)
-    if resource.is_released(current):
+    if isinstance(resource, Registered) and resource.is_released(current):
         context.warn(f"{resource.title} {getattr(current, 'name', current.id)} stays on the account, and nothing is left to do about it")
         return Outcome("unchanged", None, None, None)
     if not terms.dry_run:
@@ -520,18 +589,18 @@ def _set_by_settling(resource: Resource[Any, Any], current: State, inputs: Any) 
 
 def _lookup(context: Context, resource: Resource[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True) -> Any:
     found = _looked_up(context, resource, inputs, id, must_exist)
-    return found if found is None else _stamped(found, resource.mode_of(found))
+    return found if found is None else _stamped(found, mode_of(resource, found))
 
 
 def _looked_up(context: Context, resource: Resource[Any, Any], inputs: Any, id: str | None, must_exist: bool) -> Any:
     if id is None:
-        return resource.find(context, inputs)
+        return _find(context, resource, inputs)
     # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is found by its natural key.
-    named = {field: value for field, value in inputs.given().items() if field in resource.natural_key}
-    current = resource.read(context, id, resource.partial_state({**named, "id": id}))
-    nameable = any(getattr(inputs, field, None) is not None for field in resource.natural_key)
-    if current is None and must_exist and resource.replacement_is_free and nameable:
-        current = resource.find(context, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
+    named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
+    current = resource.read(context, id, resource.State.partial({**named, "id": id}))
+    nameable = any(getattr(inputs, field, None) is not None for field in natural_key(resource))
+    if current is None and must_exist and resource.replacement == "free" and nameable:
+        current = _find(context, resource, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
     if current is None and must_exist:
         raise NoSuchObject(
             f"there is no {resource.title} with id {id} on this account. Next: correct the id, or leave it out to create one"
@@ -542,7 +611,7 @@ def _looked_up(context: Context, resource: Resource[Any, Any], inputs: Any, id: 
 def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -> None:
     """Stop before the object of an id is removed although the declaration names another one: an id may be stale."""
     given, known = inputs.given(), current.values()
-    for field in resource.natural_key:
+    for field in natural_key(resource):
         if given.get(field) is not None and field in known and not _same(resource.Inputs.trait(field), known[field], given[field]):
             raise ResourceError(
                 f"the {resource.title} with id {current.id} has {field} {known[field]!r}, not {given[field]!r}; nothing was removed. "
@@ -552,7 +621,7 @@ def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -
 
 def _refuse_namesake(context: Context, resource: Resource[Any, Any], inputs: Any, current: State) -> None:
     """Stop before the object named by its id becomes indistinguishable from another."""
-    other = resource.find(context, inputs)
+    other = _find(context, resource, inputs)
     if other is not None and other.id != current.id:
         raise ResourceConflict(
             f"{resource.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {resource.title} {other.id} answers to that already; "
@@ -561,12 +630,12 @@ def _refuse_namesake(context: Context, resource: Resource[Any, Any], inputs: Any
         )
 
 
-def forbidden(resource: Resource[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = _differs) -> dict[str, str]:
+def forbidden(resource: Resource[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = differs) -> dict[str, str]:
     """Field → reason, for changes from one declaration to the next that the new one forbids."""
     return {
         field: "differs from what was declared before, and rebuild is 'forbid': declare what it was, or set rebuild to another value"
         for field in resource.Inputs.model_fields
-        if field in news and resource.on_change(field, news) == "refuse" and field in olds
+        if field in news and on_change(resource, field, news) == "refuse" and field in olds
         if not _same(resource.Inputs.trait(field), olds[field], news[field]) and not same(field, olds, news[field])
     }
 

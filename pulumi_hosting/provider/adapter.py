@@ -26,6 +26,7 @@ from pulumi_hosting.provider.conversion import (
 from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
 from pulumi_hosting.provider.session import SESSION, Session
 from pulumi_hosting.resources.base import Resource, Takeover
+from pulumi_hosting.resources.powers import Adoptable, Priced, Rebuildable, Remarked, Sandboxed, Validated
 from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError, TakenOver
@@ -133,7 +134,9 @@ class Adapter:
             if lacks := engine.missing_scopes(context, self.resource, verb):
                 return {"": lacks}
             # A value that comes later may make all the difference: what is to be taken over, or transferred, is neither in stock nor free.
-            failures = {} if unknown & _DECIDING else self.resource.validate(context, desired, fields)
+            failures = {}
+            if isinstance(self.resource, Validated) and not unknown & _DECIDING:
+                failures = self.resource.validate(context, desired, fields)
             if failures or before:
                 return failures
             if (taken := self._takeover(context, checked, unknown)) is not None:
@@ -164,9 +167,9 @@ class Adapter:
         return "strict is set" if self.session.settings.strict else None
 
     def _takeover(self, context: Context, checked: engine.Checked, unknown: frozenset[str]) -> Takeover | None:
-        if unknown & {*_DECIDING, *self.resource.natural_key}:
+        if unknown & {*_DECIDING, *engine.natural_key(self.resource)}:
             return None
-        return self.resource.takeover(context, checked.known)
+        return self.resource.takeover(context, checked.known) if isinstance(self.resource, Adoptable) else None
 
     def _announce(self, context: Context, taken: Takeover) -> dict[str, str]:
         """Say what is taken over instead of being made: it costs nothing, and nothing is counted."""
@@ -176,7 +179,7 @@ class Adapter:
 
     def _price(self, context: Context, desired: Mapping[str, Any]) -> dict[str, str]:
         """Say what making it charges, and refuse what is more than the run may charge."""
-        cost = self.resource.cost(context, desired)
+        cost = self.resource.cost(context, desired) if isinstance(self.resource, Priced) else None
         if cost is None:
             return {}
         if refusal := self.session.budget.refusal(context.identity, cost):
@@ -200,20 +203,21 @@ class Adapter:
         checked = engine.check(self.resource, raw, unknown)
         state = self._state(id, self._values(id, olds))
         self._must_be_of_this_key(state, olds)
-        if state.mode == "test" and self.resource.has_lapsed(state, self._service_now(news)):
+        if state.mode == "test" and isinstance(self.resource, Sandboxed) and self.resource.has_lapsed(state, self._service_now(news)):
             self.info(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
         found = engine.diff(self.resource, self._values(id, olds), checked.values, unknown, self._same(news))
         identity = str(news.get(IDENTITY) or "")
         self.session.entries.compared((self.resource.kind, id), olds.get(ENTRY), identity, kept=not found.replaces)
-        consequence = self.resource.consequence(found.fields - {*found.replaces})
+        in_place = found.fields - {*found.replaces}
+        consequence = self.resource.consequence(in_place) if isinstance(self.resource, Rebuildable) else None
         for remark in [*found.remarks, *([consequence] if consequence else [])]:
             self.info(f"{self._title(news)}: {remark}")
         self._remark(state, news)
         properties = {
             camel(change.field): PropertyChange("add" if change.before is None else "update", change.replaces) for change in found.changes
         }
-        return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.resource.delete_before_replace, properties)
+        return WireDiff(bool(found), tuple(map(camel, found.replaces)), self.resource.replacement == "free", properties)
 
     def _service_now(self, props: PropertyValues) -> datetime:
         """The service's time; this machine's where the service cannot be asked."""
@@ -221,6 +225,8 @@ class Adapter:
 
     def _remark(self, state: Any, props: PropertyValues) -> None:
         """Say what the account shows of an object whatever the program declares. Without a key, or an answer, there is nothing to say."""
+        if not isinstance(self.resource, Remarked):
+            return
         with suppress(HostingError):
             context = self._context(props)
             for remark in self.resource.remarks(context, state):
@@ -313,7 +319,7 @@ class Adapter:
         managed = [name for name in olds.get(MANAGED, ()) if isinstance(name, str)] or self._shown_inputs(state)
         managed = sorted({*managed, *(name for name in since if name in self.resource.Inputs.model_fields)})
         declared = {name: values.get(name, since.get(name)) for name in managed}
-        if self.ids_may_change and self.resource.is_provisional(state):
+        if self.ids_may_change and engine.is_provisional(self.resource, state):
             try:
                 state = engine.wait(context, self.resource, state)
             except HostingError as error:
@@ -334,7 +340,7 @@ class Adapter:
         values = self._values(id, olds)
         inputs = self._inputs(news)
         state = self._state(id, values)
-        if self.ids_may_change and self.resource.is_provisional(state):
+        if self.ids_may_change and engine.is_provisional(self.resource, state):
             raise Partial(id, olds, [f"{self.resource.title} {id} is not there yet. Next: run again; it is waited for"], refresh=True)
         found = engine.diff(self.resource, values, inputs.given(), same=self._same(news))
         engine.refuse_forbidden(self.resource, state, found)
@@ -373,7 +379,7 @@ class Adapter:
         self._must_be_its_account(id, olds)
         if other := self.session.entries.other((self.resource.kind, id), olds.get(ENTRY)):
             if other.created and other.identity == olds.get(IDENTITY):
-                if not self.resource.replaceable_on_demand:
+                if self.resource.replacement == "once":
                     raise ResourceError(
                         f"{self.resource.title} {id} was not replaced: the API deletes none and sells a name once, so the creation took the "
                         "same one over; nothing was changed. Next: pulumi up, which removes the older of the two entries from the state"
@@ -396,14 +402,14 @@ class Adapter:
 
     def _must_be_affordable(self, context: Context, inputs: Any) -> None:
         limit, budget = self.session.budget.limit, self.session.budget
-        if getattr(inputs, "adopt_id", None) is not None or type(self.resource).cost is Resource.cost:
+        if getattr(inputs, "adopt_id", None) is not None or not isinstance(self.resource, Priced):
             return
         if stopped := budget.stopped:
             raise ResourceError(f"nothing more is ordered in this run: {stopped}. Next: look at the invoice, then run again")
         if limit is None:
             return
         cost = budget.planned(context.identity)
-        if cost is None and (taken := self.resource.takeover(context, inputs)) is not None:
+        if cost is None and isinstance(self.resource, Adoptable) and (taken := self.resource.takeover(context, inputs)) is not None:
             budget.found(context.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
             return
         cost = cost or self.resource.cost(context, inputs.given())
@@ -421,7 +427,7 @@ class Adapter:
 
     def _must_be_of_this_key(self, state: Any, olds: PropertyValues) -> None:
         """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is simulated, or on another account."""
-        made = state.mode or ("test" if self.resource.is_simulated(state.id) else None)
+        made = engine.recorded_mode(self.resource, state)
         if made == "test" and not self.session.client.is_test_key:
             raise ResourceError(
                 f"{self.resource.title} {state.id} was made with a test key: nothing of it is real, and this is a live key; nothing was done. "
@@ -443,7 +449,7 @@ class Adapter:
         reason = (
             str(error) if isinstance(error, HostingError) else f"the provider failed ({type(error).__name__}): a defect. Next: report it"
         )
-        return Partial(state.id, outputs, [reason], refresh=self.resource.is_provisional(state), inputs=inputs)
+        return Partial(state.id, outputs, [reason], refresh=engine.is_provisional(self.resource, state), inputs=inputs)
 
     def _inputs(self, props: PropertyValues) -> Any:
         checked = engine.check(self.resource, from_pulumi(props)[0])
@@ -457,7 +463,7 @@ class Adapter:
     def _state(self, id: str, values: Mapping[str, Any]) -> Any:
         # States of other versions may know more fields or fewer.
         known = {name: value for name, value in values.items() if name in self.resource.State.model_fields}
-        state = self.resource.partial_state({**known, "id": id})
+        state = self.resource.State.partial({**known, "id": id})
         self.session.saw(state.mode)
         return state
 
@@ -500,7 +506,10 @@ class Adapter:
 
     def _same(self, props: PropertyValues) -> engine.Same:
         """Asks the account about a field that reads differently, and only then needs a key."""
-        return lambda field, olds, after: self.resource.is_same(self._context(props), field, olds, after)
+        resource = self.resource
+        if not isinstance(resource, Rebuildable):
+            return engine.differs
+        return lambda field, olds, after: resource.is_same(self._context(props), field, olds, after)
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:
         if olds.get("takenOver"):

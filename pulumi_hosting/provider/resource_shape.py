@@ -9,6 +9,7 @@ from typing import Any
 
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.resources.powers import Priced
 from pulumi_hosting.schema.fields import NUMBER, Field, fields
 
 _WAIT_TIMEOUT = Field(
@@ -82,5 +83,5 @@ def changes_of(resource: Resource[Any, Any]) -> Mapping[str, tuple[str, ...]]:
 
 def summary_of(resource: Resource[Any, Any], spell: Callable[[str], str]) -> str:
     """What making it costs and what changing it does, with the fields spelled as the reader's language has them."""
-    paid = "Making it is paid from the balance. " if type(resource).cost is not Resource.cost else ""
+    paid = "Making it is paid from the balance. " if isinstance(resource, Priced) else ""
     return paid + " ".join(f"{words}: {', '.join(map(spell, names))}." for words, names in changes_of(resource).items())

@@ -1,37 +1,28 @@
-"""The contract every resource keeps, and the words it is written in.
+"""The contract of a resource: its fields with their traits, its state, and four methods.
 
-A resource is ``kind``, ``Inputs``, ``State`` and five methods; ``settle`` and ``validate`` are optional powers. What holds for all of them:
+    read     the object by id, or None if it is gone. A failure to read is raised: it never looks like "gone".
+    create   makes it and returns the moment the id is known, so that the id can be saved before anything waits. Doing it
+             twice is the same as once: it looks before it sends, and its keys survive a crash without any stored state.
+    update   applies the named changes in place and returns the state afterwards.
+    delete   removes it; gone already = done.
 
-- ``find``    looks for the object by its natural key. Several hits are :class:`AmbiguousMatch`, never a guess.
-- ``read``    None = gone. Any failure to read is raised: it never looks like "gone".
-- ``create``  returns the moment the id is known; waiting is ``settle``'s part, so that the id can be saved in between. Doing it twice
-              is the same as once: it looks before it sends, and keys survive a crash without any stored state.
-- ``update``  applies the named changes in place and returns the state afterwards.
-- ``delete``  gone already = done.
-- ``all``     every object of the kind on the account, for those who only look.
-- ``settle``  waits until the object is usable, and may exchange a provisional id for the real one.
-- ``validate``  what can only be known by asking: catalog, scopes. Reads only.
-- ``cost``    what making it charges now. Reads only.
-
-Not mentioned = not managed; not observable = not compared. Handlers turn typed values into API calls and know nothing of previews, check
-mode or frontends.
+What only some resources can do (find by a natural key, price, adopt, wait, …) is in ``powers``. Not mentioned = not managed;
+not observable = not compared. Resources turn typed values into API calls and know nothing of previews, check mode or frontends.
 """
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
-from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.session.context import Context
-from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.text import age
 
 # --- traits: a field's facts stand on the field ------------------------------------------------------------------------------
@@ -144,6 +135,12 @@ class State(Record):
     mode: str | None = Field(default=None, description="live, or test: made with a test key, so only simulated.")
 
     @classmethod
+    def partial(cls, values: Mapping[str, Any]) -> Self:
+        """A state from what is known: recorded by another version, or little more than the id. What is missing is empty."""
+        empty = {name: "" for name, info in cls.model_fields.items() if info.is_required()}
+        return cls.model_validate({**empty, **values})
+
+    @classmethod
     @cache
     def nested_fields(cls) -> frozenset[str]:
         """Fields that hold an object of named fields."""
@@ -211,42 +208,31 @@ S = TypeVar("S", bound=State)
 
 
 class Resource(ABC, Generic[I, S]):
-    """One kind of thing a user can declare. See the module's text for the contract."""
+    """One kind of object that a user can declare."""
 
     kind: ClassVar[str]
+    """Its name in Python's spelling: ``ssh_key``."""
     title: ClassVar[str]
+    """Its name in a sentence: ``SSH key``."""
     Inputs: type[I]
     State: type[S]
-    natural_key: ClassVar[tuple[str, ...]]
-    """The inputs that ``find`` goes by."""
+    scopes: ClassVar[Mapping[str, tuple[str, ...]]]
+    """Scopes of the API key that ``read``, ``create``, ``update`` and ``delete`` need."""
+    replacement: ClassVar[Literal["ordered", "free", "once"]] = "ordered"
+    """What making another one in its place means:
+
+    - ``ordered``: it costs, so a frontend without a preview does not do it unasked. The new one comes first;
+    - ``free``: it costs and loses nothing. The natural key is unique, so the old one goes first;
+    - ``once``: as ``ordered``, and only under another name: the service sells each name once and deletes none.
+    """
     control_path: ClassVar[str] = ""
     """Path of one object in the emulator's control interface, ``{}`` for each part of its id; default: ``/<kind>s/{}``."""
     control_removal: ClassVar[Mapping[str, Any] | None] = None
     """The PATCH that removes it there; None: DELETE."""
-    replacement_is_free: ClassVar[bool] = False
-    """Replacing costs nothing and loses nothing, so a frontend without a preview may do it unasked."""
-    delete_before_replace: ClassVar[bool] = False
-    """The natural key is unique, so the old object must go before the new one can come."""
-    replaceable_on_demand: ClassVar[bool] = True
-    """Whether another one can be made in its place though the declaration stays the same."""
     default_name: ClassVar[bool] = False
     """Where no ``name`` is given, the declaration's own name is meant."""
-    listed_in_sandbox: ClassVar[bool] = False
-    """Whether a test key can read back what it made; where not, what was made is kept as it was recorded."""
-    simulated_here: ClassVar[bool] = False
-    """Whether the service refuses test keys altogether, so that what it would do is simulated here."""
     after_failed_deletion: ClassVar[str | None] = None
     """What a person should know when a deletion was refused or failed: of what an engine forgot before it asked for it."""
-    scopes: ClassVar[Mapping[str, tuple[str, ...]]]
-    """Scopes needed by ``read``, ``create``, ``update``, ``delete``."""
-
-    def partial_state(self, values: Mapping[str, Any]) -> S:
-        """A state from what was recorded: by an older version, or by a lookup that knows little more than the id."""
-        return self.State.model_validate({**{name: "" for name, info in self.State.model_fields.items() if info.is_required()}, **values})
-
-    @abstractmethod
-    def find(self, context: Context, inputs: I) -> S | None:
-        """The object the natural key of ``inputs`` names, or None."""
 
     @abstractmethod
     def read(self, context: Context, id: str, last: S | None = None) -> S | None:
@@ -254,7 +240,7 @@ class Resource(ABC, Generic[I, S]):
 
     @abstractmethod
     def create(self, context: Context, inputs: I) -> S:
-        """Make it, or find what an interrupted run of the same declaration made. The id may be provisional until ``settle``."""
+        """Make it, or find what an interrupted run of the same declaration made. The id may be provisional (``Provisioned``)."""
 
     @abstractmethod
     def update(self, context: Context, state: S, inputs: I, fields: frozenset[str]) -> S:
@@ -263,83 +249,3 @@ class Resource(ABC, Generic[I, S]):
     @abstractmethod
     def delete(self, context: Context, state: S) -> None:
         """Remove it; gone already = done."""
-
-    def all(self, context: Context, **filters: Any) -> Iterable[S]:
-        """Every object of the kind, or those that match; each resource says by which filters. Reads only."""
-        raise ResourceError(f"a {self.title} cannot be listed")
-
-    def settle(self, context: Context, state: S, inputs: I) -> S:
-        """Wait until it is usable."""
-        return state
-
-    def wait(self, context: Context, state: S) -> S:
-        """Only wait for what an order brings: the part of ``settle`` that reads. Raises ``WaitTimeout``."""
-        return state
-
-    def is_provisional(self, state: S) -> bool:
-        """Whether the id stands for something that is still to become the object."""
-        return False
-
-    def is_simulated(self, id: str) -> bool:
-        """Whether the id alone shows that the object is only simulated."""
-        return False
-
-    def mode_of(self, state: S) -> str:
-        """``live``, or ``test`` for what was only simulated: by the record, else by the id."""
-        return state.mode or ("test" if self.is_simulated(state.id) else "live")
-
-    def why_unchangeable(self, state: S) -> str | None:
-        """Why nothing of the object can be changed yet, where that passes by itself."""
-        return None
-
-    def is_released(self, state: S) -> bool:
-        """Whether the object is there and nothing is left for ``delete`` to do: where no real deletion exists."""
-        return False
-
-    def has_lapsed(self, state: S, now: datetime) -> bool:
-        """Whether the object is known to be gone by its age alone."""
-        return False
-
-    def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange:
-        """What a change of ``field`` means, among the declared values ``desired``."""
-        return "replace" if self.Inputs.trait(field).replaces else "update"
-
-    def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
-        """Whether ``field``, whose declared value ``after`` reads differently from the state's (``olds``), means the same. Reads only."""
-        return False
-
-    def consequence(self, fields: frozenset[str]) -> str | None:
-        """What a person must know before ``fields`` are changed in place."""
-        return None
-
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
-        """Field → reason, for what only the account can tell. ``desired``: the declared values that are known; ``fields``: those that are new.
-
-        Reads only. Raises what a read raises.
-        """
-        return {}
-
-    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
-        """What making it charges now; None where nothing is paid or too little is known. Reads only."""
-        return None
-
-    def takeover(self, context: Context, inputs: I) -> Takeover | None:
-        """What ``create`` would take over instead of making one. Reads only; raises what ``create`` would raise of it.
-
-        In a preview, inputs that are not known yet are absent from ``inputs``; those of the natural key and ``adopt_id`` are known.
-        """
-        return None
-
-    def remarks(self, context: Context, state: S) -> list[str]:
-        """What a person should know of an object that a state has, whatever the program says: it is gone, or about to be switched off.
-
-        Reads only, what is shared with the other objects of the kind; nothing where the account cannot be read.
-        """
-        return []
-
-    def predict(self, inputs: I, state: S | None) -> dict[str, Any]:
-        """The state's fields as they would be afterwards, as far as they can be known without doing it."""
-        known = {**state.shown(), "mode": self.mode_of(state)} if state else {}
-        hidden = self.State.secret_fields()
-        desired = {name: value for name, value in inputs.given().items() if name in self.State.model_fields and name not in hidden}
-        return {**known, **desired}

@@ -36,6 +36,7 @@ from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover, Trait, WholeNumber
 from pulumi_hosting.resources.drift import Drift, inverted
+from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Registered, Settled, Validated
 from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
@@ -198,13 +199,21 @@ def _is_unlisted_order(state: DomainState) -> bool:
     return bool(state.name) and not state.id.isdigit() and state.status in ("pending", "transfer_pending") and state.mode != "test"
 
 
-class DomainResource(base.Resource[DomainInputs, DomainState]):
+class DomainResource(
+    base.Resource[DomainInputs, DomainState],
+    Findable[DomainInputs, DomainState],
+    Adoptable[DomainInputs],
+    Validated,
+    Priced,
+    Settled[DomainInputs, DomainState],
+    Registered[DomainState],
+):
     kind: ClassVar[str] = "domain"
     title: ClassVar[str] = "domain"
     Inputs = DomainInputs
     State = DomainState
     natural_key: ClassVar = ("name",)
-    replaceable_on_demand = False
+    replacement = "once"
     scopes: ClassVar = {
         "read": ("domains:read",),
         "create": ("domains:read", "domains:order", "domains:manage"),

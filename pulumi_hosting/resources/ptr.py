@@ -15,6 +15,7 @@ from pulumi_hosting.exactly_once import addresses
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, IdText
 from pulumi_hosting.resources.drift import Drift
+from pulumi_hosting.resources.powers import Findable, Sandboxed, Validated
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 
@@ -66,7 +67,7 @@ def _remember(context: Context, server_id: str, ip_id: int, domain: str | None) 
     context.reads.amend(("ips", server_id), written)
 
 
-class PtrResource(base.Resource[PtrInputs, PtrState]):
+class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrState], Validated, Sandboxed[PtrState]):
     kind: ClassVar[str] = "ptr"
     title: ClassVar[str] = "PTR record"
     Inputs = PtrInputs
@@ -74,8 +75,7 @@ class PtrResource(base.Resource[PtrInputs, PtrState]):
     natural_key: ClassVar = ("server_id", "address")
     control_path = "/servers/{}/ips/{}"
     control_removal: ClassVar = {"ptr": None}
-    delete_before_replace = True
-    replacement_is_free = True
+    replacement = "free"
     scopes: ClassVar = dict.fromkeys(("create", "update", "delete"), ("servers:read", "servers:manage")) | {"read": ("servers:read",)}
 
     # --- looking

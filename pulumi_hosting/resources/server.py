@@ -38,6 +38,7 @@ from pulumi_hosting.exactly_once.orders import (
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import OnChange, Takeover
+from pulumi_hosting.resources.powers import Adoptable, Findable, Predicted, Priced, Provisioned, Rebuildable, Remarked, Sandboxed, Validated
 from pulumi_hosting.resources.server_looks import (
     addresses_along,
     charge_of,
@@ -64,14 +65,25 @@ from pulumi_hosting.session.errors import AmbiguousMatch, OrderFailed, ResourceE
 from pulumi_hosting.session.text import as_text
 
 
-class ServerResource(base.Resource[ServerInputs, ServerState]):
+class ServerResource(
+    base.Resource[ServerInputs, ServerState],
+    Findable[ServerInputs, ServerState],
+    Adoptable[ServerInputs],
+    Validated,
+    Priced,
+    Provisioned[ServerInputs, ServerState],
+    Sandboxed[ServerState],
+    Rebuildable,
+    Remarked[ServerState],
+    Predicted[ServerState],
+):
     kind: ClassVar[str] = "server"
     title: ClassVar[str] = "server"
     Inputs = ServerInputs
     State = ServerState
     natural_key: ClassVar = ("name",)
     default_name = True
-    listed_in_sandbox = True
+    sandbox = "listed"
     after_failed_deletion = "addresses and PTR records that were declared with server= are found again by the next up"
     scopes: ClassVar = {
         "read": ("servers:read",),
@@ -133,9 +145,9 @@ class ServerResource(base.Resource[ServerInputs, ServerState]):
             return False
         return now - datetime.fromisoformat(state.created_at) > timedelta(seconds=SANDBOX_SERVER_SECONDS)
 
-    def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange:
+    def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange | None:
         if not self.Inputs.trait(field).rebuilds:
-            return super().on_change(field, desired)
+            return None
         choices: Mapping[str, OnChange] = {"replace": "replace", "reinstall": "update", "forbid": "refuse"}
         return choices.get(desired.get("rebuild") or "", "replace" if field == "os" else "keep")
 
@@ -527,13 +539,12 @@ class ServerResource(base.Resource[ServerInputs, ServerState]):
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in desired.items() if value is not None})
 
-    def predict(self, inputs: ServerInputs, state: ServerState | None) -> dict[str, Any]:
-        known = super().predict(inputs, state)
-        if state and known["name"] != state.name:
-            known.pop("hostname", None)  # the document leaves open whether the panel's name follows
-        if state and known["power"] != state.power:
-            known.pop("status", None)  # a stopped server's status is stopped, and active once it runs again
-        return known
+    def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:
+        if state and predicted["name"] != state.name:
+            predicted.pop("hostname", None)  # the document leaves open whether the panel's name follows
+        if state and predicted["power"] != state.power:
+            predicted.pop("status", None)  # a stopped server's status is stopped, and active once it runs again
+        return predicted
 
     # --- removing
 

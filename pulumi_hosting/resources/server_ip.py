@@ -34,6 +34,7 @@ from pulumi_hosting.exactly_once.address_facts import World, bought, is_used, ke
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover
+from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
@@ -80,7 +81,15 @@ class ServerIpState(base.State):
     )
 
 
-class ServerIpResource(base.Resource[ServerIpInputs, ServerIpState]):
+class ServerIpResource(
+    base.Resource[ServerIpInputs, ServerIpState],
+    Findable[ServerIpInputs, ServerIpState],
+    Adoptable[ServerIpInputs],
+    Validated,
+    Priced,
+    Provisioned[ServerIpInputs, ServerIpState],
+    Sandboxed[ServerIpState],
+):
     kind: ClassVar[str] = "server_ip"
     title: ClassVar[str] = "server address"
     Inputs = ServerIpInputs

@@ -19,6 +19,7 @@ from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, Takeover, Trait
 from pulumi_hosting.resources.drift import Drift, renamed
 from pulumi_hosting.resources.fingerprints import fingerprint
+from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError
 from pulumi_hosting.session.text import as_text
@@ -82,15 +83,19 @@ def _from_api(key: m.SshKey, declared: str | None = None, taken_over: bool | Non
     )
 
 
-class SshKeyResource(base.Resource[SshKeyInputs, SshKeyState]):
+class SshKeyResource(
+    base.Resource[SshKeyInputs, SshKeyState],
+    Findable[SshKeyInputs, SshKeyState],
+    Adoptable[SshKeyInputs],
+    Validated,
+):
     kind: ClassVar[str] = "ssh_key"
     title: ClassVar[str] = "SSH key"
     Inputs = SshKeyInputs
     State = SshKeyState
     natural_key: ClassVar = ("public_key", "name")
     default_name = True
-    replacement_is_free = True
-    delete_before_replace = True
+    replacement = "free"
     scopes: ClassVar = {
         "read": ("servers:read",),
         "create": ("servers:read", "servers:manage"),

@@ -23,6 +23,7 @@ from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, owner
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift import Drift, edited, inverted
+from pulumi_hosting.resources.powers import Adoptable, Findable, Predicted, Sandboxed, Settled, Validated
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, TakenOver
 from pulumi_hosting.session.text import age, as_text
@@ -138,16 +139,23 @@ def _tag(found: m.Subscription) -> str | None:
     return split_tag(found.description)[1]
 
 
-class WebhookSubscriptionResource(base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState]):
+class WebhookSubscriptionResource(
+    base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState],
+    Findable[WebhookSubscriptionInputs, WebhookSubscriptionState],
+    Adoptable[WebhookSubscriptionInputs],
+    Validated,
+    Settled[WebhookSubscriptionInputs, WebhookSubscriptionState],
+    Sandboxed[WebhookSubscriptionState],
+    Predicted[WebhookSubscriptionState],
+):
     kind: ClassVar[str] = "webhook_subscription"
     title: ClassVar[str] = "webhook subscription"
     Inputs = WebhookSubscriptionInputs
     State = WebhookSubscriptionState
     natural_key: ClassVar = ("url",)
     control_path = "/webhooks/{}"
-    replacement_is_free = True
-    delete_before_replace = True
-    simulated_here = True
+    replacement = "free"
+    sandbox = "refused"
     scopes: ClassVar = dict.fromkeys(("read", "create", "update", "delete"), ("webhooks:manage",))
 
     # --- looking
@@ -465,9 +473,8 @@ class WebhookSubscriptionResource(base.Resource[WebhookSubscriptionInputs, Webho
             return there
         return state.ownership_tag or ownership_tag(context.identity)
 
-    def predict(self, inputs: WebhookSubscriptionInputs, state: WebhookSubscriptionState | None) -> dict[str, Any]:
-        known = super().predict(inputs, state)
-        return {**known, "disabled_reason": None} if known.get("active") else known
+    def adjust_prediction(self, predicted: dict[str, Any], state: WebhookSubscriptionState | None) -> dict[str, Any]:
+        return {**predicted, "disabled_reason": None} if predicted.get("active") else predicted
 
     # --- removing
 

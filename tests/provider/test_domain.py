@@ -33,7 +33,7 @@ def test_a_replacement_on_demand_fails_and_changes_nothing(processes: Any, contr
     id, outputs, inputs = processes().made("domain", "site", DESIRED)
     control("POST", "/clock", {"advance": days * DAY})
     process = processes()
-    assert not process.of("domain").resource.delete_before_replace
+    assert process.of("domain").resource.replacement != "free"
     if refreshed:
         _, outputs, _ = process.of("domain").read(id, outputs, inputs)
         assert not process.of("domain").diff(id, outputs, inputs).changes

@@ -73,7 +73,7 @@ def test_a_record_that_is_still_there_was_not_cleared(house: House, server: str,
 
 def test_a_deleted_server_names_the_addresses_that_go_with_it(house: House, server: str) -> None:
     row = made(house, SERVER_IP, server_id=server)
-    state = engine.read(house.context(), SERVER, SERVER.partial_state({"id": server}))
+    state = engine.read(house.context(), SERVER, SERVER.State.partial({"id": server}))
     assert state is not None
     house.told.clear()
     engine.delete(house.context(), SERVER, state)
@@ -84,7 +84,7 @@ def test_a_deleted_server_names_the_addresses_that_go_with_it(house: House, serv
 
 def test_a_server_is_deleted_though_its_addresses_cannot_be_listed(house: House, server: str) -> None:
     made(house, SERVER_IP, server_id=server)
-    state = engine.read(house.context(), SERVER, SERVER.partial_state({"id": server}))
+    state = engine.read(house.context(), SERVER, SERVER.State.partial({"id": server}))
     assert state is not None
     house.arm({"status": 502, "code": "upstream_error"}, path="^/servers/[0-9]+/ips$", method="GET", times=9)
     house.told.clear()

@@ -6,7 +6,6 @@ import pytest
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidResponse
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.server import SERVER
 from tests.resources.conftest import GOOD, House
 
@@ -67,10 +66,10 @@ def test_the_readable_is_found_beside_the_damaged(house: House) -> None:
     assert found is not None
     assert found.id == "20001"
     with pytest.raises(InvalidResponse):
-        list(RESOURCES["server"].all(context))
+        list(SERVER.all(context))
     skipped: list[HostingError] = []
     context.skip_damaged = skipped.append
-    assert [state.id for state in RESOURCES["server"].all(context)] == ["20001"]
+    assert [state.id for state in SERVER.all(context)] == ["20001"]
     assert "item 5" in str(skipped[0])
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.domain import DOMAIN
 from pulumi_hosting.session.errors import ResourceConflict, WaitTimeout
 from tests.resources.conftest import House
 
-RESOURCE = RESOURCES["domain"]
+RESOURCE = DOMAIN
 ME = "pulumi:t/dev/domain/shop"
 RENAMED = "pulumi:t/prod/domain/shop"
 DAY = 86400
@@ -225,7 +225,7 @@ def test_one_that_is_pending_and_does_not_renew_stays(house: House) -> None:
 
 
 def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(house: House) -> None:
-    unlisted = RESOURCE.partial_state({"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"})
+    unlisted = RESOURCE.State.partial({"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"})
     assert engine.read(house.context(identity=ME), RESOURCE, unlisted) == unlisted
     with pytest.raises(WaitTimeout, match="was ordered and is not among the domains of the account yet"):
         delete(house, unlisted)

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.session.errors import ResourceConflict
 from tests.resources.conftest import Dying, House, Killed, Together, at_once
 
-RESOURCE = RESOURCES["ssh_key"]
+RESOURCE = SSH_KEY
 LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
 STAGING, PROD = "pulumi:t/staging/ssh_key/alice", "pulumi:t/prod/ssh_key/alice"
 
@@ -70,7 +70,7 @@ def test_what_is_found_after_a_crash_is_taken_over(house: House, after: bool) ->
 def test_a_key_that_was_only_looked_at_is_not_deleted(house: House) -> None:
     """An import knows nothing but the id."""
     first = create(house)
-    imported = engine.read(house.context(identity=PROD), RESOURCE, RESOURCE.partial_state({"id": first.id}))
+    imported = engine.read(house.context(identity=PROD), RESOURCE, RESOURCE.State.partial({"id": first.id}))
     assert imported.taken_over is True
     engine.delete(house.context(identity=PROD), RESOURCE, imported)
     assert on_account(house) == [int(first.id)]

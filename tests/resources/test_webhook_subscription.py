@@ -11,13 +11,13 @@ import pytest
 
 from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import ResourceConflict, TakenOver
 from tests.emulator.support import EmulatorHarness
 from tests.resources.conftest import Dying, House, Killed, Together, at_once
 
-RESOURCE = RESOURCES["webhook_subscription"]
+RESOURCE = WEBHOOK_SUBSCRIPTION
 ME = "pulumi:t/dev/webhook_subscription/hook"
 DAY = 86400
 DESIRED: dict[str, Any] = {"url": "https://hooks.example.com/x", "events": ["*"]}

@@ -23,7 +23,9 @@ _STATUS = {"running": "active", "stopped": "stopped"}
 
 def of_outcome(planned: Planned, context: Context, resource: Resource[Any, Any], inputs: Any, outcome: Outcome) -> None:
     """Note what bringing an object to its state would change."""
-    if outcome.action == "unchanged" or (context.mode == "test" and not resource.listed_in_sandbox):
+    from pulumi_hosting.planning import engine
+
+    if outcome.action == "unchanged" or (context.mode == "test" and engine.sandbox_of(resource) != "listed"):
         return  # what a test key makes is not to be found afterwards, for real either
     if outcome.cost is not None:
         planned.charge(outcome.cost.amount)
@@ -38,7 +40,7 @@ def of_outcome(planned: Planned, context: Context, resource: Resource[Any, Any],
         planned.delete(resource.kind, before["id"])
         given = {**{name: before.get(name) for name in resource.Inputs.model_fields if before.get(name) is not None}, **given}
     if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
-        name = str(given.get(resource.natural_key[0]) or given.get("name"))
+        name = str(given.get(engine.natural_key(resource)[0]) or given.get("name"))
         if resource.kind == "server_ip":
             name = f"{name}/{len(planned.addresses(name)[0])}"
         planned.add(resource.kind, name, _ITEMS[resource.kind](context, given))

@@ -315,6 +315,7 @@ class ServerIpModule(OfServerModule):
     def bring(self, call: Call, context: Context, resource: Resource[Any, Any], desired: dict[str, Any]) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.exactly_once import addresses
+        from pulumi_hosting.planning import engine
         from pulumi_hosting.planning.engine import Outcome
         from pulumi_hosting.session.errors import ResourceError
 
@@ -324,7 +325,9 @@ class ServerIpModule(OfServerModule):
             raise InvalidInput({"position": "must be 1 or more"}, resource.title)
         if id is None:
             desired = dict(checked(resource, desired))
-            bought = sorted(resource.all(context, server_id=desired["server_id"]), key=lambda state: int(state.id.rpartition("/")[2]))
+            bought = sorted(
+                engine.listed(context, resource, server_id=desired["server_id"]), key=lambda state: int(state.id.rpartition("/")[2])
+            )
             if params.get("address"):
                 id = next((state.id for state in bought if _same_address(state.address, params["address"])), None)
                 every = addresses.of_server(context, desired["server_id"]) or []
@@ -440,7 +443,7 @@ class NounInfoModule(Module):
             found = resource.read(context, str(id))
             states = [] if found is None else [found]
         else:
-            states = list(resource.all(context, **filters))
+            states = list(engine.listed(context, resource, **filters))
         return {
             "changed": False,
             self.result: [self.shown(call, context, shape(resource, engine.shown(resource, state))) for state in states],

@@ -55,7 +55,7 @@ def read_servers(
             if not strict:
                 context.skip_damaged = lambda error: display.warning(f"one server is left out: {error}")
             # By id: a server that moves to the next page while the pages are read comes twice.
-            found = {state.id: engine.shown(servers, state) for state in servers.all(context, **filters)}
+            found = {state.id: engine.shown(servers, state) for state in engine.listed(context, servers, **filters)}
             if with_addresses:
                 return [{**server, "addresses": _addresses(context, server, display)} for server in found.values()]
         return list(found.values())

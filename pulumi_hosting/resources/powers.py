@@ -1,0 +1,138 @@
+"""Optional powers of a resource. A resource derives from those it has; the planner asks ``isinstance(resource, Priced)``.
+
+    Findable      natural_key, find, all                        an object is found by what is declared, and listed
+    Adoptable     takeover                                      ``create`` may take over what exists
+    Priced        cost                                          making one is paid from the balance
+    Validated     validate                                      the account knows what is wrong with the inputs
+    Settled       settle                                        what creation cannot carry is set afterwards
+    Provisioned   settle, wait, is_provisional                  an order comes first, the object later
+    Sandboxed     sandbox, is_simulated, has_lapsed             what a test key makes, and how it is told from the real thing
+    Rebuildable   on_change, is_same, consequence               the user says what a change of a field does
+    Registered    why_unchangeable, is_released                 held by a registry: not changeable at times, never deleted
+    Remarked      remarks                                       the account shows facts that a person should know
+    Predicted     adjust_prediction                             a change has effects on other fields of the state
+
+Every method that takes a ``Context`` only reads, but ``settle``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar, Generic, Literal, TypeVar
+
+from pulumi_hosting.resources.base import Inputs, OnChange, State, Takeover
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.cost import Cost
+
+I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
+S = TypeVar("S", bound=State)
+
+
+class Findable(ABC, Generic[I, S]):
+    natural_key: ClassVar[tuple[str, ...]]
+    """The inputs that ``find`` goes by."""
+
+    @abstractmethod
+    def find(self, context: Context, inputs: I) -> S | None:
+        """The object that the natural key of ``inputs`` names, or None. Raises ``AmbiguousMatch`` for several."""
+
+    @abstractmethod
+    def all(self, context: Context, **filters: Any) -> Iterable[S]:
+        """Every object of the kind, or those that match; each resource says by which filters."""
+
+
+class Adoptable(ABC, Generic[I]):
+    @abstractmethod
+    def takeover(self, context: Context, inputs: I) -> Takeover | None:
+        """What ``create`` would take over instead of making one. Raises what ``create`` would raise of it.
+
+        In a preview, inputs that are not known yet are absent from ``inputs``; those of the natural key and ``adopt_id`` are known.
+        """
+
+
+class Priced(ABC):
+    @abstractmethod
+    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
+        """What making it charges now; None where nothing is paid or too little is known."""
+
+
+class Validated(ABC):
+    @abstractmethod
+    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+        """Field → reason, for what only the account can tell (catalog, stock). Raises what a read raises.
+
+        ``desired``: the declared values that are known; ``fields``: the names of those that are new.
+        """
+
+
+class Settled(ABC, Generic[I, S]):
+    @abstractmethod
+    def settle(self, context: Context, state: S, inputs: I) -> S:
+        """Wait until it is usable, and set what creation cannot carry. May exchange a provisional id for the final one."""
+
+
+class Provisioned(Settled[I, S]):
+    @abstractmethod
+    def wait(self, context: Context, state: S) -> S:
+        """Wait for what an order brings: the part of ``settle`` that reads. Raises ``WaitTimeout``."""
+
+    @abstractmethod
+    def is_provisional(self, state: S) -> bool:
+        """Whether the id stands for an order that is still to become the object."""
+
+
+class Sandboxed(ABC, Generic[S]):
+    sandbox: ClassVar[Literal["listed", "recorded", "refused"]] = "recorded"
+    """What a test key can do with the kind:
+
+    - ``listed``: make one, and read it back;
+    - ``recorded``: make one; it cannot be read back, so it is kept as it was recorded;
+    - ``refused``: nothing. The service refuses test keys, and what it would do is simulated here.
+    """
+
+    @abstractmethod
+    def is_simulated(self, id: str) -> bool:
+        """Whether the id alone shows that the object is only simulated."""
+
+    def has_lapsed(self, state: S, now: datetime) -> bool:
+        """Whether a simulated object is gone by its age alone. ``now``: the service's time."""
+        return False
+
+
+class Rebuildable(ABC):
+    @abstractmethod
+    def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange | None:
+        """What a change of ``field`` means among the ``desired`` values; None where the field's trait says it."""
+
+    @abstractmethod
+    def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
+        """Whether ``field``, whose declared value ``after`` reads differently from the state's (``olds``), means the same."""
+
+    @abstractmethod
+    def consequence(self, fields: frozenset[str]) -> str | None:
+        """What a person must know before ``fields`` are changed in place."""
+
+
+class Registered(ABC, Generic[S]):
+    @abstractmethod
+    def why_unchangeable(self, state: S) -> str | None:
+        """Why nothing of the object can be changed yet, where that passes automatically; None where it can."""
+
+    @abstractmethod
+    def is_released(self, state: S) -> bool:
+        """Whether nothing is left for ``delete`` to do though the object is still there: it ends when its time is over."""
+
+
+class Remarked(ABC, Generic[S]):
+    @abstractmethod
+    def remarks(self, context: Context, state: S) -> list[str]:
+        """What a person should know of a recorded object: it is gone, or about to be switched off. Empty where the account cannot be read."""
+
+
+class Predicted(ABC, Generic[S]):
+    @abstractmethod
+    def adjust_prediction(self, predicted: dict[str, Any], state: S | None) -> dict[str, Any]:
+        """The ``predicted`` fields of the state without those that the declared change makes uncertain, or with what else it changes.
+
+        ``state``: the object before the change; None where it is made.
+        """

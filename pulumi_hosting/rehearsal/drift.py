@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
+from pulumi_hosting.planning.engine import on_change
 from pulumi_hosting.provider.names import class_of, token, token_of_form_one
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
@@ -39,7 +40,7 @@ class Managed:
         managed = self.resource["outputs"].get("__managed", ())
         declaration = self.declaration
         inputs = {field: self.resource["inputs"].get(camel(field)) for field in declaration.Inputs.model_fields}
-        repairs = {field: declaration.on_change(field, inputs) for field in drifts(declaration.Inputs) if field in managed}
+        repairs = {field: on_change(declaration, field, inputs) for field in drifts(declaration.Inputs) if field in managed}
         return [field for repair in ("update", "replace") for field, found in repairs.items() if found == repair]
 
     def change(self, call: Call, field: str) -> None:

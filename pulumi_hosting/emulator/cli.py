@@ -34,7 +34,7 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
 @click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 picks a free one.")
 @click.option(
     "--dialect",
-    show_default="spec, or what the state file says",
+    show_default="spec, or that of the state file",
     type=click.Choice(["spec", "live"]),
     help="Answer as the API document says, or as a live deployment does.",
 )

@@ -53,7 +53,9 @@ class Receiver:
 
 
 class ApiHarness:
-    """``live`` and ``test`` are clients with all scopes and high rate limits; ``transport`` is that of an emulator in process."""
+    """``live`` and ``test`` are clients with all scopes and high rate limits; ``transport`` is that of an
+    emulator in process.
+    """
 
     def __init__(self, emulator: Any, dialect: str, receiver: Receiver, transport: httpx.BaseTransport | None = None) -> None:
         self.emulator = emulator

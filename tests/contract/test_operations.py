@@ -1,4 +1,4 @@
-"""Every operation of the table, called through its typed method, in both dialects: client and emulator agree."""
+"""Every operation, called through its typed method, in both dialects: client and emulator agree."""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -210,7 +210,7 @@ def test_the_served_document_is_generated_from_the_table(api: ApiHarness, dialec
     assert served == expected
 
 
-# --- keys and scopes -----------------------------------------------------------------------------------------------------------------
+# --- keys and scopes --------------------------------------------------------------------------------------
 
 BODIES: dict[str, dict[str, Any]] = {
     "create_topup": {"amount": "10.00", "gateway": "card"},
@@ -276,7 +276,7 @@ def test_a_test_key_is_marked_everywhere_and_refused_where_it_must(api: ApiHarne
         api.live.servers.get(server.id)
 
 
-# --- faults, limits, pages, webhooks --------------------------------------------------------------------------------------
+# --- faults, limits, pages, webhooks ----------------------------------------------------------------------
 
 
 def test_a_lost_answer_to_an_order_buys_one_server(api_over_http: ApiHarness) -> None:

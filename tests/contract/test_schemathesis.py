@@ -12,7 +12,8 @@ from tests.contract.harness import ApiHarness
 CHECKS = {
     # The document does not say which ids exist or what the balance covers: valid data may be refused.
     "positive_data_acceptance": {"enabled": False},
-    # Sends thousands of invalid keys and takes their rate limit for an error; test_operations.py tests each operation.
+    # Sends thousands of invalid keys and takes their rate limit for an error; test_operations.py tests each
+    # operation.
     "ignored_auth": {"enabled": False},
 }
 REVOKE = "revoke_api_key"
@@ -75,7 +76,8 @@ def create_objects(api_over_http: ApiHarness) -> None:
     api_over_http.delivery_id()
 
 
-# `make test` sends a few random requests to every operation. `make test-all` adds boundary values of every field, once: the other
+# `make test` sends a few random requests to every operation. `make test-all` adds boundary values of every
+# field, once: the other
 # dialect and test keys are validated by the same code, so random data is enough for them.
 @pytest.mark.parametrize(
     ("dialect", "mode", "coverage", "examples"),

@@ -1,4 +1,6 @@
-"""A fresh emulator in the process of the test, in the dialect of the document; ``both`` is one in either dialect."""
+"""A fresh emulator in process: ``emu`` in the dialect of the document, ``any_dialect`` in both, one after the
+other.
+"""
 
 import pytest
 
@@ -6,10 +8,10 @@ from tests.emulator.support import EmulatorHarness
 
 
 @pytest.fixture
-def lab() -> EmulatorHarness:
+def emu() -> EmulatorHarness:
     return EmulatorHarness()
 
 
 @pytest.fixture
-def both(dialect: str) -> EmulatorHarness:
+def any_dialect(dialect: str) -> EmulatorHarness:
     return EmulatorHarness(dialect=dialect)

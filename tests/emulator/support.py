@@ -1,4 +1,4 @@
-"""What the tests of the emulator share: a core with a frozen clock, seen in process through httpx, and its control interface."""
+"""An emulator in process with a manual clock, called through httpx, for the tests of the emulator."""
 
 import itertools
 from collections.abc import Callable
@@ -15,13 +15,18 @@ from pulumi_hosting.emulator.webhook_delivery import Attempt, Outcome
 # 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.
 START = 1_870_934_400.0
 DAY = 86400
+SERVER = {"tariff_id": 1, "os": "debian-12"}
+# Webhook URLs with a route.
+GOOD, ODD = "https://hooks.example.org/good", "https://hooks.example.org/é?q=ö€"
 
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEm8X0vP7oV4F7x1O2gYb8m5yqgC7z4qI0g2w5m3nKpQ me@example"
 OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIEm8X0vP7oV4F7x1O2gYb8m5yqgC7z4qI0g2w5m3nKpA you@example"
 
 
 class EmulatorHarness:
-    """An emulator in this process. ``api(…)`` calls it with the live key, ``test(…)`` with the test key, ``control(…)`` steers it."""
+    """An emulator in this process. ``api(…)`` calls it with the live key, ``test(…)`` with the test key,
+    ``control(…)`` is its control interface.
+    """
 
     def __init__(self, clock: Clock | None = None, **options: Any) -> None:
         self.clock = clock or Clock(manual=True, start=START)
@@ -30,20 +35,20 @@ class EmulatorHarness:
         self.live_key: str = self.core.ready_line["live_key"]
         self.test_key: str = self.core.ready_line["test_key"]
         self.slept: list[float] = []
-        # What happens elsewhere while an answer is held back.
+        # Called while a response is delayed.
         self.while_waiting: Callable[[], object] = lambda: None
         self.http = httpx.Client(transport=Transport(self.core, sleep=self._sleep), base_url="http://emulator")
         self._numbers = itertools.count(1)
-        # What receivers answer, and what they got; no network.
+        # The answer of webhook receivers, and what they received; no network.
         self.sent: list[Attempt] = []
         self.receiver_status: int | None = 200
-        self.core.send = self._receive
+        self.core.send = self.receive
 
     def _sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
         self.while_waiting()
 
-    def _receive(self, attempt: Attempt) -> Outcome:
+    def receive(self, attempt: Attempt) -> Outcome:
         self.sent.append(attempt)
         if attempt.target is None or self.receiver_status is None:
             return Outcome(None, "the connection failed", None, 1)
@@ -54,7 +59,9 @@ class EmulatorHarness:
         return f"test-key-{next(self._numbers):016d}"
 
     def call(self, token: str | None, method: str, path: str, json: Any = None, **options: Any) -> httpx.Response:
-        """``key=`` is the Idempotency-Key; keyed operations get a fresh one when none is given (``key=None``: none)."""
+        """``key=`` is the Idempotency-Key; keyed operations get a fresh one when none is given (``key=None``:
+        none).
+        """
         headers = dict(options.pop("headers", {}))
         if token is not None:
             headers.setdefault("Authorization", f"Bearer {token}")
@@ -90,7 +97,7 @@ class EmulatorHarness:
         return key
 
     def order(self, token: str | None = None, **body: Any) -> dict[str, Any]:
-        """An ordered server, as the order's answer shows it."""
+        """Order a server; the answer to the order."""
         response = self.call(token or self.live_key, "POST", "/servers", {"tariff_id": 1, "os": "debian-12", "name": "web", **body})
         assert response.status_code == 201, response.text
         answer: dict[str, Any] = response.json()
@@ -112,7 +119,7 @@ class EmulatorHarness:
         return domain
 
     def subscribe(self, *events: str) -> dict[str, Any]:
-        """A subscription whose deliveries arrive."""
+        """A subscription with a route for its deliveries."""
         self.control("PUT", "/webhook-routes", {"https://hooks.example.org": "http://127.0.0.1:9"})
         body = {"url": "https://hooks.example.org/in?a=1", "events": list(events) or ["*"]}
         response = self.api("POST", "/webhooks", body)
@@ -147,3 +154,30 @@ def code(response: httpx.Response) -> str:
 
 def details(response: httpx.Response) -> Any:
     return response.json()["error"].get("details")
+
+
+def subscribe(emu: EmulatorHarness, url: str) -> int:
+    emu.control("PUT", "/webhook-routes", {"https://hooks.example.org": "http://127.0.0.1:9"})
+    id: int = emu.api("POST", "/webhooks", {"url": url, "events": ["server.created", "invoice.paid"]}).json()["id"]
+    return id
+
+
+def assert_deliveries_work(emu: EmulatorHarness) -> None:
+    """A new event is delivered."""
+    emu.core.send = emu.receive
+    hook = subscribe(emu, "https://hooks.example.org/later")
+    seen = len(emu.sent)
+    emu.server()
+    emu.advance(0)
+    assert [attempt.target for attempt in emu.sent[seen:] if attempt.target and attempt.target.endswith("/later")], hook
+
+
+READS = ("/me", "/account", "/balance", "/transactions", "/invoices", "/servers", "/orders", "/ssh-keys", "/domains", "/keys", "/webhooks")
+
+
+def assert_reads_work(emu: EmulatorHarness) -> None:
+    """Reads of everything on the account succeed."""
+    key = emu.new_key(rate_per_minute=1000)
+    assert {path: status for path in READS if (status := emu.call(key, "GET", path).status_code) != 200} == {}
+    for path in ("/", "/objects", "/ledger", "/requests"):
+        emu.control("GET", path)

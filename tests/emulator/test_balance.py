@@ -1,4 +1,4 @@
-"""What the balance announces is what then happens, and ``balance.low`` is sent exactly when it turns true."""
+"""Upcoming charges equal later charges, and ``balance.low`` is sent when ``low_balance`` becomes true."""
 
 import json
 from collections.abc import Callable
@@ -15,270 +15,270 @@ from tests.emulator.support import DAY, EmulatorHarness
 TEN = 2  # the tariff of 10.00 a month
 
 
-def balance(lab: EmulatorHarness) -> dict[str, Any]:
-    view: dict[str, Any] = lab.api("GET", "/balance").json()
+def balance(emu: EmulatorHarness) -> dict[str, Any]:
+    view: dict[str, Any] = emu.api("GET", "/balance").json()
     return view
 
 
-def set_balance(lab: EmulatorHarness, amount: str) -> None:
-    lab.control("PATCH", "/account", {"balance": amount})
+def set_balance(emu: EmulatorHarness, amount: str) -> None:
+    emu.control("PATCH", "/account", {"balance": amount})
 
 
-def hourly(lab: EmulatorHarness) -> int:
-    id: int = lab.order(tariff_id=3, hours=1)["server"]["id"]
+def hourly(emu: EmulatorHarness) -> int:
+    id: int = emu.order(tariff_id=3, hours=1)["server"]["id"]
     return id
 
 
-def alarms(lab: EmulatorHarness) -> list[dict[str, Any]]:
+def low_balance_events(emu: EmulatorHarness) -> list[dict[str, Any]]:
     """The objects of the ``balance.low`` events up to now."""
-    lab.advance(0)
-    events = [json.loads(attempt.payload) for attempt in lab.sent if attempt.headers["X-Webhook-Event"] == "balance.low"]
+    emu.advance(0)
+    events = [json.loads(attempt.payload) for attempt in emu.sent if attempt.headers["X-Webhook-Event"] == "balance.low"]
     return [event["data"]["object"] for event in events]
 
 
-# --- balance.low -----------------------------------------------------------------------------------------------------------------
+# --- balance.low ------------------------------------------------------------------------------------------
 
 
-def test_a_renewal_that_moves_the_due_date_is_no_alarm(both: EmulatorHarness) -> None:
-    price = both.api("GET", f"/catalog/tariffs/{TEN}").json()["price_monthly"]
-    server = both.server(tariff_id=TEN)
-    both.advance(27 * DAY)
-    set_balance(both, str(Decimal(price) * 3 / 2))
-    both.subscribe("balance.low")
-    assert both.api("POST", f"/servers/{server}/renew", {"months": 1}).status_code == 200
-    assert (balance(both)["low_balance"], alarms(both)) == (False, [])
+def test_a_renewal_that_moves_the_due_date_sends_no_event(any_dialect: EmulatorHarness) -> None:
+    price = any_dialect.api("GET", f"/catalog/tariffs/{TEN}").json()["price_monthly"]
+    server = any_dialect.server(tariff_id=TEN)
+    any_dialect.advance(27 * DAY)
+    set_balance(any_dialect, str(Decimal(price) * 3 / 2))
+    any_dialect.subscribe("balance.low")
+    assert any_dialect.api("POST", f"/servers/{server}/renew", {"months": 1}).status_code == 200
+    assert (balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (False, [])
 
 
-def test_a_renewal_by_itself_is_no_alarm(both: EmulatorHarness) -> None:
-    price = both.api("GET", f"/catalog/tariffs/{TEN}").json()["price_monthly"]
-    both.server(tariff_id=TEN)
-    both.advance(27 * DAY)
-    set_balance(both, str(Decimal(price) * 3 / 2))
-    both.subscribe("balance.low")
-    both.advance(4 * DAY)
-    assert balance(both)["balance"] == str(Decimal(price) / 2)
-    assert (balance(both)["low_balance"], alarms(both)) == (False, [])
+def test_an_automatic_renewal_sends_no_event(any_dialect: EmulatorHarness) -> None:
+    price = any_dialect.api("GET", f"/catalog/tariffs/{TEN}").json()["price_monthly"]
+    any_dialect.server(tariff_id=TEN)
+    any_dialect.advance(27 * DAY)
+    set_balance(any_dialect, str(Decimal(price) * 3 / 2))
+    any_dialect.subscribe("balance.low")
+    any_dialect.advance(4 * DAY)
+    assert balance(any_dialect)["balance"] == str(Decimal(price) / 2)
+    assert (balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (False, [])
 
 
-def test_the_first_hour_of_a_server_that_the_balance_does_not_carry(both: EmulatorHarness) -> None:
-    set_balance(both, "0.02")
-    both.subscribe("balance.low")
-    hourly(both)
-    (object,) = alarms(both)
-    assert object == balance(both)
+def test_ordering_an_hourly_server_beyond_the_balance_sends_the_event(any_dialect: EmulatorHarness) -> None:
+    set_balance(any_dialect, "0.02")
+    any_dialect.subscribe("balance.low")
+    hourly(any_dialect)
+    (object,) = low_balance_events(any_dialect)
+    assert object == balance(any_dialect)
     assert object["low_balance"] is True
 
 
-def test_an_hourly_server_s_own_renewals_alarm_once(both: EmulatorHarness) -> None:
-    hourly(both)
-    week = Decimal(balance(both)["upcoming_7d"])
+def test_hourly_renewals_send_the_event_once(any_dialect: EmulatorHarness) -> None:
+    hourly(any_dialect)
+    week = Decimal(balance(any_dialect)["upcoming_7d"])
     assert week == 168 * Decimal("0.02")
-    set_balance(both, str(week + Decimal("0.10")))
-    both.subscribe("balance.low")
-    both.advance(5 * 3600)
-    assert (balance(both)["balance"], balance(both)["low_balance"], alarms(both)) == (str(week), False, [])
-    both.advance(3600)
-    (object,) = alarms(both)
-    assert object == balance(both)
+    set_balance(any_dialect, str(week + Decimal("0.10")))
+    any_dialect.subscribe("balance.low")
+    any_dialect.advance(5 * 3600)
+    assert (balance(any_dialect)["balance"], balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (str(week), False, [])
+    any_dialect.advance(3600)
+    (object,) = low_balance_events(any_dialect)
+    assert object == balance(any_dialect)
     assert object["low_balance"] is True
-    both.advance(10 * 3600)
-    assert len(alarms(both)) == 1
+    any_dialect.advance(10 * 3600)
+    assert len(low_balance_events(any_dialect)) == 1
 
 
-def test_two_renewals_at_one_moment_are_one_alarm(both: EmulatorHarness) -> None:
-    hourly(both)
-    hourly(both)
-    set_balance(both, str(Decimal(balance(both)["upcoming_7d"])))
-    both.subscribe("balance.low")
-    both.advance(3600)
-    assert alarms(both) == [balance(both)]
+def test_two_renewals_at_the_same_time_send_one_event(any_dialect: EmulatorHarness) -> None:
+    hourly(any_dialect)
+    hourly(any_dialect)
+    set_balance(any_dialect, str(Decimal(balance(any_dialect)["upcoming_7d"])))
+    any_dialect.subscribe("balance.low")
+    any_dialect.advance(3600)
+    assert low_balance_events(any_dialect) == [balance(any_dialect)]
 
 
-def test_time_alone_is_no_alarm(both: EmulatorHarness) -> None:
-    both.server()
-    set_balance(both, "1.00")
-    both.subscribe("balance.low")
-    assert balance(both)["low_balance"] is False
-    both.advance(25 * DAY)
-    assert (balance(both)["low_balance"], alarms(both)) == (True, [])
+def test_time_alone_sends_no_event(any_dialect: EmulatorHarness) -> None:
+    any_dialect.server()
+    set_balance(any_dialect, "1.00")
+    any_dialect.subscribe("balance.low")
+    assert balance(any_dialect)["low_balance"] is False
+    any_dialect.advance(25 * DAY)
+    assert (balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (True, [])
 
 
-def low_soon(lab: EmulatorHarness) -> int:
-    """A server due in 3 days, and hardly more on the balance than that takes."""
-    server = lab.server()
-    lab.advance(27 * DAY)
+def low_soon(emu: EmulatorHarness) -> int:
+    """A server due in 3 days, and a balance that covers little more."""
+    server = emu.server()
+    emu.advance(27 * DAY)
     return server
 
 
-def refunded(lab: EmulatorHarness, server: int) -> httpx.Response:
-    lab.fault({"refunded": 502})
-    return lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
+def refunded(emu: EmulatorHarness, server: int) -> httpx.Response:
+    emu.fault({"refunded": 502})
+    return emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
 
 
-def paid_invoice(lab: EmulatorHarness, server: int) -> httpx.Response:
-    return lab.api("POST", f"/invoices/{lab.control('POST', '/invoices', {'amount': '3.00'})['id']}/pay")
+def paid_invoice(emu: EmulatorHarness, server: int) -> httpx.Response:
+    return emu.api("POST", f"/invoices/{emu.control('POST', '/invoices', {'amount': '3.00'})['id']}/pay")
 
 
-def delayed(lab: EmulatorHarness, server: int) -> httpx.Response:
-    lab.core.scheduler.provisioning_delay = 60
-    lab.fault({"panel_timeout": "active"})
-    return lab.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1})
+def delayed(emu: EmulatorHarness, server: int) -> httpx.Response:
+    emu.core.scheduler.provisioning_delay = 60
+    emu.fault({"panel_timeout": "active"})
+    return emu.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1})
 
 
 MOVES: dict[str, Callable[[EmulatorHarness, int], httpx.Response]] = {
-    "create_server": lambda lab, server: lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}),
-    "create_server hourly": lambda lab, server: lab.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1}),
+    "create_server": lambda emu, server: emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}),
+    "create_server hourly": lambda emu, server: emu.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1}),
     "create_server later": delayed,
     "create_server refunded": refunded,
-    "renew_server": lambda lab, server: lab.api("POST", f"/servers/{server}/renew", {"months": 1}),
-    "delete_server": lambda lab, server: lab.api("DELETE", f"/servers/{server}"),
-    "add_server_ip": lambda lab, server: lab.api("POST", f"/servers/{server}/ips"),
-    "register_domain": lambda lab, server: lab.api("POST", "/domains", {"name": "example.com"}),
-    "transfer_domain": lambda lab, server: lab.api("POST", "/domains/transfers", {"name": "example.com", "auth_code": "abc"}),
-    "renew_domain": lambda lab, server: lab.api("POST", f"/domains/{next(iter(lab.core.store.domains))}/renew", {"years": 1}),
+    "renew_server": lambda emu, server: emu.api("POST", f"/servers/{server}/renew", {"months": 1}),
+    "delete_server": lambda emu, server: emu.api("DELETE", f"/servers/{server}"),
+    "add_server_ip": lambda emu, server: emu.api("POST", f"/servers/{server}/ips"),
+    "register_domain": lambda emu, server: emu.api("POST", "/domains", {"name": "example.com"}),
+    "transfer_domain": lambda emu, server: emu.api("POST", "/domains/transfers", {"name": "example.com", "auth_code": "abc"}),
+    "renew_domain": lambda emu, server: emu.api("POST", f"/domains/{next(iter(emu.core.store.domains))}/renew", {"years": 1}),
     "pay_invoice": paid_invoice,
 }
 
 
 @pytest.mark.parametrize("spare", ["0.00", "0.01", "3.00", "5.00", "6.99", "7.00", "7.01", "13.00", "20.00"])
 @pytest.mark.parametrize("move", MOVES)
-def test_the_event_is_sent_exactly_when_low_balance_turns_true(move: str, spare: str, both: EmulatorHarness) -> None:
-    server = low_soon(both)
+def test_the_event_is_sent_when_low_balance_becomes_true(move: str, spare: str, any_dialect: EmulatorHarness) -> None:
+    server = low_soon(any_dialect)
     if move == "renew_domain":
-        both.domain()
-    set_balance(both, str(Decimal("5.00") + Decimal(spare)))
-    both.subscribe("balance.low")
-    before = balance(both)
+        any_dialect.domain()
+    set_balance(any_dialect, str(Decimal("5.00") + Decimal(spare)))
+    any_dialect.subscribe("balance.low")
+    before = balance(any_dialect)
     assert before["low_balance"] is False
-    MOVES[move](both, server)
-    after = balance(both)
-    assert alarms(both) == ([after] if after["low_balance"] else []), (before, after)
+    MOVES[move](any_dialect, server)
+    after = balance(any_dialect)
+    assert low_balance_events(any_dialect) == ([after] if after["low_balance"] else []), (before, after)
 
 
-# --- what is announced -----------------------------------------------------------------------------------------------------------
+# --- upcoming charges -------------------------------------------------------------------------------------
 
 
-def ends(lab: EmulatorHarness) -> None:
-    lab.control("PATCH", f"/servers/{lab.server()}", {"status": "pending_cancel"})
+def ends(emu: EmulatorHarness) -> None:
+    emu.control("PATCH", f"/servers/{emu.server()}", {"status": "pending_cancel"})
 
 
-def switched_off(lab: EmulatorHarness) -> None:
-    lab.api("PATCH", f"/servers/{lab.server()}", {"auto_renew": False})
+def without_auto_renew(emu: EmulatorHarness) -> None:
+    emu.api("PATCH", f"/servers/{emu.server()}", {"auto_renew": False})
 
 
-def locked(lab: EmulatorHarness) -> None:
-    lab.control("PATCH", f"/servers/{lab.server()}", {"blocked": True})
+def locked(emu: EmulatorHarness) -> None:
+    emu.control("PATCH", f"/servers/{emu.server()}", {"blocked": True})
 
 
-def suspended(lab: EmulatorHarness) -> None:
-    lab.control("PATCH", f"/servers/{lab.server()}", {"status": "suspended"})
+def suspended(emu: EmulatorHarness) -> None:
+    emu.control("PATCH", f"/servers/{emu.server()}", {"status": "suspended"})
 
 
-def gone(lab: EmulatorHarness) -> None:
-    lab.api("DELETE", f"/servers/{lab.server()}")
+def gone(emu: EmulatorHarness) -> None:
+    emu.api("DELETE", f"/servers/{emu.server()}")
 
 
-def locked_domain(lab: EmulatorHarness) -> None:
-    lab.control("PATCH", f"/domains/{expiring_domain(lab)}", {"blocked": True})
+def locked_domain(emu: EmulatorHarness) -> None:
+    emu.control("PATCH", f"/domains/{expiring_domain(emu)}", {"blocked": True})
 
 
-def expiring_domain(lab: EmulatorHarness) -> int:
-    domain = lab.domain()
-    lab.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
-    lab.advance(340 * DAY)
+def expiring_domain(emu: EmulatorHarness) -> int:
+    domain = emu.domain()
+    emu.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
+    emu.advance(340 * DAY)
     return domain
 
 
-def sandbox(lab: EmulatorHarness) -> None:
-    lab.test("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
+def sandbox(emu: EmulatorHarness) -> None:
+    emu.test("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
 
 
-@pytest.mark.parametrize("make", [ends, switched_off, locked, suspended, gone, sandbox, locked_domain])
-def test_what_will_not_be_charged_is_not_announced(make: Callable[[EmulatorHarness], object], both: EmulatorHarness) -> None:
-    make(both)
-    both.advance(20 * DAY)
-    shown = balance(both)
+@pytest.mark.parametrize("make", [ends, without_auto_renew, locked, suspended, gone, sandbox, locked_domain])
+def test_upcoming_charges_leave_out_what_is_not_charged(make: Callable[[EmulatorHarness], object], any_dialect: EmulatorHarness) -> None:
+    make(any_dialect)
+    any_dialect.advance(20 * DAY)
+    shown = balance(any_dialect)
     assert (shown["upcoming_7d"], shown["upcoming_30d"], shown["low_balance"], shown["auto_renew_total_monthly"]) == (
         "0.00",
         "0.00",
         False,
         "0.00",
     )
-    both.advance(31 * DAY)
-    assert balance(both)["balance"] == shown["balance"]
+    any_dialect.advance(31 * DAY)
+    assert balance(any_dialect)["balance"] == shown["balance"]
 
 
-def addresses(lab: EmulatorHarness) -> None:
-    server = lab.server()
-    lab.api("POST", f"/servers/{server}/ips")
+def addresses(emu: EmulatorHarness) -> None:
+    server = emu.server()
+    emu.api("POST", f"/servers/{server}/ips")
 
 
-def hourly_with_address(lab: EmulatorHarness) -> None:
-    lab.api("POST", f"/servers/{hourly(lab)}/ips")
+def hourly_with_address(emu: EmulatorHarness) -> None:
+    emu.api("POST", f"/servers/{hourly(emu)}/ips")
 
 
-def long_term(lab: EmulatorHarness) -> None:
-    lab.server(months=3)
-    lab.advance(80 * DAY)
+def long_term(emu: EmulatorHarness) -> None:
+    emu.server(months=3)
+    emu.advance(80 * DAY)
 
 
-def due_twice(lab: EmulatorHarness) -> None:
+def due_twice(emu: EmulatorHarness) -> None:
     """February is shorter than 30 days: due on its first day and on the first of March."""
-    lab.advance(parse_timestamp("2030-01-01T00:00:00Z") - lab.clock.now())
-    lab.server()
-    lab.advance(31 * DAY - 1)
+    emu.advance(parse_timestamp("2030-01-01T00:00:00Z") - emu.clock.now())
+    emu.server()
+    emu.advance(31 * DAY - 1)
 
 
-def many(lab: EmulatorHarness) -> None:
-    for make in (lab.server, lambda: hourly(lab), lambda: lab.server(tariff_id=TEN), lambda: addresses(lab)):
+def many(emu: EmulatorHarness) -> None:
+    for make in (emu.server, lambda: hourly(emu), lambda: emu.server(tariff_id=TEN), lambda: addresses(emu)):
         make()
-        lab.advance(6 * DAY + 1)
+        emu.advance(6 * DAY + 1)
 
 
 @pytest.mark.parametrize(
-    "make", [lambda lab: lab.server(), hourly, addresses, hourly_with_address, long_term, expiring_domain, due_twice, many]
+    "make", [lambda emu: emu.server(), hourly, addresses, hourly_with_address, long_term, expiring_domain, due_twice, many]
 )
 @pytest.mark.parametrize("days", [7, 30])
-def test_the_announced_sums_are_what_is_charged(make: Callable[[EmulatorHarness], object], days: int, both: EmulatorHarness) -> None:
-    make(both)
-    shown = balance(both)
+def test_upcoming_charges_equal_what_is_charged(make: Callable[[EmulatorHarness], object], days: int, any_dialect: EmulatorHarness) -> None:
+    make(any_dialect)
+    shown = balance(any_dialect)
     announced = Decimal(shown[f"upcoming_{days}d"])
-    both.advance(days * DAY)
-    assert Decimal(shown["balance"]) - Decimal(balance(both)["balance"]) == announced
+    any_dialect.advance(days * DAY)
+    assert Decimal(shown["balance"]) - Decimal(balance(any_dialect)["balance"]) == announced
     assert days == 7 or announced > 0
 
 
-def test_a_balance_that_covers_the_week_is_not_used_up_in_it(both: EmulatorHarness) -> None:
-    server = hourly(both)
-    set_balance(both, "1.00")
-    shown = balance(both)
+def test_a_balance_that_covers_the_week_lasts_the_week(any_dialect: EmulatorHarness) -> None:
+    server = hourly(any_dialect)
+    set_balance(any_dialect, "1.00")
+    shown = balance(any_dialect)
     assert (shown["upcoming_7d"], shown["low_balance"], shown["auto_renew_total_monthly"]) == ("3.36", True, "14.40")
-    both.advance(3 * DAY)
-    assert both.api("GET", f"/servers/{server}").json()["status"] == "suspended"
+    any_dialect.advance(3 * DAY)
+    assert any_dialect.api("GET", f"/servers/{server}").json()["status"] == "suspended"
 
 
-# --- direction -------------------------------------------------------------------------------------------------------------------
+# --- direction --------------------------------------------------------------------------------------------
 
 
-def test_the_direction_of_a_movement_follows_its_type(both: EmulatorHarness) -> None:
-    both.control("PATCH", "/account", {"group_discount_percent": "100"})
-    server = both.server()
-    both.api("POST", f"/servers/{server}/renew", {"months": 1})
-    both.control("PATCH", "/account", {"group_discount_percent": "0", "balance": "2000.00"})
-    both.control("PATCH", "/account", {"balance": "100.00"})
-    both.api("DELETE", f"/servers/{both.server()}")
-    topup = both.api("POST", "/balance/topup", {"amount": "10.00", "gateway": "card"}).json()["invoice_id"]
-    both.control("POST", f"/invoices/{topup}/confirm")
-    seen = {(row["type"], row["direction"]) for row in both.api("GET", "/transactions").json()["data"]}
+def test_the_direction_of_a_movement_follows_its_type(any_dialect: EmulatorHarness) -> None:
+    any_dialect.control("PATCH", "/account", {"group_discount_percent": "100"})
+    server = any_dialect.server()
+    any_dialect.api("POST", f"/servers/{server}/renew", {"months": 1})
+    any_dialect.control("PATCH", "/account", {"group_discount_percent": "0", "balance": "2000.00"})
+    any_dialect.control("PATCH", "/account", {"balance": "100.00"})
+    any_dialect.api("DELETE", f"/servers/{any_dialect.server()}")
+    topup = any_dialect.api("POST", "/balance/topup", {"amount": "10.00", "gateway": "card"}).json()["invoice_id"]
+    any_dialect.control("POST", f"/invoices/{topup}/confirm")
+    seen = {(row["type"], row["direction"]) for row in any_dialect.api("GET", "/transactions").json()["data"]}
     assert seen == {("payment", "debit"), ("refund", "credit"), ("topup", "credit"), ("adjustment", "credit"), ("adjustment", "debit")}
-    assert [row["amount"] for row in both.control("GET", "/ledger")][:2] == ["0.00", "0.00"]
+    assert [row["amount"] for row in any_dialect.control("GET", "/ledger")][:2] == ["0.00", "0.00"]
 
 
-# --- how long a month is ---------------------------------------------------------------------------------------------------------
+# --- months -----------------------------------------------------------------------------------------------
 
 
-def at(lab: EmulatorHarness, moment: str) -> None:
-    lab.advance(parse_timestamp(moment) - lab.clock.now())
+def at(emu: EmulatorHarness, moment: str) -> None:
+    emu.advance(parse_timestamp(moment) - emu.clock.now())
 
 
 @pytest.mark.parametrize(
@@ -292,45 +292,45 @@ def at(lab: EmulatorHarness, moment: str) -> None:
         ("2032-02-29T12:00:00Z", 12, "2033-02-28T12:00:00Z"),
     ],
 )
-def test_a_month_is_a_month_of_the_calendar(ordered: str, months: int, due: str, both: EmulatorHarness) -> None:
-    at(both, ordered)
-    server = both.order(months=months)["server"]
+def test_a_month_is_a_calendar_month(ordered: str, months: int, due: str, any_dialect: EmulatorHarness) -> None:
+    at(any_dialect, ordered)
+    server = any_dialect.order(months=months)["server"]
     assert server["billing"]["next_due_at"] == due
-    renewed = both.api("POST", f"/servers/{server['id']}/renew", {"months": 1}).json()
+    renewed = any_dialect.api("POST", f"/servers/{server['id']}/renew", {"months": 1}).json()
     assert renewed["next_due_at"] == format_timestamp(periods.months_after(parse_timestamp(due), 1))
-    # Just ordered, one more address costs its monthly price for every month, whatever their length.
-    quote = both.api("GET", f"/servers/{both.server(months=months)}/ips/quote").json()
+    # An address bought with the server costs its monthly price for every month of any length.
+    quote = any_dialect.api("GET", f"/servers/{any_dialect.server(months=months)}/ips/quote").json()
     assert Decimal(quote["prorated_now"]) == months * Decimal(quote["price_monthly"])
 
 
-def test_twelve_months_and_a_year_end_on_one_date(both: EmulatorHarness) -> None:
-    at(both, "2031-03-01T10:00:00Z")
-    server, domain = both.order(months=12)["server"], both.register()
+def test_twelve_months_and_a_year_end_on_the_same_date(any_dialect: EmulatorHarness) -> None:
+    at(any_dialect, "2031-03-01T10:00:00Z")
+    server, domain = any_dialect.order(months=12)["server"], any_dialect.register()
     assert domain["expires_at"] == server["billing"]["next_due_at"] == "2032-03-01T10:00:00Z"
-    pending = both.control("POST", "/invoices", {"type": "vds_purchase"})["id"]
-    both.advance(DAY)
-    both.api("POST", f"/invoices/{pending}/pay")
-    both.advance(0)
-    ordered = both.api("GET", f"/servers/{both.api('GET', f'/orders/{pending}').json()['server_id']}").json()
+    pending = any_dialect.control("POST", "/invoices", {"type": "vds_purchase"})["id"]
+    any_dialect.advance(DAY)
+    any_dialect.api("POST", f"/invoices/{pending}/pay")
+    any_dialect.advance(0)
+    ordered = any_dialect.api("GET", f"/servers/{any_dialect.api('GET', f'/orders/{pending}').json()['server_id']}").json()
     assert ordered["billing"]["next_due_at"] == "2031-04-02T10:00:00Z"
 
 
-def test_an_address_is_paid_for_the_started_days_of_the_month(both: EmulatorHarness) -> None:
-    at(both, "2030-03-01T00:00:00Z")  # a month of 31 days
-    server = both.server()
+def test_an_address_is_paid_for_the_started_days_of_the_month(any_dialect: EmulatorHarness) -> None:
+    at(any_dialect, "2030-03-01T00:00:00Z")  # a month of 31 days
+    server = any_dialect.server()
     path = f"/servers/{server}/ips/quote"
-    assert both.api("GET", path).json()["prorated_now"] == "2.00"
-    both.advance(10 * DAY)
-    assert both.api("GET", path).json()["prorated_now"] == str((Decimal(2) * 21 / 31).quantize(Decimal("0.01")))
-    both.advance(21 * DAY - 1)
-    assert both.api("GET", path).json()["prorated_now"] == "0.07"
+    assert any_dialect.api("GET", path).json()["prorated_now"] == "2.00"
+    any_dialect.advance(10 * DAY)
+    assert any_dialect.api("GET", path).json()["prorated_now"] == str((Decimal(2) * 21 / 31).quantize(Decimal("0.01")))
+    any_dialect.advance(21 * DAY - 1)
+    assert any_dialect.api("GET", path).json()["prorated_now"] == "0.07"
 
 
-def test_nobody_pays_further_ahead_than_a_lifetime(both: EmulatorHarness) -> None:
-    both.control("PATCH", "/account", {"group_discount_percent": "100"})
-    server = both.server(months=12)
-    key = both.new_key(rate_expensive_per_minute=1000, rate_per_minute=1000)
-    answers = [both.call(key, "POST", f"/servers/{server}/renew", {"months": 12}) for _ in range(110)]
+def test_renewals_end_at_most_a_hundred_years_ahead(any_dialect: EmulatorHarness) -> None:
+    any_dialect.control("PATCH", "/account", {"group_discount_percent": "100"})
+    server = any_dialect.server(months=12)
+    key = any_dialect.new_key(rate_expensive_per_minute=1000, rate_per_minute=1000)
+    answers = [any_dialect.call(key, "POST", f"/servers/{server}/renew", {"months": 12}) for _ in range(110)]
     assert {answer.status_code for answer in answers} == {200, 400}
     assert answers[-1].json()["error"]["code"] == "invalid_period"
-    assert both.api("GET", f"/servers/{server}").status_code == 200
+    assert any_dialect.api("GET", f"/servers/{server}").status_code == 200

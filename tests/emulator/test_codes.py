@@ -1,4 +1,4 @@
-"""Every error code of the table is provoked, with the status the table gives it."""
+"""Every error code of the table occurs, with its status."""
 
 from collections.abc import Callable
 
@@ -12,159 +12,159 @@ from tests.emulator.support import DAY, PUBLIC_KEY, START, EmulatorHarness, code
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 
-def conflict(lab: EmulatorHarness) -> httpx.Response:
-    lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
-    return lab.api("POST", "/ssh-keys", {"name": "b", "public_key": PUBLIC_KEY})
+def conflict(emu: EmulatorHarness) -> httpx.Response:
+    emu.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
+    return emu.api("POST", "/ssh-keys", {"name": "b", "public_key": PUBLIC_KEY})
 
 
-def idempotency_conflict(lab: EmulatorHarness) -> httpx.Response:
-    key = lab.idempotency_key()
-    lab.api("POST", "/servers", SERVER, key=key)
-    return lab.api("POST", "/servers", {**SERVER, "name": "other"}, key=key)
+def idempotency_conflict(emu: EmulatorHarness) -> httpx.Response:
+    key = emu.idempotency_key()
+    emu.api("POST", "/servers", SERVER, key=key)
+    return emu.api("POST", "/servers", {**SERVER, "name": "other"}, key=key)
 
 
-def in_flight(lab: EmulatorHarness) -> httpx.Response:
-    """The same request again, sent while the answer of the first is still held back."""
-    key = lab.idempotency_key()
+def in_flight(emu: EmulatorHarness) -> httpx.Response:
+    """The same request, sent while the response to the first is delayed."""
+    key = emu.idempotency_key()
     again: list[httpx.Response] = []
-    lab.while_waiting = lambda: again.append(lab.api("POST", "/servers", SERVER, key=key))
-    lab.fault({"delay": 1})
-    first = lab.api("POST", "/servers", SERVER, key=key)
+    emu.while_waiting = lambda: again.append(emu.api("POST", "/servers", SERVER, key=key))
+    emu.fault({"delay": 1})
+    first = emu.api("POST", "/servers", SERVER, key=key)
     assert first.status_code == 201
     return again[0]
 
 
-def in_progress(lab: EmulatorHarness) -> httpx.Response:
-    lab.core.scheduler.provisioning_delay = 60
-    server = lab.server()
-    lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
-    return lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
+def in_progress(emu: EmulatorHarness) -> httpx.Response:
+    emu.core.scheduler.provisioning_delay = 60
+    server = emu.server()
+    emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
+    return emu.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
 
 
-def blocked(lab: EmulatorHarness) -> httpx.Response:
-    server = lab.server()
-    lab.control("PATCH", f"/servers/{server}", {"blocked": True})
-    return lab.api("PATCH", f"/servers/{server}", {"notes": "x"})
+def blocked(emu: EmulatorHarness) -> httpx.Response:
+    server = emu.server()
+    emu.control("PATCH", f"/servers/{server}", {"blocked": True})
+    return emu.api("PATCH", f"/servers/{server}", {"notes": "x"})
 
 
-def blocked_domain(lab: EmulatorHarness) -> httpx.Response:
-    domain = lab.domain()
-    lab.control("PATCH", f"/domains/{domain}", {"blocked": True})
-    return lab.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
+def blocked_domain(emu: EmulatorHarness) -> httpx.Response:
+    domain = emu.domain()
+    emu.control("PATCH", f"/domains/{domain}", {"blocked": True})
+    return emu.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
 
 
-def suspended(lab: EmulatorHarness) -> httpx.Response:
-    server = lab.server()
-    lab.control("PATCH", f"/servers/{server}", {"status": "suspended"})
-    return lab.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
+def suspended(emu: EmulatorHarness) -> httpx.Response:
+    server = emu.server()
+    emu.control("PATCH", f"/servers/{server}", {"status": "suspended"})
+    return emu.api("POST", f"/servers/{server}/actions/power", {"action": "stop"})
 
 
-def to_be_cancelled(lab: EmulatorHarness) -> httpx.Response:
-    server = lab.server()
-    lab.control("PATCH", f"/servers/{server}", {"status": "pending_cancel"})
-    return lab.api("POST", f"/servers/{server}/renew", {"months": 1})
+def to_be_cancelled(emu: EmulatorHarness) -> httpx.Response:
+    server = emu.server()
+    emu.control("PATCH", f"/servers/{server}", {"status": "pending_cancel"})
+    return emu.api("POST", f"/servers/{server}/renew", {"months": 1})
 
 
-def too_many_addresses(lab: EmulatorHarness) -> httpx.Response:
-    server = lab.server()
+def too_many_addresses(emu: EmulatorHarness) -> httpx.Response:
+    server = emu.server()
     for _ in range(3):
-        lab.api("POST", f"/servers/{server}/ips")
-    return lab.api("POST", f"/servers/{server}/ips")
+        emu.api("POST", f"/servers/{server}/ips")
+    return emu.api("POST", f"/servers/{server}/ips")
 
 
-def disabled_tariff(lab: EmulatorHarness) -> httpx.Response:
-    lab.control("PATCH", "/tariffs/1", {"disabled": True})
-    return lab.api("POST", "/servers", SERVER)
+def disabled_tariff(emu: EmulatorHarness) -> httpx.Response:
+    emu.control("PATCH", "/tariffs/1", {"disabled": True})
+    return emu.api("POST", "/servers", SERVER)
 
 
-def someone_elses_domain(lab: EmulatorHarness) -> httpx.Response:
-    other = lab.control("POST", "/accounts", {})["live_key"]
-    lab.call(other, "POST", "/domains", {"name": "example.com"})
-    return lab.api("POST", "/domains", {"name": "example.com"})
+def domain_of_another_account(emu: EmulatorHarness) -> httpx.Response:
+    other = emu.control("POST", "/accounts", {})["live_key"]
+    emu.call(other, "POST", "/domains", {"name": "example.com"})
+    return emu.api("POST", "/domains", {"name": "example.com"})
 
 
-def poor(lab: EmulatorHarness) -> httpx.Response:
-    lab.control("PATCH", "/account", {"balance": "1.00"})
-    return lab.api("POST", "/servers", SERVER)
+def low_on_balance(emu: EmulatorHarness) -> httpx.Response:
+    emu.control("PATCH", "/account", {"balance": "1.00"})
+    return emu.api("POST", "/servers", SERVER)
 
 
-def rate_limited(lab: EmulatorHarness) -> httpx.Response:
-    key = lab.new_key(rate_per_minute=1)
-    lab.call(key, "GET", "/me")
-    return lab.call(key, "GET", "/me")
+def rate_limited(emu: EmulatorHarness) -> httpx.Response:
+    key = emu.new_key(rate_per_minute=1)
+    emu.call(key, "GET", "/me")
+    return emu.call(key, "GET", "/me")
 
 
 def account_with(**switches: bool) -> Callable[[EmulatorHarness], httpx.Response]:
-    def provoke(lab: EmulatorHarness) -> httpx.Response:
-        lab.control("PATCH", "/account", switches)
-        return lab.api("GET", "/me")
+    def provoke(emu: EmulatorHarness) -> httpx.Response:
+        emu.control("PATCH", "/account", switches)
+        return emu.api("GET", "/me")
 
     return provoke
 
 
 def service_with(**switches: bool) -> Callable[[EmulatorHarness], httpx.Response]:
-    def provoke(lab: EmulatorHarness) -> httpx.Response:
-        lab.control("PATCH", "/service", switches)
-        return lab.test("GET", "/me")
+    def provoke(emu: EmulatorHarness) -> httpx.Response:
+        emu.control("PATCH", "/service", switches)
+        return emu.test("GET", "/me")
 
     return provoke
 
 
 def fault(status: int, code: str) -> Callable[[EmulatorHarness], httpx.Response]:
-    def provoke(lab: EmulatorHarness) -> httpx.Response:
-        lab.fault({"status": status, "code": code})
-        return lab.api("GET", "/balance")
+    def provoke(emu: EmulatorHarness) -> httpx.Response:
+        emu.fault({"status": status, "code": code})
+        return emu.api("GET", "/balance")
 
     return provoke
 
 
-def failed_upstream(lab: EmulatorHarness) -> httpx.Response:
-    lab.fault({"refunded": 502, "code": "upstream_error"})
-    return lab.api("POST", "/servers", SERVER)
+def failed_upstream(emu: EmulatorHarness) -> httpx.Response:
+    emu.fault({"refunded": 502, "code": "upstream_error"})
+    return emu.api("POST", "/servers", SERVER)
 
 
-def broken(lab: EmulatorHarness) -> httpx.Response:
-    """A bug of the emulator itself: an answer all the same."""
-    lab.core.store.accounts[1001].balance = None  # type: ignore[assignment]  # the bug
-    return lab.api("GET", "/balance")
+def broken(emu: EmulatorHarness) -> httpx.Response:
+    """An internal error is answered too."""
+    emu.core.store.accounts[1001].balance = None  # type: ignore[assignment]  # the bug
+    return emu.api("GET", "/balance")
 
 
-SCENES: dict[str, Callable[[EmulatorHarness], httpx.Response]] = {
-    "invalid_request": lambda lab: lab.api("POST", "/servers", content=b"{", headers={"Content-Type": "application/json"}),
-    "validation_error": lambda lab: lab.api("POST", "/ssh-keys", {"name": "a"}),
-    "invalid_cursor": lambda lab: lab.api("GET", "/servers?cursor=nonsense"),
-    "idempotency_key_required": lambda lab: lab.api("POST", "/servers", SERVER, key=None),
-    "os_not_allowed": lambda lab: lab.api("POST", "/servers", {"tariff_id": 5, "os": "windows-2022"}),
-    "invalid_period": lambda lab: lab.api("POST", "/servers", {**SERVER, "months": 2}),
-    "invalid_action": lambda lab: lab.api("POST", f"/servers/{lab.server()}/actions/power", {"action": "explode"}),
-    "upstream_rejected": lambda lab: lab.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "WRONG-1"}),
-    "invalid_token": lambda lab: lab.call("vk_live_nobody", "GET", "/me"),
-    "key_expired": lambda lab: lab.call(lab.new_key(expires_at=START), "GET", "/me"),
-    "key_not_yet_valid": lambda lab: lab.call(lab.new_key(not_before=START + 1), "GET", "/me"),
-    "insufficient_funds": poor,
-    "insufficient_scope": lambda lab: lab.call(lab.new_key(scopes=["balance:read"]), "GET", "/servers"),
-    "ip_not_allowed": lambda lab: lab.call(lab.new_key(ip_allowlist=["10.0.0.0/8"]), "GET", "/me"),
+CALLS: dict[str, Callable[[EmulatorHarness], httpx.Response]] = {
+    "invalid_request": lambda emu: emu.api("POST", "/servers", content=b"{", headers={"Content-Type": "application/json"}),
+    "validation_error": lambda emu: emu.api("POST", "/ssh-keys", {"name": "a"}),
+    "invalid_cursor": lambda emu: emu.api("GET", "/servers?cursor=nonsense"),
+    "idempotency_key_required": lambda emu: emu.api("POST", "/servers", SERVER, key=None),
+    "os_not_allowed": lambda emu: emu.api("POST", "/servers", {"tariff_id": 5, "os": "windows-2022"}),
+    "invalid_period": lambda emu: emu.api("POST", "/servers", {**SERVER, "months": 2}),
+    "invalid_action": lambda emu: emu.api("POST", f"/servers/{emu.server()}/actions/power", {"action": "explode"}),
+    "upstream_rejected": lambda emu: emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "WRONG-1"}),
+    "invalid_token": lambda emu: emu.call("vk_live_unknown", "GET", "/me"),
+    "key_expired": lambda emu: emu.call(emu.new_key(expires_at=START), "GET", "/me"),
+    "key_not_yet_valid": lambda emu: emu.call(emu.new_key(not_before=START + 1), "GET", "/me"),
+    "insufficient_funds": low_on_balance,
+    "insufficient_scope": lambda emu: emu.call(emu.new_key(scopes=["balance:read"]), "GET", "/servers"),
+    "ip_not_allowed": lambda emu: emu.call(emu.new_key(ip_allowlist=["10.0.0.0/8"]), "GET", "/me"),
     "account_suspended": account_with(suspended=True),
     "api_disabled_for_account": account_with(api_enabled_for_account=False),
-    "sandbox_not_supported": lambda lab: lab.test("GET", "/webhooks"),
+    "sandbox_not_supported": lambda emu: emu.test("GET", "/webhooks"),
     "sandbox_disabled": service_with(sandbox_enabled=False),
     "server_blocked": blocked,
     "domain_blocked": blocked_domain,
-    "not_found": lambda lab: lab.api("GET", "/servers/12345"),
-    "method_not_allowed": lambda lab: lab.api("PUT", "/servers"),
+    "not_found": lambda emu: emu.api("GET", "/servers/12345"),
+    "method_not_allowed": lambda emu: emu.api("PUT", "/servers"),
     "conflict": conflict,
     "idempotency_conflict": idempotency_conflict,
     "idempotency_in_progress": in_flight,
     "operation_in_progress": in_progress,
     "service_state": suspended,
-    "no_capacity": lambda lab: lab.api("POST", "/servers", {"tariff_id": 4, "os": "debian-12"}),
+    "no_capacity": lambda emu: emu.api("POST", "/servers", {"tariff_id": 4, "os": "debian-12"}),
     "tariff_unavailable": disabled_tariff,
     "ip_limit_reached": too_many_addresses,
-    "domain_taken": someone_elses_domain,
-    "domain_exists": lambda lab: (lab.domain(), lab.api("POST", "/domains", {"name": "example.com"}))[1],
+    "domain_taken": domain_of_another_account,
+    "domain_exists": lambda emu: (emu.domain(), emu.api("POST", "/domains", {"name": "example.com"}))[1],
     "cancel_pending": to_be_cancelled,
-    "payload_too_large": lambda lab: lab.api("POST", "/servers", {**SERVER, "name": "x" * 65536}),
-    "unsupported_media_type": lambda lab: lab.api("POST", "/servers", content=b"a=1", headers={"Content-Type": "text/plain"}),
+    "payload_too_large": lambda emu: emu.api("POST", "/servers", {**SERVER, "name": "x" * 65536}),
+    "unsupported_media_type": lambda emu: emu.api("POST", "/servers", content=b"a=1", headers={"Content-Type": "text/plain"}),
     "rate_limited": rate_limited,
     "server_error": broken,
     "upstream_error": failed_upstream,
@@ -175,38 +175,38 @@ SCENES: dict[str, Callable[[EmulatorHarness], httpx.Response]] = {
 }
 
 
-def test_every_code_has_a_scene() -> None:
-    assert set(SCENES) == set(CODES)
+def test_every_code_has_a_call() -> None:
+    assert set(CALLS) == set(CODES)
 
 
-@pytest.mark.parametrize("name", SCENES)
-def test_code(name: str, lab: EmulatorHarness) -> None:
-    response = SCENES[name](lab)
+@pytest.mark.parametrize("name", CALLS)
+def test_code(name: str, emu: EmulatorHarness) -> None:
+    response = CALLS[name](emu)
     assert code(response) == name
     assert ("Retry-After" in response.headers) == (response.status_code in (429, 503) or name == "idempotency_in_progress")
 
 
-@pytest.mark.parametrize("name", [name for name in SCENES if name != "method_not_allowed"])
-def test_the_table_declares_the_code(name: str, lab: EmulatorHarness) -> None:
-    request = SCENES[name](lab).request
+@pytest.mark.parametrize("name", [name for name in CALLS if name != "method_not_allowed"])
+def test_the_table_declares_the_code(name: str, emu: EmulatorHarness) -> None:
+    request = CALLS[name](emu).request
     operation, _ = route(request.method, request.url.path.removeprefix("/v1"))
-    # Armed answers may say anything.
+    # Faults may use any code.
     armed = name in ("upstream_unavailable", "temporarily_unavailable", "upstream_timeout")
     assert armed or name in operation.error_codes
 
 
-def test_details(lab: EmulatorHarness) -> None:
-    assert details(SCENES["insufficient_funds"](EmulatorHarness())) == {
+def test_details(emu: EmulatorHarness) -> None:
+    assert details(CALLS["insufficient_funds"](EmulatorHarness())) == {
         "required": "5.00",
         "balance": "1.00",
         "shortfall": "4.00",
         "currency": "EUR",
     }
-    assert details(SCENES["insufficient_scope"](EmulatorHarness())) == {"required": ["servers:read"]}
-    assert details(SCENES["rate_limited"](EmulatorHarness())) == {"bucket": "normal", "limit": 1}
-    assert details(SCENES["service_state"](EmulatorHarness())) == {"status": "suspended"}
-    assert details(SCENES["validation_error"](EmulatorHarness())) == {"fields": {"public_key": "required"}}
-    assert details(SCENES["invalid_period"](EmulatorHarness())) == {"fields": {"months": "invalid_period"}}
+    assert details(CALLS["insufficient_scope"](EmulatorHarness())) == {"required": ["servers:read"]}
+    assert details(CALLS["rate_limited"](EmulatorHarness())) == {"bucket": "normal", "limit": 1}
+    assert details(CALLS["service_state"](EmulatorHarness())) == {"status": "suspended"}
+    assert details(CALLS["validation_error"](EmulatorHarness())) == {"fields": {"public_key": "required"}}
+    assert details(CALLS["invalid_period"](EmulatorHarness())) == {"fields": {"months": "invalid_period"}}
 
 
 @pytest.mark.parametrize(
@@ -241,10 +241,10 @@ def test_details(lab: EmulatorHarness) -> None:
         ("/webhooks", {"url": "https://a.example.org/", "events": ["no.such"]}, {"events": "unknown"}),
     ],
 )
-def test_fields(path: str, body: dict[str, object], fields: dict[str, str], lab: EmulatorHarness) -> None:
-    response = lab.api("POST", path, body)
+def test_fields(path: str, body: dict[str, object], fields: dict[str, str], emu: EmulatorHarness) -> None:
+    response = emu.api("POST", path, body)
     assert (code(response), details(response)) == ("validation_error", {"fields": fields})
-    assert lab.control("GET", "/ledger") == []
+    assert emu.control("GET", "/ledger") == []
 
 
 @pytest.mark.parametrize(
@@ -259,8 +259,8 @@ def test_fields(path: str, body: dict[str, object], fields: dict[str, str], lab:
         ("name=web", {"name": "unknown"}),
     ],
 )
-def test_query_fields(query: str, fields: dict[str, str], lab: EmulatorHarness) -> None:
-    response = lab.api("GET", f"/servers?{query}")
+def test_query_fields(query: str, fields: dict[str, str], emu: EmulatorHarness) -> None:
+    response = emu.api("GET", f"/servers?{query}")
     assert (code(response), details(response)) == ("validation_error", {"fields": fields})
 
 
@@ -272,36 +272,36 @@ def test_query_fields(query: str, fields: dict[str, str], lab: EmulatorHarness) 
         ({"amount": 12, "gateway": "card"}, "12.00"),
     ],
 )
-def test_amounts_are_strings_or_numbers(body: dict[str, object], expected: str, lab: EmulatorHarness) -> None:
-    assert lab.api("POST", "/balance/topup", body).json()["amount"] == expected
+def test_amounts_are_strings_or_numbers(body: dict[str, object], expected: str, emu: EmulatorHarness) -> None:
+    assert emu.api("POST", "/balance/topup", body).json()["amount"] == expected
 
 
 @pytest.mark.parametrize("body", [b"[]", b"1", b"\xff", b'{"a": NaN}', b'{"a": "\\ud800"}', b"[" * 60000, b""])
-def test_bodies_that_are_no_json_object(body: bytes, lab: EmulatorHarness) -> None:
-    response = lab.api("POST", "/ssh-keys", content=body, headers={"Content-Type": "application/json"})
+def test_bodies_that_are_not_json_objects(body: bytes, emu: EmulatorHarness) -> None:
+    response = emu.api("POST", "/ssh-keys", content=body, headers={"Content-Type": "application/json"})
     assert code(response) == "invalid_request"
 
 
-def test_body_rules(lab: EmulatorHarness) -> None:
-    assert code(lab.api("POST", "/ssh-keys", content=b"", headers={"Content-Type": "text/plain"})) == "unsupported_media_type"
-    assert code(lab.api("POST", "/ssh-keys", content=b"{}", headers={"Content-Type": ""})) == "unsupported_media_type"
-    ok = lab.api("POST", f"/servers/{lab.server()}/ips", {"count": 1}, headers={"Content-Type": "application/json; charset=utf-8"})
+def test_body_rules(emu: EmulatorHarness) -> None:
+    assert code(emu.api("POST", "/ssh-keys", content=b"", headers={"Content-Type": "text/plain"})) == "unsupported_media_type"
+    assert code(emu.api("POST", "/ssh-keys", content=b"{}", headers={"Content-Type": ""})) == "unsupported_media_type"
+    ok = emu.api("POST", f"/servers/{emu.server()}/ips", {"count": 1}, headers={"Content-Type": "application/json; charset=utf-8"})
     assert ok.status_code == 200
-    server = lab.server()
-    assert details(lab.api("POST", f"/servers/{server}/ips", {"count": 2})) == {"fields": {"count": "not_allowed"}}
-    assert details(lab.api("DELETE", f"/servers/{server}", {"force": True})) == {"fields": {"force": "unknown"}}
-    assert lab.api("DELETE", f"/servers/{server}", {}).status_code == 200
-    assert code(lab.api("GET", "/transactions?since=2026-01-01T00:00:00")) == "validation_error"
-    assert lab.api("GET", "/transactions?since=2026-01-01T00:00:00%2B02:00&until=2026-01-01T00:00:00Z").status_code == 200
-    assert code(lab.api("GET", "/me?x=%ff")) == "invalid_request"
-    assert code(lab.api("GET", "/catalog/os?tariff_id=99")) == "validation_error"
+    server = emu.server()
+    assert details(emu.api("POST", f"/servers/{server}/ips", {"count": 2})) == {"fields": {"count": "not_allowed"}}
+    assert details(emu.api("DELETE", f"/servers/{server}", {"force": True})) == {"fields": {"force": "unknown"}}
+    assert emu.api("DELETE", f"/servers/{server}", {}).status_code == 200
+    assert code(emu.api("GET", "/transactions?since=2026-01-01T00:00:00")) == "validation_error"
+    assert emu.api("GET", "/transactions?since=2026-01-01T00:00:00%2B02:00&until=2026-01-01T00:00:00Z").status_code == 200
+    assert code(emu.api("GET", "/me?x=%ff")) == "invalid_request"
+    assert code(emu.api("GET", "/catalog/os?tariff_id=99")) == "validation_error"
 
 
-def test_clock_and_keys(lab: EmulatorHarness) -> None:
-    """The windows of a key follow the emulator's clock."""
-    key = lab.new_key(not_before=START + 10, expires_at="2029-04-16T00:00:00Z")
-    assert code(lab.call(key, "GET", "/me")) == "key_not_yet_valid"
-    lab.advance(10)
-    assert lab.call(key, "GET", "/me").status_code == 200
-    lab.advance(30 * DAY)
-    assert code(lab.call(key, "GET", "/me")) == "key_expired"
+def test_clock_and_keys(emu: EmulatorHarness) -> None:
+    """The time window of a key follows the emulator's clock."""
+    key = emu.new_key(not_before=START + 10, expires_at="2029-04-16T00:00:00Z")
+    assert code(emu.call(key, "GET", "/me")) == "key_not_yet_valid"
+    emu.advance(10)
+    assert emu.call(key, "GET", "/me").status_code == 200
+    emu.advance(30 * DAY)
+    assert code(emu.call(key, "GET", "/me")) == "key_expired"

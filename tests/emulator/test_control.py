@@ -1,4 +1,4 @@
-"""The control interface, call by call, by the text that describes it."""
+"""The control interface, call by call, and that docs/emulator-control.md describes all of it."""
 
 import json
 import re
@@ -16,34 +16,34 @@ from tests.emulator.support import PUBLIC_KEY, EmulatorHarness, code
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 
-def test_the_ready_line_again(lab: EmulatorHarness) -> None:
-    line = lab.control("GET", "/")
+def test_the_ready_line_again(emu: EmulatorHarness) -> None:
+    line = emu.control("GET", "/")
     assert set(line) == {"base_url", "control_url", "live_key", "test_key", "pid", "now"}
     assert line["now"] == "2029-04-15T08:00:00Z"
     assert re.fullmatch(r"vk_live_[a-z0-9]{40}", line["live_key"])
     assert re.fullmatch(r"vk_test_[a-z0-9]{40}", line["test_key"])
 
 
-def test_a_fresh_account(lab: EmulatorHarness) -> None:
-    account, objects = lab.api("GET", "/account").json(), lab.control("GET", "/objects")
-    assert (account["currency"], lab.balance()) == ("EUR", "1000.00")
-    tariffs = lab.api("GET", "/catalog/tariffs").json()["data"]
+def test_a_fresh_account(emu: EmulatorHarness) -> None:
+    account, objects = emu.api("GET", "/account").json(), emu.control("GET", "/objects")
+    assert (account["currency"], emu.balance()) == ("EUR", "1000.00")
+    tariffs = emu.api("GET", "/catalog/tariffs").json()["data"]
     assert len(tariffs) >= 4
     assert len({tariff["location"]["code"] for tariff in tariffs}) == 2
     for trait in ("hourly_available", "excluded_os", "non_refundable"):
         assert any(tariff[trait] for tariff in tariffs)
     assert any(not tariff["in_stock"] for tariff in tariffs)
-    assert len(lab.api("GET", "/catalog/os").json()["data"]) >= 5
-    zones = lab.api("GET", "/catalog/zones").json()["data"]
+    assert len(emu.api("GET", "/catalog/os").json()["data"]) >= 5
+    zones = emu.api("GET", "/catalog/zones").json()["data"]
     assert len(zones) == 4
     assert [sum(not zone[trait] for zone in zones) for trait in ("privacy_supported", "transfer_supported")] == [1, 1]
-    assert len(lab.api("GET", "/balance/topup-info").json()["gateways"]) == 3
-    assert [key["scopes"] for key in lab.api("GET", "/keys").json()["data"]] == [list(SCOPES)] * 2
+    assert len(emu.api("GET", "/balance/topup-info").json()["gateways"]) == 3
+    assert [key["scopes"] for key in emu.api("GET", "/keys").json()["data"]] == [list(SCOPES)] * 2
     for kind in ("servers", "domains", "ssh_keys", "invoices", "subscriptions", "orders", "addresses", "deliveries"):
         assert objects[kind] == []
 
 
-def test_a_seed_makes_everything_again() -> None:
+def test_a_seed_makes_everything_reproducible() -> None:
     first, second, other = EmulatorHarness(seed=7), EmulatorHarness(seed=7), EmulatorHarness(seed=8)
     assert (first.live_key, first.test_key) == (second.live_key, second.test_key)
     assert first.live_key != other.live_key
@@ -51,18 +51,18 @@ def test_a_seed_makes_everything_again() -> None:
     assert (one.json(), one.headers["X-Request-ID"]) == (two.json(), two.headers["X-Request-ID"])
 
 
-def test_reset(lab: EmulatorHarness) -> None:
-    lab.server()
-    lab.fault({"status": 503})
-    lab.variant(refusals_stored=False)
-    lab.control("PATCH", "/service", {"dialect": "live", "sandbox_enabled": False})
-    lab.new_key()
-    lab.advance(60)
-    assert lab.control("POST", "/reset", {})["now"] == "2029-04-15T08:01:00Z"
-    test_a_fresh_account(lab)
-    assert lab.control("GET", "/ledger") == []
-    assert lab.test("GET", "/me").status_code == 200
-    assert lab.control("PATCH", "/service", {}) == {
+def test_reset(emu: EmulatorHarness) -> None:
+    emu.server()
+    emu.fault({"status": 503})
+    emu.variant(refusals_stored=False)
+    emu.control("PATCH", "/service", {"dialect": "live", "sandbox_enabled": False})
+    emu.new_key()
+    emu.advance(60)
+    assert emu.control("POST", "/reset", {})["now"] == "2029-04-15T08:01:00Z"
+    test_a_fresh_account(emu)
+    assert emu.control("GET", "/ledger") == []
+    assert emu.test("GET", "/me").status_code == 200
+    assert emu.control("PATCH", "/service", {}) == {
         "api_enabled": True,
         "sandbox_enabled": True,
         "dialect": "spec",
@@ -79,20 +79,20 @@ def test_reset(lab: EmulatorHarness) -> None:
     }
 
 
-def test_clock(lab: EmulatorHarness) -> None:
-    assert lab.control("POST", "/clock", {"advance": 1.5})["now"] == "2029-04-15T08:00:01.500Z"
-    assert lab.call(None, "GET", "/health").json()["time"] == "2029-04-15T08:00:01.500Z"
+def test_clock(emu: EmulatorHarness) -> None:
+    assert emu.control("POST", "/clock", {"advance": 1.5})["now"] == "2029-04-15T08:00:01.500Z"
+    assert emu.call(None, "GET", "/health").json()["time"] == "2029-04-15T08:00:01.500Z"
     for body in ({}, {"advance": -1}, {"advance": "1"}, {"advance": True}, {"advance": 1e12}, {"advance": 1, "back": 1}):
-        lab.control("POST", "/clock", body, status=400)
+        emu.control("POST", "/clock", body, status=400)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_presets(preset: str, lab: EmulatorHarness) -> None:
-    key = lab.new_key(scopes=preset, name="p")
-    me = lab.call(key, "GET", "/me").json()
+def test_presets(preset: str, emu: EmulatorHarness) -> None:
+    key = emu.new_key(scopes=preset, name="p")
+    me = emu.call(key, "GET", "/me").json()
     assert (me["scopes"], me["key"]["name"]) == (list(PRESETS[preset]), "p")
     assert (
-        lab.call(lab.new_key(scopes=["read_only", "servers:manage", "servers:read"]), "GET", "/me").json()["scopes"][-1] == "servers:manage"
+        emu.call(emu.new_key(scopes=["read_only", "servers:manage", "servers:read"]), "GET", "/me").json()["scopes"][-1] == "servers:manage"
     )
 
 
@@ -110,26 +110,26 @@ def test_presets(preset: str, lab: EmulatorHarness) -> None:
         {"mode": "live", "account_id": 7},
     ],
 )
-def test_keys_that_cannot_be_made(body: dict[str, Any], lab: EmulatorHarness) -> None:
-    response = lab.http.post("/_control/keys", json=body)
+def test_invalid_new_keys(body: dict[str, Any], emu: EmulatorHarness) -> None:
+    response = emu.http.post("/_control/keys", json=body)
     assert response.status_code in (400, 404)
     assert isinstance(response.json()["error"], str)
 
 
-def test_account(lab: EmulatorHarness) -> None:
-    changed = lab.control("PATCH", "/account", {"balance": "20.5", "email_verified": False, "loyalty_discount_percent": 2.5})
+def test_account(emu: EmulatorHarness) -> None:
+    changed = emu.control("PATCH", "/account", {"balance": "20.5", "email_verified": False, "loyalty_discount_percent": 2.5})
     assert (changed["balance"], changed["email_verified"], changed["loyalty_discount_percent"]) == ("20.50", False, 2.5)
-    (movement,) = lab.control("GET", "/ledger")
+    (movement,) = emu.control("GET", "/ledger")
     assert (movement["amount"], movement["direction"], movement["type"], movement["operation"]) == (
         "979.50",
         "debit",
         "adjustment",
         "control",
     )
-    other = lab.control("POST", "/accounts", {"balance": "7.00", "currency": "USD"})
-    lab.control("PATCH", "/account", {"account_id": other["account_id"], "suspended": True})
-    assert code(lab.call(other["test_key"], "GET", "/me")) == "account_suspended"
-    assert lab.api("GET", "/me").status_code == 200
+    other = emu.control("POST", "/accounts", {"balance": "7.00", "currency": "USD"})
+    emu.control("PATCH", "/account", {"account_id": other["account_id"], "suspended": True})
+    assert code(emu.call(other["test_key"], "GET", "/me")) == "account_suspended"
+    assert emu.api("GET", "/me").status_code == 200
     for body in (
         {"balance": "much"},
         {"balance": True},
@@ -138,7 +138,7 @@ def test_account(lab: EmulatorHarness) -> None:
         {"account_id": "x"},
         {"login": "x"},
     ):
-        lab.control("PATCH", "/account", body, status=400)
+        emu.control("PATCH", "/account", body, status=400)
 
 
 @pytest.mark.parametrize(
@@ -153,86 +153,86 @@ def test_account(lab: EmulatorHarness) -> None:
         {"x": 1},
     ],
 )
-def test_switches_that_do_not_exist(body: dict[str, Any], lab: EmulatorHarness) -> None:
-    assert lab.control("PATCH", "/service", body, status=400)["error"]
+def test_invalid_service_settings(body: dict[str, Any], emu: EmulatorHarness) -> None:
+    assert emu.control("PATCH", "/service", body, status=400)["error"]
 
 
-def test_server_drift(lab: EmulatorHarness) -> None:
-    server = lab.server()
+def test_server_drift(emu: EmulatorHarness) -> None:
+    server = emu.server()
     drift = {"name": "drifted", "notes": "n", "auto_renew": False, "expired": True, "power": "unknown", "os": "debian-11"}
-    lab.control("PATCH", f"/servers/{server}", drift)
-    shown = lab.api("GET", f"/servers/{server}?include=live").json()
+    emu.control("PATCH", f"/servers/{server}", drift)
+    shown = emu.api("GET", f"/servers/{server}?include=live").json()
     assert (shown["name"], shown["notes"], shown["os"], shown["live"]["power"]) == ("drifted", "n", "debian-11", "unknown")
     assert (shown["billing"]["auto_renew"], shown["flags"]["expired"]) == (False, True)
-    lab.control("PATCH", f"/servers/{server}", {"status": "terminated"})
-    assert code(lab.api("GET", f"/servers/{server}")) == "not_found"
-    lab.control("DELETE", f"/servers/{server}")
+    emu.control("PATCH", f"/servers/{server}", {"status": "terminated"})
+    assert code(emu.api("GET", f"/servers/{server}")) == "not_found"
+    emu.control("DELETE", f"/servers/{server}")
     for body in ({"status": "happy"}, {"power": "full"}, {"name": 1}, {"colour": 1}):
-        lab.control("PATCH", f"/servers/{server}", body, status=400)
-    lab.control("PATCH", "/servers/1", {}, status=404)
-    lab.control("DELETE", "/servers/1", status=404)
+        emu.control("PATCH", f"/servers/{server}", body, status=400)
+    emu.control("PATCH", "/servers/1", {}, status=404)
+    emu.control("DELETE", "/servers/1", status=404)
 
 
-def test_drift_of_the_rest(lab: EmulatorHarness) -> None:
-    server, domain, hook = lab.server(), lab.domain(), lab.subscribe()["id"]
-    lab.api("POST", f"/servers/{server}/ips")
-    address = lab.api("GET", f"/servers/{server}/ips").json()["data"][-1]["id"]
-    assert lab.control("PATCH", f"/servers/{server}/ips/{address}", {"ptr": "a.example.com"})["ptr"] == "a.example.com"
-    lab.control("PATCH", f"/servers/{lab.server()}/ips/{address}", {"ptr": None}, status=404)
-    lab.control("DELETE", f"/servers/{server}/ips/{address}")
-    assert len(lab.api("GET", f"/servers/{server}/ips").json()["data"]) == 2
+def test_drift_of_other_objects(emu: EmulatorHarness) -> None:
+    server, domain, hook = emu.server(), emu.domain(), emu.subscribe()["id"]
+    emu.api("POST", f"/servers/{server}/ips")
+    address = emu.api("GET", f"/servers/{server}/ips").json()["data"][-1]["id"]
+    assert emu.control("PATCH", f"/servers/{server}/ips/{address}", {"ptr": "a.example.com"})["ptr"] == "a.example.com"
+    emu.control("PATCH", f"/servers/{emu.server()}/ips/{address}", {"ptr": None}, status=404)
+    emu.control("DELETE", f"/servers/{server}/ips/{address}")
+    assert len(emu.api("GET", f"/servers/{server}/ips").json()["data"]) == 2
 
-    key = lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
-    assert lab.control("PATCH", f"/ssh-keys/{key}", {"name": "b"})["name"] == "b"
-    lab.control("DELETE", f"/ssh-keys/{key}")
-    assert lab.api("GET", "/ssh-keys").json()["data"] == []
+    key = emu.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
+    assert emu.control("PATCH", f"/ssh-keys/{key}", {"name": "b"})["name"] == "b"
+    emu.control("DELETE", f"/ssh-keys/{key}")
+    assert emu.api("GET", "/ssh-keys").json()["data"] == []
 
     changes = {"auto_renew": True, "privacy": False, "nameservers": ["a.example.net"], "status": "expired"}
-    assert {name: lab.control("PATCH", f"/domains/{domain}", changes)[name] for name in changes} == changes
-    lab.control("PATCH", f"/domains/{domain}", {"status": "odd"}, status=400)
-    lab.control("DELETE", f"/domains/{domain}")
-    assert code(lab.api("GET", f"/domains/{domain}")) == "not_found"
-    lab.fault({"registrar": "pending"})
-    lab.register("pending.com")
-    pending = lab.api("GET", "/domains").json()["data"][0]["id"]
-    assert lab.control("PATCH", f"/domains/{pending}", {"status": "active"})["expires_at"]
+    assert {name: emu.control("PATCH", f"/domains/{domain}", changes)[name] for name in changes} == changes
+    emu.control("PATCH", f"/domains/{domain}", {"status": "odd"}, status=400)
+    emu.control("DELETE", f"/domains/{domain}")
+    assert code(emu.api("GET", f"/domains/{domain}")) == "not_found"
+    emu.fault({"registrar": "pending"})
+    emu.register("pending.com")
+    pending = emu.api("GET", "/domains").json()["data"][0]["id"]
+    assert emu.control("PATCH", f"/domains/{pending}", {"status": "active"})["expires_at"]
 
-    assert lab.control("PATCH", f"/webhooks/{hook}", {"active": False, "events": ["ping"], "description": "d"})["description"] == "d"
-    lab.control("PATCH", f"/webhooks/{hook}", {"events": ["odd"]}, status=400)
-    lab.server()
-    lab.control("DELETE", f"/webhooks/{hook}")
-    assert lab.api("GET", "/webhooks").json()["data"] == []
+    assert emu.control("PATCH", f"/webhooks/{hook}", {"active": False, "events": ["ping"], "description": "d"})["description"] == "d"
+    emu.control("PATCH", f"/webhooks/{hook}", {"events": ["odd"]}, status=400)
+    emu.server()
+    emu.control("DELETE", f"/webhooks/{hook}")
+    assert emu.api("GET", "/webhooks").json()["data"] == []
 
 
-def test_duplicate_ssh_keys(lab: EmulatorHarness) -> None:
+def test_duplicate_ssh_keys(emu: EmulatorHarness) -> None:
     body = {"name": "a", "public_key": PUBLIC_KEY}
-    assert lab.api("POST", "/ssh-keys", body).status_code == 201
-    assert code(lab.api("POST", "/ssh-keys", {**body, "public_key": PUBLIC_KEY.rsplit(" ", 1)[0]})) == "conflict"
-    lab.variant(duplicate_ssh_key="second")
-    assert lab.api("POST", "/ssh-keys", body).status_code == 201
-    assert len(lab.api("GET", "/ssh-keys").json()["data"]) == 2
+    assert emu.api("POST", "/ssh-keys", body).status_code == 201
+    assert code(emu.api("POST", "/ssh-keys", {**body, "public_key": PUBLIC_KEY.rsplit(" ", 1)[0]})) == "conflict"
+    emu.variant(duplicate_ssh_key="second")
+    assert emu.api("POST", "/ssh-keys", body).status_code == 201
+    assert len(emu.api("GET", "/ssh-keys").json()["data"]) == 2
 
 
-def test_invoices(lab: EmulatorHarness) -> None:
+def test_invoices(emu: EmulatorHarness) -> None:
     for body in ({"type": "odd"}, {"amount": "x"}, {"type": "vds_purchase", "os": "odd"}):
-        lab.control("POST", "/invoices", body, status=400)
-    lab.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 99}, status=404)
-    lab.control("POST", "/invoices/1/confirm", status=404)
-    lab.control("PATCH", "/tariffs/99", {}, status=404)
+        emu.control("POST", "/invoices", body, status=400)
+    emu.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 99}, status=404)
+    emu.control("POST", "/invoices/1/confirm", status=404)
+    emu.control("PATCH", "/tariffs/99", {}, status=404)
 
 
-# --- faults ----------------------------------------------------------------------------------------------------------------------
+# --- faults -----------------------------------------------------------------------------------------------
 
 
-def test_after_and_times(lab: EmulatorHarness) -> None:
-    lab.fault({"status": 503}, method="get", path="^/me$", after=1, times=2)
-    lab.api("GET", "/balance")
-    assert [lab.api("GET", "/me").status_code for _ in range(4)] == [200, 503, 503, 200]
+def test_after_and_times(emu: EmulatorHarness) -> None:
+    emu.fault({"status": 503}, method="get", path="^/me$", after=1, times=2)
+    emu.api("GET", "/balance")
+    assert [emu.api("GET", "/me").status_code for _ in range(4)] == [200, 503, 503, 200]
 
 
-def test_an_armed_answer(lab: EmulatorHarness) -> None:
-    lab.fault({"status": 503, "code": "temporarily_unavailable", "retry_after": 2.5, "message": "m", "details": {"a": 1}})
-    response = lab.api("GET", "/me")
+def test_a_fault_with_a_status(emu: EmulatorHarness) -> None:
+    emu.fault({"status": 503, "code": "temporarily_unavailable", "retry_after": 2.5, "message": "m", "details": {"a": 1}})
+    response = emu.api("GET", "/me")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "2.5")
     assert response.json()["error"] == {
         "code": "temporarily_unavailable",
@@ -240,25 +240,25 @@ def test_an_armed_answer(lab: EmulatorHarness) -> None:
         "details": {"a": 1},
         "request_id": response.headers["X-Request-ID"],
     }
-    lab.fault({"status": 418})
-    assert lab.api("GET", "/me").json()["error"]["code"] == "server_error"
-    lab.fault({"status": 429, "code": "brand_new"})
-    response = lab.api("GET", "/me")
+    emu.fault({"status": 418})
+    assert emu.api("GET", "/me").json()["error"]["code"] == "server_error"
+    emu.fault({"status": 429, "code": "brand_new"})
+    response = emu.api("GET", "/me")
     assert (response.status_code, response.json()["error"]["code"]) == (429, "brand_new")
 
 
-def test_clearing(lab: EmulatorHarness) -> None:
-    lab.fault({"status": 503}, times=9)
-    assert lab.control("DELETE", "/faults") == {"cleared": 1}
-    assert lab.api("GET", "/me").status_code == 200
+def test_faults_can_be_cleared(emu: EmulatorHarness) -> None:
+    emu.fault({"status": 503}, times=9)
+    assert emu.control("DELETE", "/faults") == {"cleared": 1}
+    assert emu.api("GET", "/me").status_code == 200
 
 
-def test_patch(lab: EmulatorHarness) -> None:
-    lab.fault({"patch": {"key": {"mode": "quantum"}, "extra": [1], "scopes": None}})
-    me = lab.api("GET", "/me").json()
+def test_patch(emu: EmulatorHarness) -> None:
+    emu.fault({"patch": {"key": {"mode": "quantum"}, "extra": [1], "scopes": None}})
+    me = emu.api("GET", "/me").json()
     assert (me["key"]["mode"], me["key"]["name"], me["extra"], me["scopes"]) == ("quantum", "live", [1], None)
-    lab.fault({"patch": {"error": {"code": "brand_new"}}})
-    assert lab.api("GET", "/servers/1").json()["error"]["code"] == "brand_new"
+    emu.fault({"patch": {"error": {"code": "brand_new"}}})
+    assert emu.api("GET", "/servers/1").json()["error"]["code"] == "brand_new"
 
 
 @pytest.mark.parametrize(
@@ -280,18 +280,18 @@ def test_patch(lab: EmulatorHarness) -> None:
         {"action": {"delay": 1}, "when": 1},
     ],
 )
-def test_faults_that_make_no_sense(body: dict[str, Any], lab: EmulatorHarness) -> None:
-    lab.control("POST", "/faults", body, status=400)
+def test_invalid_faults(body: dict[str, Any], emu: EmulatorHarness) -> None:
+    emu.control("POST", "/faults", body, status=400)
 
 
-# --- what happened ---------------------------------------------------------------------------------------------------------------
+# --- requests and objects ---------------------------------------------------------------------------------
 
 
-def test_requests(lab: EmulatorHarness) -> None:
-    created = lab.api("POST", "/servers?x=1", {**SERVER, "password": "Passw0rd-canary"}, headers={"X-Request-ID": "r"})
-    lab.api("POST", "/servers", {**SERVER, "password": "Passw0rd-canary"})
-    lab.api("GET", "/invoices/40001/pdf")
-    first, second, third = lab.control("GET", "/requests")
+def test_requests(emu: EmulatorHarness) -> None:
+    created = emu.api("POST", "/servers?x=1", {**SERVER, "password": "Passw0rd-canary"}, headers={"X-Request-ID": "r"})
+    emu.api("POST", "/servers", {**SERVER, "password": "Passw0rd-canary"})
+    emu.api("GET", "/invoices/40001/pdf")
+    first, second, third = emu.control("GET", "/requests")
     assert set(first) == {"seq", "method", "path", "query", "headers", "body", "key_id", "status", "response", "bucket", "at", "replayed"}
     assert (first["method"], first["path"], first["query"], first["status"]) == ("POST", "/servers", "x=1", 400)
     assert (first["key_id"], first["bucket"], first["replayed"], first["at"]) == (501, "expensive", False, "2029-04-15T08:00:00Z")
@@ -301,47 +301,47 @@ def test_requests(lab: EmulatorHarness) -> None:
     assert second["body"] == {**SERVER, "password": "**********"}
     assert second["response"]["root_password"] == "**********"
     assert third["response"] is None
-    assert [row["seq"] for row in lab.control("GET", "/requests?since=2")] == [3]
-    assert "canary" not in str(lab.control("GET", "/requests"))
-    assert lab.live_key not in str(lab.control("GET", "/requests"))
-    lab.control("GET", "/requests?since=x", status=400)
-    lab.api("POST", "/servers", content=b"{broken", headers={"Content-Type": "application/json"})
-    assert lab.control("GET", "/requests")[-1]["body"] == "{broken"
-    lab.api("POST", "/servers", content=b'{"os": "x", "password" : "Passw0rd-can', headers={"Content-Type": "application/json"})
-    assert lab.control("GET", "/requests")[-1]["body"] == '{"os": "x", "password" : "**********'
+    assert [row["seq"] for row in emu.control("GET", "/requests?since=2")] == [3]
+    assert "canary" not in str(emu.control("GET", "/requests"))
+    assert emu.live_key not in str(emu.control("GET", "/requests"))
+    emu.control("GET", "/requests?since=x", status=400)
+    emu.api("POST", "/servers", content=b"{broken", headers={"Content-Type": "application/json"})
+    assert emu.control("GET", "/requests")[-1]["body"] == "{broken"
+    emu.api("POST", "/servers", content=b'{"os": "x", "password" : "Passw0rd-can', headers={"Content-Type": "application/json"})
+    assert emu.control("GET", "/requests")[-1]["body"] == '{"os": "x", "password" : "**********'
 
 
-def test_objects_show_no_secret(lab: EmulatorHarness) -> None:
-    created, hook = lab.order(), lab.subscribe()
-    text = str(lab.control("GET", "/objects"))
-    for secret in (created["root_password"], hook["secret"], lab.live_key, lab.test_key):
+def test_objects_show_no_secret(emu: EmulatorHarness) -> None:
+    created, hook = emu.order(), emu.subscribe()
+    text = str(emu.control("GET", "/objects"))
+    for secret in (created["root_password"], hook["secret"], emu.live_key, emu.test_key):
         assert secret not in text
-    sandbox = lab.test("POST", "/servers", SERVER).json()["server"]["id"]
-    assert [row["id"] for row in lab.control("GET", "/objects")["servers"]] == [created["server"]["id"], sandbox]
-    lab.api("DELETE", f"/servers/{created['server']['id']}")
-    assert [row["id"] for row in lab.control("GET", "/objects")["servers"]] == [sandbox]
+    sandbox = emu.test("POST", "/servers", SERVER).json()["server"]["id"]
+    assert [row["id"] for row in emu.control("GET", "/objects")["servers"]] == [created["server"]["id"], sandbox]
+    emu.api("DELETE", f"/servers/{created['server']['id']}")
+    assert [row["id"] for row in emu.control("GET", "/objects")["servers"]] == [sandbox]
 
 
-def test_errors(lab: EmulatorHarness) -> None:
-    assert lab.control("GET", "/nothing", status=404)["error"]
-    assert lab.control("GET", "/clock", status=405)["error"]
+def test_errors(emu: EmulatorHarness) -> None:
+    assert emu.control("GET", "/nothing", status=404)["error"]
+    assert emu.control("GET", "/clock", status=405)["error"]
     for content in (b"{", b"[]"):
-        response = lab.http.post("/_control/clock", content=content)
+        response = emu.http.post("/_control/clock", content=content)
         assert (response.status_code, set(response.json())) == (400, {"error"})
-    lab.control("PUT", "/webhook-routes", {"https://a.example.org": "http://example.com"}, status=400)
+    emu.control("PUT", "/webhook-routes", {"https://a.example.org": "http://example.com"}, status=400)
 
 
 @pytest.mark.parametrize("delay", [0.1 + 0.2, 1 / 3, 1e-9])
-def test_moments_finer_than_the_clock(delay: float, lab: EmulatorHarness) -> None:
-    """A due moment between two milliseconds is reached all the same."""
-    lab.core.scheduler.provisioning_delay = delay
-    lab.fault({"panel_timeout": "active"})
-    order = lab.api("POST", "/servers", SERVER).json()["invoice_id"]
-    lab.advance(1)
-    assert lab.api("GET", f"/orders/{order}").json()["status"] == "active"
+def test_due_times_finer_than_the_clock(delay: float, emu: EmulatorHarness) -> None:
+    """A due time between two milliseconds is reached too."""
+    emu.core.scheduler.provisioning_delay = delay
+    emu.fault({"panel_timeout": "active"})
+    order = emu.api("POST", "/servers", SERVER).json()["invoice_id"]
+    emu.advance(1)
+    assert emu.api("GET", f"/orders/{order}").json()["status"] == "active"
 
 
-# --- the text that describes it --------------------------------------------------------------------------------------------------
+# --- the page that describes it ---------------------------------------------------------------------------
 
 TEXT = (Path(__file__).parents[2] / "docs" / "emulator-control.md").read_text()
 
@@ -354,56 +354,56 @@ def first_cells(title: str) -> list[str]:
     return [line.split("|")[1].strip() for line in section(title).splitlines() if line.startswith("| `")]
 
 
-def test_the_text_has_every_call_and_no_other() -> None:
+def test_the_page_lists_every_call() -> None:
     described = [re.match(r"`(\w+ [^`]+)`", cell) for cell in first_cells("Calls")]
     known = [f"{method} {route.path.replace(':int', '')}" for route in ROUTES for method in route.methods or () if method != "HEAD"]
     assert sorted(found[1] for found in described if found) == sorted(known)
 
 
-def test_the_text_has_every_field_of_a_call(lab: EmulatorHarness) -> None:
-    """An unknown field is refused with the known ones: those of the text."""
-    made = {"servers": lab.server(), "domains": lab.domain(), "webhooks": lab.subscribe()["id"], "tariffs": 1}
-    made["ssh-keys"] = lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
-    made["ips"] = lab.api("GET", f"/servers/{made['servers']}/ips").json()["data"][0]["id"]
+def test_the_page_lists_every_field_of_a_call(emu: EmulatorHarness) -> None:
+    """The refusal of an unknown field lists the known ones: those of the page."""
+    made = {"servers": emu.server(), "domains": emu.domain(), "webhooks": emu.subscribe()["id"], "tariffs": 1}
+    made["ssh-keys"] = emu.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
+    made["ips"] = emu.api("GET", f"/servers/{made['servers']}/ips").json()["data"][0]["id"]
     for cell in first_cells("Calls"):
         found = re.match(r"`(\w+) ([^`]+)` `(\{.+\})`", cell)
         if not found or found[3] == "{}" or found[2] == "/webhook-routes":
             continue
         path = re.sub(r"/([a-z-]+)/\{\w+\}", lambda part: f"/{part[1]}/{made[part[1]]}", found[2])
         words = set(re.findall(r'"(\w+)"\??(?=[:,}])', re.sub(r": \{…\}|: \[…\]|: \"\w+\" or \"\w+\"", "", found[3])))
-        answer = lab.http.request(found[1], f"/_control{path}", json={"no_such_field": 1})
+        answer = emu.http.request(found[1], f"/_control{path}", json={"no_such_field": 1})
         assert answer.status_code == 400, cell
         assert set(answer.json()["error"].partition("known: ")[2].split(", ")) == words, cell
 
 
-def test_the_text_has_every_behaviour_variant_and_no_other() -> None:
+def test_the_page_lists_every_behaviour_variant() -> None:
     rows = [line.split("|") for line in section("Behaviour variants").splitlines() if line.startswith("| `")]
     described = {row[1].strip("` "): [json.loads(value) for value in re.findall(r"`([^`]+)`", row[2])] for row in rows}
     assert described == {name: list(values) for name, values in VARIANTS.items()}
 
 
-def test_the_text_has_every_fault_and_no_other() -> None:
+def test_the_page_lists_every_fault_action() -> None:
     described = {name for cell in first_cells("Faults") for name in re.findall(r'"(\w+)"(?:\?|:)', cell)}
     assert described - {"Date"} == set(FaultAction.model_fields)
 
 
-def test_the_text_has_every_field_of_what_happened(lab: EmulatorHarness) -> None:
-    lab.server()
+def test_the_page_lists_every_field_of_requests_and_movements(emu: EmulatorHarness) -> None:
+    emu.server()
     for path in ("/requests", "/ledger"):
         (line,) = [line for line in section("Calls").splitlines() if line.startswith(f"| `GET {path}`")]
         named = set(re.findall(r'"(\w+)"', line))
-        assert set(lab.control("GET", path)[0]) == named
+        assert set(emu.control("GET", path)[0]) == named
 
 
-def test_the_text_says_what_objects_have(lab: EmulatorHarness) -> None:
-    server = lab.server()
-    lab.api("POST", f"/servers/{server}/ips")
-    lab.domain()
-    lab.subscribe()
-    lab.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
-    lab.fault({"panel_timeout": "active"})
-    lab.api("POST", "/servers", SERVER)
-    objects = lab.control("GET", "/objects")
+def test_the_page_lists_fields_of_objects(emu: EmulatorHarness) -> None:
+    server = emu.server()
+    emu.api("POST", f"/servers/{server}/ips")
+    emu.domain()
+    emu.subscribe()
+    emu.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
+    emu.fault({"panel_timeout": "active"})
+    emu.api("POST", "/servers", SERVER)
+    objects = emu.control("GET", "/objects")
     assert set(re.findall(r"`(\w+)`", section("Objects").split("Every row")[0])) == set(objects)
     for line in section("Objects").splitlines():
         if line.startswith("| `"):

@@ -1,4 +1,4 @@
-"""Operations and handlers belong together one to one; an operation without a handler is answered, with 501."""
+"""Every operation has one handler; one without a handler is answered with 501."""
 
 import pytest
 
@@ -16,14 +16,14 @@ def test_every_handler_belongs_to_an_operation() -> None:
     assert sorted(set(HANDLERS) - set(BY_ID)) == []
 
 
-def test_an_operation_without_a_handler_answers_501(lab: EmulatorHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_operation_without_a_handler_answers_501(emu: EmulatorHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(middleware, "HANDLERS", {name: handler for name, handler in HANDLERS.items() if name != "get_account"})
-    response = lab.api("GET", "/account")
+    response = emu.api("GET", "/account")
     assert response.status_code == 501
     assert response.json()["error"] == {
         "code": "not_implemented",
         "message": "the emulator has no handler for get_account",
         "request_id": response.headers["X-Request-ID"],
     }
-    assert lab.call(None, "GET", "/account").status_code == 401
-    assert lab.api("GET", "/balance").status_code == 200
+    assert emu.call(None, "GET", "/account").status_code == 401
+    assert emu.api("GET", "/balance").status_code == 200

@@ -27,108 +27,108 @@ MONTH = 30 * DAY
         ),
     ],
 )
-def test_quotes(query: str, account: dict[str, object], total: str, discounts: list[tuple[str, float, str]], lab: EmulatorHarness) -> None:
+def test_quotes(query: str, account: dict[str, object], total: str, discounts: list[tuple[str, float, str]], emu: EmulatorHarness) -> None:
     if account:
-        lab.control("PATCH", "/account", account)
-    quote = lab.api("GET", f"/catalog/quote?tariff_id=1&{query}").json()
+        emu.control("PATCH", "/account", account)
+    quote = emu.api("GET", f"/catalog/quote?tariff_id=1&{query}").json()
     assert (quote["total"], [tuple(row.values()) for row in quote["discounts"]]) == (total, discounts)
     assert Decimal(quote["base_amount"]) - sum(Decimal(row["amount"]) for row in quote["discounts"]) == Decimal(quote["total"])
 
 
-def test_orders_cost_what_the_quote_says(lab: EmulatorHarness) -> None:
-    lab.control("PATCH", "/account", {"group_discount_percent": "7", "loyalty_discount_percent": "3"})
+def test_orders_cost_what_the_quote_says(emu: EmulatorHarness) -> None:
+    emu.control("PATCH", "/account", {"group_discount_percent": "7", "loyalty_discount_percent": "3"})
     for months in (1, 3, 6, 12):
-        quote = lab.api("GET", f"/catalog/quote?tariff_id=2&months={months}&promo_code=SAVE20").json()
-        assert lab.order(tariff_id=2, months=months, promo_code="SAVE20")["charged"] == quote["total"]
-    quote = lab.api("GET", "/catalog/quote?tariff_id=3&hours=100").json()
+        quote = emu.api("GET", f"/catalog/quote?tariff_id=2&months={months}&promo_code=SAVE20").json()
+        assert emu.order(tariff_id=2, months=months, promo_code="SAVE20")["charged"] == quote["total"]
+    quote = emu.api("GET", "/catalog/quote?tariff_id=3&hours=100").json()
     assert (quote["billing_cycle"], quote["hours"], quote["months"]) == ("hourly", 100, None)
-    assert lab.order(tariff_id=3, hours=100)["charged"] == quote["total"]
+    assert emu.order(tariff_id=3, hours=100)["charged"] == quote["total"]
 
 
-def test_volume(lab: EmulatorHarness) -> None:
-    charged = [lab.order()["charged"] for _ in range(10)]
+def test_volume(emu: EmulatorHarness) -> None:
+    charged = [emu.order()["charged"] for _ in range(10)]
     assert charged == ["5.00"] * 4 + ["4.85"] * 5 + ["4.75"]
 
 
-def test_quote_details(lab: EmulatorHarness) -> None:
-    lab.control("PATCH", "/account", {"balance": "2.00"})
-    quote = lab.api("GET", "/catalog/quote?tariff_id=1&promo_code=EXPIRED50").json()
+def test_quote_details(emu: EmulatorHarness) -> None:
+    emu.control("PATCH", "/account", {"balance": "2.00"})
+    quote = emu.api("GET", "/catalog/quote?tariff_id=1&promo_code=EXPIRED50").json()
     assert (quote["balance_sufficient"], quote["shortfall"], quote["promo"]) == (
         False,
         "3.00",
         {"code": "EXPIRED50", "valid": False, "message": "expired"},
     )
-    assert lab.api("GET", "/catalog/quote?tariff_id=3&hours=2160").status_code == 200
+    assert emu.api("GET", "/catalog/quote?tariff_id=3&hours=2160").status_code == 200
     for query in ("tariff_id=1&hours=1", "tariff_id=3&hours=2161", "tariff_id=3&hours=1&months=1", "tariff_id=1&months=2"):
-        assert code(lab.api("GET", f"/catalog/quote?{query}")) == "invalid_period"
+        assert code(emu.api("GET", f"/catalog/quote?{query}")) == "invalid_period"
     for query in ("tariff_id=3&hours=1&billing_cycle=monthly", "tariff_id=3&months=1&billing_cycle=hourly"):
-        assert code(lab.api("GET", f"/catalog/quote?{query}")) == "invalid_period"
-    assert code(lab.api("GET", "/catalog/quote?tariff_id=99")) == "not_found"
-    assert code(lab.api("GET", "/catalog/quote")) == "validation_error"
-    assert code(lab.api("GET", f"/catalog/quote?tariff_id=1&promo_code={'x' * 65}")) == "validation_error"
+        assert code(emu.api("GET", f"/catalog/quote?{query}")) == "invalid_period"
+    assert code(emu.api("GET", "/catalog/quote?tariff_id=99")) == "not_found"
+    assert code(emu.api("GET", "/catalog/quote")) == "validation_error"
+    assert code(emu.api("GET", f"/catalog/quote?tariff_id=1&promo_code={'x' * 65}")) == "validation_error"
 
 
-def test_a_promo_code_is_consumed_by_an_order_and_not_by_a_quote(lab: EmulatorHarness) -> None:
+def test_a_promo_code_is_consumed_by_an_order_and_not_by_a_quote(emu: EmulatorHarness) -> None:
     for _ in range(2):
-        assert lab.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["valid"] is True
-    assert lab.order(promo_code="WELCOME10")["charged"] == "4.50"
-    assert lab.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["message"] == "already used"
-    assert code(lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "promo_code": "WELCOME10"})) == "validation_error"
+        assert emu.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["valid"] is True
+    assert emu.order(promo_code="WELCOME10")["charged"] == "4.50"
+    assert emu.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["message"] == "already used"
+    assert code(emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "promo_code": "WELCOME10"})) == "validation_error"
 
 
-def test_prices_in_the_catalog(lab: EmulatorHarness) -> None:
-    lab.control("PATCH", "/account", {"group_discount_percent": "10"})
-    tariff = lab.api("GET", "/catalog/tariffs/3").json()
+def test_prices_in_the_catalog(emu: EmulatorHarness) -> None:
+    emu.control("PATCH", "/account", {"group_discount_percent": "10"})
+    tariff = emu.api("GET", "/catalog/tariffs/3").json()
     assert (tariff["list_price_monthly"], tariff["price_monthly"], tariff["price_hourly"]) == ("9.00", "8.10", "0.015")
     assert [row["total"] for row in tariff["periods"]] == ["8.10", "23.08", "44.71", "85.54"]
-    lab.control("PATCH", "/tariffs/3", {"price_monthly": "11.00", "in_stock": False})
-    assert lab.api("GET", "/catalog/tariffs/3").json()["list_price_monthly"] == "11.00"
-    lab.control("PATCH", "/tariffs/3", {"disabled": True})
-    assert code(lab.api("GET", "/catalog/tariffs/3")) == "not_found"
-    assert 3 not in [row["id"] for row in lab.api("GET", "/catalog/tariffs").json()["data"]]
-    excluded = [row["slug"] for row in lab.api("GET", "/catalog/os?tariff_id=5").json()["data"]]
+    emu.control("PATCH", "/tariffs/3", {"price_monthly": "11.00", "in_stock": False})
+    assert emu.api("GET", "/catalog/tariffs/3").json()["list_price_monthly"] == "11.00"
+    emu.control("PATCH", "/tariffs/3", {"disabled": True})
+    assert code(emu.api("GET", "/catalog/tariffs/3")) == "not_found"
+    assert 3 not in [row["id"] for row in emu.api("GET", "/catalog/tariffs").json()["data"]]
+    excluded = [row["slug"] for row in emu.api("GET", "/catalog/os?tariff_id=5").json()["data"]]
     assert "windows-2022" not in excluded
     assert len(excluded) == 5
 
 
-# --- refunds ---------------------------------------------------------------------------------------------------------------------
+# --- refunds ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("days", "refund"), [(0, "5.00"), (1, "4.83"), (10, "3.33"), (15, "2.50"), (29, "0.17")])
-def test_refund_by_time(days: int, refund: str, lab: EmulatorHarness) -> None:
-    server = lab.server()
-    lab.advance(days * DAY)
-    quote = lab.api("GET", f"/servers/{server}/refund-quote").json()
+def test_refund_by_time(days: int, refund: str, emu: EmulatorHarness) -> None:
+    server = emu.server()
+    emu.advance(days * DAY)
+    quote = emu.api("GET", f"/servers/{server}/refund-quote").json()
     assert (quote["amount"], quote["refundable"], quote["excluded_reason"]) == (refund, True, None)
     assert quote["breakdown"][0]["days_left"] == 30 - days
-    assert lab.api("DELETE", f"/servers/{server}").json()["refund"]["amount"] == refund
+    assert emu.api("DELETE", f"/servers/{server}").json()["refund"]["amount"] == refund
 
 
-def test_refund_of_renewals_ahead(lab: EmulatorHarness) -> None:
-    server = lab.server()
-    lab.api("POST", f"/servers/{server}/renew", {"months": 3})
-    lab.advance(15 * DAY)
-    quote = lab.api("GET", f"/servers/{server}/refund-quote").json()
+def test_refund_of_renewals_ahead(emu: EmulatorHarness) -> None:
+    server = emu.server()
+    emu.api("POST", f"/servers/{server}/renew", {"months": 3})
+    emu.advance(15 * DAY)
+    quote = emu.api("GET", f"/servers/{server}/refund-quote").json()
     assert [row["refund"] for row in quote["breakdown"]] == ["2.50", "14.25"]
-    lab.api("DELETE", f"/servers/{server}")
-    assert [row["status"] for row in lab.api("GET", "/invoices").json()["data"]] == ["refunded", "refunded"]
-    assert lab.balance() == "997.50"
+    emu.api("DELETE", f"/servers/{server}")
+    assert [row["status"] for row in emu.api("GET", "/invoices").json()["data"]] == ["refunded", "refunded"]
+    assert emu.balance() == "997.50"
 
 
 @pytest.mark.parametrize(("dialect", "consumed", "hourly"), [("spec", "unpaid", "unpaid"), ("live", "consumed", "hourly")])
 def test_nothing_to_refund(dialect: str, consumed: str, hourly: str) -> None:
-    lab = EmulatorHarness(dialect=dialect)
-    promo = lab.order(tariff_id=6)["server"]["id"]
-    assert lab.api("GET", f"/servers/{promo}/refund-quote").json()["excluded_reason"] == "promo_tariff"
-    assert lab.api("DELETE", f"/servers/{promo}").status_code == 200
-    assert lab.balance() == "998.01"
-    server, by_the_hour = lab.server(), lab.order(tariff_id=3, hours=1)["server"]["id"]
+    emu = EmulatorHarness(dialect=dialect)
+    promo = emu.order(tariff_id=6)["server"]["id"]
+    assert emu.api("GET", f"/servers/{promo}/refund-quote").json()["excluded_reason"] == "promo_tariff"
+    assert emu.api("DELETE", f"/servers/{promo}").status_code == 200
+    assert emu.balance() == "998.01"
+    server, by_the_hour = emu.server(), emu.order(tariff_id=3, hours=1)["server"]["id"]
     for id in (server, by_the_hour):
-        lab.control("PATCH", f"/servers/{id}", {"auto_renew": False})
-    lab.advance(3599)
-    assert lab.api("GET", f"/servers/{by_the_hour}/refund-quote").json()["excluded_reason"] == hourly
-    lab.advance(MONTH - 3600)
-    assert lab.api("GET", f"/servers/{server}/refund-quote").json()["excluded_reason"] == consumed
+        emu.control("PATCH", f"/servers/{id}", {"auto_renew": False})
+    emu.advance(3599)
+    assert emu.api("GET", f"/servers/{by_the_hour}/refund-quote").json()["excluded_reason"] == hourly
+    emu.advance(MONTH - 3600)
+    assert emu.api("GET", f"/servers/{server}/refund-quote").json()["excluded_reason"] == consumed
 
 
 @given(
@@ -142,19 +142,19 @@ def test_a_refund_is_never_more_than_the_payment(amount: Decimal, length: int, p
     assert refund == refund.quantize(Decimal("0.01"))
 
 
-def test_the_ledger_adds_up(lab: EmulatorHarness) -> None:
-    server = lab.server()
-    lab.api("POST", f"/servers/{server}/ips")
-    lab.api("POST", f"/servers/{server}/renew", {"months": 1})
-    lab.domain()
-    lab.control("PATCH", "/account", {"balance": "123.45"})
-    lab.fault({"refunded": 502})
-    lab.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
-    lab.advance(7 * DAY)
-    lab.api("DELETE", f"/servers/{server}")
-    rows = lab.control("GET", "/ledger")
+def test_the_ledger_adds_up(emu: EmulatorHarness) -> None:
+    server = emu.server()
+    emu.api("POST", f"/servers/{server}/ips")
+    emu.api("POST", f"/servers/{server}/renew", {"months": 1})
+    emu.domain()
+    emu.control("PATCH", "/account", {"balance": "123.45"})
+    emu.fault({"refunded": 502})
+    emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
+    emu.advance(7 * DAY)
+    emu.api("DELETE", f"/servers/{server}")
+    rows = emu.control("GET", "/ledger")
     total = sum((Decimal(row["amount"]) * (1 if row["direction"] == "credit" else -1) for row in rows), Decimal("1000.00"))
-    assert f"{total:.2f}" == lab.balance()
+    assert f"{total:.2f}" == emu.balance()
     operations = [row["operation"] for row in rows]
     assert operations == [
         "create_server",
@@ -170,20 +170,20 @@ def test_the_ledger_adds_up(lab: EmulatorHarness) -> None:
     ]
     for row in rows:
         assert (row["idempotency_key"] is None) == (row["operation"] == "control")
-    seqs = {row["seq"]: row for row in lab.control("GET", "/requests")}
+    seqs = {row["seq"]: row for row in emu.control("GET", "/requests")}
     assert seqs[rows[0]["request_seq"]]["path"] == "/servers"
 
 
-def test_upcoming_and_low_balance(lab: EmulatorHarness) -> None:
-    lab.subscribe("balance.low")
-    lab.server()
-    balance = lab.api("GET", "/balance").json()
+def test_upcoming_and_low_balance(emu: EmulatorHarness) -> None:
+    emu.subscribe("balance.low")
+    emu.server()
+    balance = emu.api("GET", "/balance").json()
     assert (balance["upcoming_7d"], balance["upcoming_30d"], balance["auto_renew_total_monthly"]) == ("0.00", "5.00", "5.00")
-    lab.advance(25 * DAY)
-    lab.control("PATCH", "/account", {"balance": "13.00"})
-    assert lab.api("GET", "/balance").json()["low_balance"] is False
-    lab.domain("low.com")
-    balance = lab.api("GET", "/balance").json()
+    emu.advance(25 * DAY)
+    emu.control("PATCH", "/account", {"balance": "13.00"})
+    assert emu.api("GET", "/balance").json()["low_balance"] is False
+    emu.domain("low.com")
+    balance = emu.api("GET", "/balance").json()
     assert (balance["balance"], balance["upcoming_7d"], balance["low_balance"]) == ("1.00", "5.00", True)
-    lab.advance(0)
-    assert [attempt.headers["X-Webhook-Event"] for attempt in lab.sent] == ["balance.low"]
+    emu.advance(0)
+    assert [attempt.headers["X-Webhook-Event"] for attempt in emu.sent] == ["balance.low"]

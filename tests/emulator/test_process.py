@@ -1,4 +1,4 @@
-"""The emulator as a process: its command line, its ready line, broken connections, and a state that outlives a kill."""
+"""The emulator as a process: command line, ready line, broken connections, state file."""
 
 import json
 import os
@@ -17,8 +17,8 @@ import pytest
 from pulumi_hosting.emulator import NotStarted, Running, log_redaction, running
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
+from tests.emulator.calls import CALLS
 from tests.emulator.support import EmulatorHarness
-from tests.emulator.test_contract import SCENES
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 KEY = {"Idempotency-Key": "0123456789abcdef"}
@@ -39,11 +39,11 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-# --- the command line ------------------------------------------------------------------------------------------------------------
+# --- the command line -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_one_line_when_ready_and_zero_at_the_end(sign: signal.Signals) -> None:
+def test_ready_line_and_exit_code_0(sign: signal.Signals) -> None:
     with start("--seed", "3") as process:
         assert process.stdout is not None
         line = json.loads(process.stdout.readline())
@@ -55,7 +55,7 @@ def test_one_line_when_ready_and_zero_at_the_end(sign: signal.Signals) -> None:
         assert (process.returncode, out, err) == (0, "", "")
 
 
-def test_a_taken_port_is_one_line_and_two() -> None:
+def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = start("--port", str(port))
@@ -67,7 +67,7 @@ def test_a_taken_port_is_one_line_and_two() -> None:
 
 
 @pytest.mark.parametrize("content", [b"this is no state file, whatever it is" * 30, None])
-def test_an_unreadable_state_is_one_line_and_two(content: bytes | None, tmp_path: Path) -> None:
+def test_an_unreadable_state_file_is_one_line_and_exit_code_2(content: bytes | None, tmp_path: Path) -> None:
     state = tmp_path / "state"
     if content is None:
         state.mkdir()
@@ -96,7 +96,7 @@ def test_wrong_options(arguments: list[str]) -> None:
     assert "Traceback" not in err
 
 
-def test_the_command_is_mounted() -> None:
+def test_the_command_is_part_of_the_command_line() -> None:
     from click.testing import CliRunner
 
     from pulumi_hosting.emulator.cli import emulator
@@ -154,7 +154,7 @@ def make_certificate(certificate: Path, key: Path) -> None:
     key.write_bytes(private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
 
 
-# --- connections -----------------------------------------------------------------------------------------------------------------
+# --- connections ------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def shared() -> Any:
 
 @pytest.fixture
 def emulator(shared: Running) -> Running:
-    """One process for the tests of connections, its account fresh for each."""
+    """One process for all tests of connections, with a fresh account for each."""
     control(shared, "POST", "/reset", {})
     return shared
 
@@ -195,20 +195,20 @@ def test_truncate(size: int, emulator: Running) -> None:
         assert http.get("/me").status_code == 200
 
 
-def test_the_same_in_process() -> None:
-    lab = EmulatorHarness()
+def test_drop_and_truncate_in_process() -> None:
+    emu = EmulatorHarness()
     for action, pattern in (
         ({"drop": "before"}, "disconnected"),
         ({"drop": "after"}, "disconnected"),
         ({"truncate": 7}, "complete message"),
     ):
-        lab.fault(action)
+        emu.fault(action)
         with pytest.raises(httpx.RemoteProtocolError, match=pattern):
-            lab.api("GET", "/me")
-    assert [row["status"] for row in lab.control("GET", "/requests")] == [None, 200, 200]
+            emu.api("GET", "/me")
+    assert [row["status"] for row in emu.control("GET", "/requests")] == [None, 200, 200]
 
 
-def test_a_twin_meets_the_first_request_in_progress(emulator: Running) -> None:
+def test_a_second_request_with_the_same_key_is_in_progress(emulator: Running) -> None:
     control(emulator, "POST", "/faults", {"method": "POST", "action": {"delay": 1.0}})
     answers: list[httpx.Response] = []
     with api(emulator) as http:
@@ -216,16 +216,16 @@ def test_a_twin_meets_the_first_request_in_progress(emulator: Running) -> None:
         slow.start()
         while not control(emulator, "GET", "/requests"):
             pass
-        twin = http.post("/servers", json=SERVER, headers=KEY)
-        assert (twin.status_code, twin.json()["error"]["code"]) == (409, "idempotency_in_progress")
-        assert int(twin.headers["Retry-After"]) >= 1
+        second = http.post("/servers", json=SERVER, headers=KEY)
+        assert (second.status_code, second.json()["error"]["code"]) == (409, "idempotency_in_progress")
+        assert int(second.headers["Retry-After"]) >= 1
         slow.join()
         assert answers[0].status_code == 201
         assert http.post("/servers", json=SERVER, headers=KEY).status_code == 201
         assert len(http.get("/servers").json()["data"]) == 1
 
 
-def test_many_at_once_pay_once(emulator: Running) -> None:
+def test_concurrent_requests_with_one_key_pay_once(emulator: Running) -> None:
     with api(emulator) as http:
         answers: list[int] = []
         threads = [
@@ -248,10 +248,11 @@ def test_large_and_broken_bodies(emulator: Running) -> None:
         assert http.get("/me").status_code == 200
 
 
-def test_half_a_request_changes_nothing(emulator: Running) -> None:
+def test_an_incomplete_request_changes_nothing(emulator: Running) -> None:
     host, port = emulator.base_url.split("/")[2].split(":")
     body = json.dumps(SERVER)
-    head = f"POST /v1/servers HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {emulator.live_key}\r\nIdempotency-Key: 0123456789abcdef\r\n"
+    key = f"Authorization: Bearer {emulator.live_key}\r\nIdempotency-Key: 0123456789abcdef\r\n"
+    head = f"POST /v1/servers HTTP/1.1\r\nHost: x\r\n{key}"
     with socket.create_connection((host, int(port))) as line:
         line.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body[:10]}".encode())
     with api(emulator) as http:
@@ -259,7 +260,7 @@ def test_half_a_request_changes_nothing(emulator: Running) -> None:
         assert http.get("/servers").json()["data"] == []
 
 
-def test_outside_of_the_api(emulator: Running) -> None:
+def test_paths_outside_the_api(emulator: Running) -> None:
     root = emulator.base_url.removesuffix("/v1")
     for path in ("/", "/v2/me", "/servers"):
         response = httpx.get(root + path)
@@ -274,7 +275,7 @@ def test_outside_of_the_api(emulator: Running) -> None:
     assert response.status_code == 404
 
 
-# --- the state file --------------------------------------------------------------------------------------------------------------
+# --- the state file ---------------------------------------------------------------------------------------
 
 
 def everything(emulator: Running) -> dict[str, Any]:
@@ -282,7 +283,7 @@ def everything(emulator: Running) -> dict[str, Any]:
     return dict(json.loads(json.dumps(found, sort_keys=True)))
 
 
-def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
+def test_answered_changes_survive_a_kill(tmp_path: Path) -> None:
     state = tmp_path / "state"
     options: dict[str, Any] = {"state": state, "clock": "manual", "seed": 5, "provisioning_delay": 60}
     with running(**options) as emulator, api(emulator) as http:
@@ -317,26 +318,26 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path) -> None:
         assert control(emulator, "GET", "/objects")["servers"] == []
 
 
-def test_no_password_is_in_a_state(tmp_path: Path) -> None:
+def test_a_state_file_holds_no_password(tmp_path: Path) -> None:
     state = tmp_path / "state"
     clock = Clock(manual=True, start=1_800_000_000.0)
     state_file, _ = open_state(state, clock)
-    lab = EmulatorHarness(clock=clock, persistence=state_file)
-    created = lab.order()
-    lab.order(password="Canary-0123")
+    emu = EmulatorHarness(clock=clock, persistence=state_file)
+    created = emu.order()
+    emu.order(password="Canary-0123")
     server = created["server"]["id"]
-    lab.fault({"panel_timeout": "active"})
-    lab.api("POST", "/servers", {**SERVER, "password": "Canary-0123"})
-    reset = lab.api("POST", f"/servers/{server}/actions/reset-password").json()["password"]
-    reinstalled = lab.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"}).json()["root_password"]
-    lab.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "epp-canary"})
+    emu.fault({"panel_timeout": "active"})
+    emu.api("POST", "/servers", {**SERVER, "password": "Canary-0123"})
+    reset = emu.api("POST", f"/servers/{server}/actions/reset-password").json()["password"]
+    reinstalled = emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"}).json()["root_password"]
+    emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "epp-canary"})
     state_file.close()
     for file in tmp_path.iterdir():
         for secret in (created["root_password"], reset, reinstalled, "Canary-0123", "epp-canary"):
             assert secret.encode() not in file.read_bytes()
 
 
-def test_one_process_owns_a_state(tmp_path: Path) -> None:
+def test_a_state_file_is_locked(tmp_path: Path) -> None:
     with running(state=tmp_path / "state"):
         second = start("--state", str(tmp_path / "state"))
         out, err = second.communicate(timeout=30)
@@ -344,7 +345,7 @@ def test_one_process_owns_a_state(tmp_path: Path) -> None:
     assert "locked" in err
 
 
-def test_killed_while_an_answer_was_held_back(tmp_path: Path) -> None:
+def test_a_kill_before_the_answer_is_sent(tmp_path: Path) -> None:
     state = tmp_path / "state"
     with running(state=state) as emulator, api(emulator) as http:
         control(emulator, "POST", "/faults", {"action": {"drop": "after"}})
@@ -356,19 +357,19 @@ def test_killed_while_an_answer_was_held_back(tmp_path: Path) -> None:
         assert len(http.get("/servers").json()["data"]) == 1
 
 
-@pytest.mark.parametrize("operation", SCENES)
+@pytest.mark.parametrize("operation", CALLS)
 def test_a_store_read_from_its_file_equals_the_one_written(operation: str, tmp_path: Path) -> None:
-    """Whatever an operation changes is written: nothing is changed in place behind the file's back."""
+    """Every change of an operation is written: no row is changed in place without notice."""
     clock = Clock(manual=True, start=1_800_000_000.0)
     state_file, _ = open_state(tmp_path / "state", clock)
-    lab = EmulatorHarness(clock=clock, persistence=state_file)
-    lab.core.scheduler.ip_delay = lab.core.scheduler.provisioning_delay = 60
-    SCENES[operation](lab)
-    lab.advance(10)
+    emu = EmulatorHarness(clock=clock, persistence=state_file)
+    emu.core.scheduler.ip_delay = emu.core.scheduler.provisioning_delay = 60
+    CALLS[operation](emu)
+    emu.advance(10)
     state_file.close()
     again, read = open_state(tmp_path / "state", clock)
     assert read is not None
-    written = lab.core.store
+    written = emu.core.store
     assert read.tables == written.tables
     assert [log_redaction.logged_request(row) for row in read.requests] == [log_redaction.logged_request(row) for row in written.requests]
     assert (read.counters, read.windows, read.service) == (written.counters, written.windows, written.service)
@@ -376,8 +377,8 @@ def test_a_store_read_from_its_file_equals_the_one_written(operation: str, tmp_p
     again.close()
 
 
-def test_clocks_of_a_state(tmp_path: Path) -> None:
-    """A real clock keeps its shift; a frozen one stands where it stood; a state may change from one to the other."""
+def test_clocks_in_a_state_file(tmp_path: Path) -> None:
+    """A real clock keeps its offset, a manual one its time; a state file can change from one to the other."""
     state = tmp_path / "state"
 
     def opened(manual: bool) -> Clock:
@@ -393,7 +394,7 @@ def test_clocks_of_a_state(tmp_path: Path) -> None:
     assert [opened(False).now(), opened(False).now(), opened(True).now(), opened(True).now()] == [1500.0, 2000.0, 2500.0, 3000.0]
 
 
-def test_a_state_of_another_format(tmp_path: Path) -> None:
+def test_a_state_file_of_another_format(tmp_path: Path) -> None:
     state = tmp_path / "state"
     open_state(state, Clock())[0].close()
     with sqlite3.connect(state) as connection:

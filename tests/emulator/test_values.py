@@ -1,4 +1,4 @@
-"""Values that are only wrong are refused as such: no 500, no money, and nothing of another type is taken for a number."""
+"""Invalid values are refused with the right error: no 500, no charge, no conversion of types."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
+from tests.emulator.calls import CALLS
 from tests.emulator.support import PUBLIC_KEY, START, EmulatorHarness, code, details
-from tests.emulator.test_contract import SCENES
 
-# --- integers --------------------------------------------------------------------------------------------------------------------
+# --- integers ----------------------------------------------------------------------------------------------
 
 WRONG = [True, False, 1.0, "1", None, [1], {"1": 1}, -1, 2**63]
 
@@ -35,14 +35,14 @@ def integer_queries() -> Iterator[tuple[str, str]]:
             yield from ((operation.id, name) for name, field in operation.query.model_fields.items() if numbers(field.annotation))
 
 
-def again(lab: EmulatorHarness, operation: Operation, body: Any) -> httpx.Response:
-    """The scene's request once more, with another body."""
-    path = str(SCENES[operation.id](lab).request.url.raw_path, "ascii").removeprefix("/v1")
-    return lab.api(operation.method, path, body)
+def again(emu: EmulatorHarness, operation: Operation, body: Any) -> httpx.Response:
+    """The request of a call again, with another body."""
+    path = str(CALLS[operation.id](emu).request.url.raw_path, "ascii").removeprefix("/v1")
+    return emu.api(operation.method, path, body)
 
 
-def body_of(lab: EmulatorHarness, operation: Operation) -> dict[str, Any]:
-    body: dict[str, Any] = lab.control("GET", "/requests")[-1]["body"] or {}
+def body_of(emu: EmulatorHarness, operation: Operation) -> dict[str, Any]:
+    body: dict[str, Any] = emu.control("GET", "/requests")[-1]["body"] or {}
     return body
 
 
@@ -54,74 +54,74 @@ def test_the_integer_fields_are_known() -> None:
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
 @pytest.mark.parametrize(("id", "field"), list(integer_fields()))
-def test_an_integer_is_an_integer(id: str, field: str, wrong: Any, both: EmulatorHarness) -> None:
+def test_integer_fields_refuse_other_types(id: str, field: str, wrong: Any, any_dialect: EmulatorHarness) -> None:
     operation = BY_ID[id]
-    SCENES[id](both)
-    body = {name: value for name, value in body_of(both, operation).items() if name not in ("months", "hours") or field == name}
+    CALLS[id](any_dialect)
+    body = {name: value for name, value in body_of(any_dialect, operation).items() if name not in ("months", "hours") or field == name}
     if operation.id == "register_domain":
         body["name"] = "other.com"
-    path = both.control("GET", "/requests")[-1]["path"]
-    before = both.control("GET", "/ledger")
+    path = any_dialect.control("GET", "/requests")[-1]["path"]
+    before = any_dialect.control("GET", "/ledger")
     many = field.endswith("_ids")
     for value in ([wrong], wrong) if many and wrong != [1] else (wrong,):
         if many and value == [1]:
             continue
-        refused = both.api(operation.method, path, {**body, field: value})
+        refused = any_dialect.api(operation.method, path, {**body, field: value})
         assert refused.status_code == 400, (value, refused.text)
         assert any(name.split(".")[0] in (field, "months", "hours") for name in details(refused)["fields"]), details(refused)
-    assert both.control("GET", "/ledger") == before
+    assert any_dialect.control("GET", "/ledger") == before
 
 
 @pytest.mark.parametrize(
     "wrong", ["true", "false", "1.0", "null", "", "01", " 1", "1 ", "+1", "1e1", "\uff10", "-1", "99999999999999999999"]
 )
 @pytest.mark.parametrize(("id", "field"), list(integer_queries()))
-def test_an_integer_of_a_query_is_one(id: str, field: str, wrong: str, both: EmulatorHarness) -> None:
-    SCENES[id](both)
-    path = both.control("GET", "/requests")[-1]["path"]
+def test_integer_parameters_refuse_other_text(id: str, field: str, wrong: str, any_dialect: EmulatorHarness) -> None:
+    CALLS[id](any_dialect)
+    path = any_dialect.control("GET", "/requests")[-1]["path"]
     query = {"tariff_id": "1"} if id == "get_quote" else {}
-    assert code(both.api("GET", path, params={**query, field: wrong})) in ("validation_error", "invalid_period")
+    assert code(any_dialect.api("GET", path, params={**query, field: wrong})) in ("validation_error", "invalid_period")
 
 
 @pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.request is not None], ids=lambda row: row.id)
-def test_a_null_is_taken_where_it_means_something(operation: Operation, both: EmulatorHarness) -> None:
+def test_null_is_accepted_where_it_has_a_meaning(operation: Operation, any_dialect: EmulatorHarness) -> None:
     from pulumi_hosting.emulator.validation import NULLABLE
 
     assert operation.request is not None
-    SCENES[operation.id](both)
-    path, body = (both.control("GET", "/requests")[-1][name] for name in ("path", "body"))
+    CALLS[operation.id](any_dialect)
+    path, body = (any_dialect.control("GET", "/requests")[-1][name] for name in ("path", "body"))
     for field in operation.request.model_fields:
-        answer = both.api(operation.method, path, {**(body or {}), field: None})
+        answer = any_dialect.api(operation.method, path, {**(body or {}), field: None})
         if field in NULLABLE.get(operation.id, ()):
             assert answer.status_code < 300, answer.text
         else:
             assert answer.status_code == 400, (field, answer.text)
 
 
-# --- values that are only wrong --------------------------------------------------------------------------------------------------
+# --- amounts and timestamps -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "amount", ["1e27", "1e400", "-1e27", "1000000000000000000000000000000", '"1e3"', '"٣.00"', '"1.00\\n"', "NaN", "-0.01"]
 )
-def test_an_amount_that_cannot_be(amount: str, both: EmulatorHarness) -> None:
+def test_invalid_amounts(amount: str, any_dialect: EmulatorHarness) -> None:
     key, kind = "one-key-for-both-calls", {"Content-Type": "application/json"}
     for _ in range(2):
-        refused = both.api("POST", "/balance/topup", content=f'{{"amount": {amount}, "gateway": "card"}}', headers=kind, key=key)
+        refused = any_dialect.api("POST", "/balance/topup", content=f'{{"amount": {amount}, "gateway": "card"}}', headers=kind, key=key)
         assert refused.status_code == 400, refused.text
-    assert both.control("GET", "/ledger") == []
+    assert any_dialect.control("GET", "/ledger") == []
 
 
 @pytest.mark.parametrize(
     "moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00Z", "2029-02-30T00:00:00Z", "0"]
 )
-def test_a_moment_that_cannot_be(moment: str, both: EmulatorHarness) -> None:
+def test_invalid_timestamps(moment: str, any_dialect: EmulatorHarness) -> None:
     for name in ("since", "until"):
-        refused = both.api("GET", "/transactions", params={name: moment})
+        refused = any_dialect.api("GET", "/transactions", params={name: moment})
         assert (code(refused), list(details(refused)["fields"])) == ("validation_error", [name])
 
 
-# --- keys and hosts --------------------------------------------------------------------------------------------------------------
+# --- keys and hosts ---------------------------------------------------------------------------------------
 
 KIND, MATERIAL, _ = PUBLIC_KEY.split()
 
@@ -139,28 +139,28 @@ KIND, MATERIAL, _ = PUBLIC_KEY.split()
         f"{KIND} =",
     ],
 )
-def test_a_damaged_key_is_refused(key: str, both: EmulatorHarness) -> None:
-    refused = both.api("POST", "/ssh-keys", {"name": "a", "public_key": key})
+def test_invalid_ssh_keys(key: str, any_dialect: EmulatorHarness) -> None:
+    refused = any_dialect.api("POST", "/ssh-keys", {"name": "a", "public_key": key})
     assert (code(refused), details(refused)["fields"]) == ("validation_error", {"public_key": "invalid"})
-    assert both.api("GET", "/ssh-keys").json()["data"] == []
+    assert any_dialect.api("GET", "/ssh-keys").json()["data"] == []
 
 
 @pytest.mark.parametrize("hosts", [["1.2.3.4", "5.6.7.8"], ["a.example.net", "1.2.3.4"], ["a..example.net", "b.example.net"], ["a", "b"]])
-def test_a_name_server_is_a_host_name(hosts: list[str], both: EmulatorHarness) -> None:
-    domain = both.domain()
-    before = both.control("GET", "/ledger")
+def test_a_name_server_is_a_host_name(hosts: list[str], any_dialect: EmulatorHarness) -> None:
+    domain = any_dialect.domain()
+    before = any_dialect.control("GET", "/ledger")
     for method, path, body in (
         ("POST", "/domains", {"name": "new.com"}),
         ("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"}),
         ("PUT", f"/domains/{domain}/nameservers", {}),
     ):
-        refused = both.api(method, path, {**body, "nameservers": hosts})
+        refused = any_dialect.api(method, path, {**body, "nameservers": hosts})
         assert code(refused) == "validation_error"
         assert all(name.startswith("nameservers") for name in details(refused)["fields"])
-    assert both.control("GET", "/ledger") == before
+    assert any_dialect.control("GET", "/ledger") == before
 
 
-# --- never 500 -------------------------------------------------------------------------------------------------------------------
+# --- never 500 --------------------------------------------------------------------------------------------
 
 TEXTS = st.one_of(
     st.text(max_size=12),
@@ -175,9 +175,9 @@ VALUES = st.recursive(
 )
 
 
-def mangled(draw: Callable[[st.SearchStrategy[Any]], Any], lab: EmulatorHarness, operation: Operation) -> httpx.Response:
-    """The request of the scene, one or more of its values replaced by anything."""
-    request = lab.control("GET", "/requests")[-1]
+def mutated(draw: Callable[[st.SearchStrategy[Any]], Any], emu: EmulatorHarness, operation: Operation) -> httpx.Response:
+    """The request of a call with some of its values replaced."""
+    request = emu.control("GET", "/requests")[-1]
     path = request["path"]
     if operation.path_parameters and draw(st.booleans()):
         path = "/".join(str(draw(st.integers(-5, 2**65))) if part.isdigit() else part for part in path.split("/"))
@@ -190,22 +190,22 @@ def mangled(draw: Callable[[st.SearchStrategy[Any]], Any], lab: EmulatorHarness,
         body = {**(request["body"] or {}), **{name: draw(VALUES) for name in names if draw(st.booleans())}}
         options["content"] = json.dumps(body).encode()
         options["headers"] = {"Content-Type": "application/json"}
-    return lab.call(lab.live_key if draw(st.booleans()) else lab.test_key, operation.method, path, **options)
+    return emu.call(emu.live_key if draw(st.booleans()) else emu.test_key, operation.method, path, **options)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda row: row.id)
-def test_nothing_a_client_sends_is_a_500(operation: Operation, dialect: str) -> None:
-    lab = EmulatorHarness(dialect=dialect)
-    lab.receiver_status = 200
+def test_random_bodies_cause_no_500(operation: Operation, dialect: str) -> None:
+    emu = EmulatorHarness(dialect=dialect)
+    emu.receiver_status = 200
 
     @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
-        lab.control("POST", "/reset", {})
-        SCENES[operation.id](lab)
-        response = mangled(data.draw, lab, operation)
+        emu.control("POST", "/reset", {})
+        CALLS[operation.id](emu)
+        response = mutated(data.draw, emu, operation)
         assert response.status_code < 500, response.text
-        lab.control("GET", "/objects")
+        emu.control("GET", "/objects")
 
     run()
-    assert lab.clock.now() == START
+    assert emu.clock.now() == START

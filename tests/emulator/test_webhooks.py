@@ -1,4 +1,4 @@
-"""Deliveries: what is sent, when it is tried again, when it is given up; and once over a real socket."""
+"""Deliveries: what is sent, retries, the end of retries; and delivery over HTTP."""
 
 import hmac
 import json
@@ -16,40 +16,40 @@ from pulumi_hosting.emulator import running, webhook_delivery
 from tests.emulator.support import DAY, EmulatorHarness, code
 
 
-def deliveries(lab: EmulatorHarness, hook: int, query: str = "") -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = lab.api("GET", f"/webhooks/{hook}/deliveries?{query}").json()["data"]
+def deliveries(emu: EmulatorHarness, hook: int, query: str = "") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = emu.api("GET", f"/webhooks/{hook}/deliveries?{query}").json()["data"]
     return rows
 
 
-def test_subscription_life(lab: EmulatorHarness) -> None:
-    made = lab.subscribe("server.created")
+def test_subscriptions(emu: EmulatorHarness) -> None:
+    made = emu.subscribe("server.created")
     assert made["secret"].startswith("whsec_")
     assert len(made["secret"]) == 50
-    (listed,) = lab.api("GET", "/webhooks").json()["data"]
+    (listed,) = emu.api("GET", "/webhooks").json()["data"]
     assert "secret" not in listed
-    assert lab.api("GET", f"/webhooks/{made['id']}").json() == listed
-    changed = lab.api("PATCH", f"/webhooks/{made['id']}", {"events": ["*"], "description": "d", "url": None, "active": False}).json()
+    assert emu.api("GET", f"/webhooks/{made['id']}").json() == listed
+    changed = emu.api("PATCH", f"/webhooks/{made['id']}", {"events": ["*"], "description": "d", "url": None, "active": False}).json()
     assert (changed["events"], changed["description"], changed["url"], changed["active"]) == (["*"], "d", made["url"], False)
-    assert code(lab.api("PATCH", f"/webhooks/{made['id']}", {})) == "validation_error"
-    assert code(lab.api("PATCH", f"/webhooks/{made['id']}", {"url": "https://10.0.0.1/"})) == "validation_error"
-    assert code(lab.api("POST", f"/webhooks/{made['id']}/test")) == "conflict"
-    lab.server()
-    assert deliveries(lab, made["id"]) == []
-    assert lab.api("DELETE", f"/webhooks/{made['id']}").json() == {"status": "deleted", "id": made["id"]}
-    assert code(lab.api("GET", f"/webhooks/{made['id']}")) == "not_found"
-    assert len(lab.api("GET", "/webhooks/events").json()["data"]) == 15
+    assert code(emu.api("PATCH", f"/webhooks/{made['id']}", {})) == "validation_error"
+    assert code(emu.api("PATCH", f"/webhooks/{made['id']}", {"url": "https://10.0.0.1/"})) == "validation_error"
+    assert code(emu.api("POST", f"/webhooks/{made['id']}/test")) == "conflict"
+    emu.server()
+    assert deliveries(emu, made["id"]) == []
+    assert emu.api("DELETE", f"/webhooks/{made['id']}").json() == {"status": "deleted", "id": made["id"]}
+    assert code(emu.api("GET", f"/webhooks/{made['id']}")) == "not_found"
+    assert len(emu.api("GET", "/webhooks/events").json()["data"]) == 15
 
 
-def test_envelope_and_signature(lab: EmulatorHarness) -> None:
-    hook = lab.subscribe("server.created")
-    server = lab.server()
-    lab.advance(0)
-    (attempt,) = lab.sent
+def test_envelope_and_signature(emu: EmulatorHarness) -> None:
+    hook = emu.subscribe("server.created")
+    server = emu.server()
+    emu.advance(0)
+    (attempt,) = emu.sent
     assert attempt.target == "http://127.0.0.1:9/in?a=1"
     event = json.loads(attempt.payload)
     assert event["id"] == attempt.headers["X-Webhook-Id"]
     assert event["id"].startswith("evt_")
-    shown = lab.api("GET", f"/servers/{server}").json()
+    shown = emu.api("GET", f"/servers/{server}").json()
     assert event["data"] == {"object": {name: shown[name] for name in event["data"]["object"]}, "previous": None}
     assert (event["type"], event["livemode"], event["api_version"]) == ("server.created", True, "1")
     assert event["resource"] == f"/api/v1/servers/{server}"
@@ -57,151 +57,151 @@ def test_envelope_and_signature(lab: EmulatorHarness) -> None:
     expected = hmac.new(hook["secret"].encode(), timestamp.encode() + b"." + attempt.payload, sha256).hexdigest()
     assert attempt.headers["X-Webhook-Signature"] == f"v1={expected}"
     assert attempt.headers["User-Agent"].endswith("-Webhooks/1.0")
-    (row,) = deliveries(lab, hook["id"], "status=delivered&event_type=server.created")
+    (row,) = deliveries(emu, hook["id"], "status=delivered&event_type=server.created")
     assert (row["status"], row["attempts"], row["dead"], row["last_status"], row["last_response"]) == ("delivered", 1, False, 200, "text")
-    assert lab.api("GET", f"/webhooks/deliveries/{row['id']}").json()["payload"] == event
+    assert emu.api("GET", f"/webhooks/deliveries/{row['id']}").json()["payload"] == event
 
 
-def test_previous_in_either_dialect(lab: EmulatorHarness) -> None:
-    lab.control("PATCH", "/service", {"dialect": "live"})
-    lab.subscribe("server.created")
-    lab.server()
-    lab.advance(0)
-    assert list(json.loads(lab.sent[0].payload)["data"]) == ["object"]
+def test_previous_in_either_dialect(emu: EmulatorHarness) -> None:
+    emu.control("PATCH", "/service", {"dialect": "live"})
+    emu.subscribe("server.created")
+    emu.server()
+    emu.advance(0)
+    assert list(json.loads(emu.sent[0].payload)["data"]) == ["object"]
 
 
-def test_retries_then_dead_then_queued_again(lab: EmulatorHarness) -> None:
-    hook = lab.subscribe("server.created")["id"]
-    lab.receiver_status = 500
-    lab.server()
-    lab.advance(0)
-    start, tries = lab.clock.now(), [lab.clock.now()]
+def test_retries_then_dead_then_redelivered(emu: EmulatorHarness) -> None:
+    hook = emu.subscribe("server.created")["id"]
+    emu.receiver_status = 500
+    emu.server()
+    emu.advance(0)
+    start, tries = emu.clock.now(), [emu.clock.now()]
     for wait in (60, 300, 900, 3600, 21600):
-        lab.advance(wait - 1)
-        assert len(lab.sent) == len(tries)
-        lab.advance(1)
-        tries.append(lab.clock.now())
-        assert len(lab.sent) == len(tries)
-    (row,) = deliveries(lab, hook, "status=dead")
+        emu.advance(wait - 1)
+        assert len(emu.sent) == len(tries)
+        emu.advance(1)
+        tries.append(emu.clock.now())
+        assert len(emu.sent) == len(tries)
+    (row,) = deliveries(emu, hook, "status=dead")
     assert (row["attempts"], row["dead"], row["next_attempt_at"], row["last_error"]) == (6, True, None, "the receiver answered 500")
-    assert [int(attempt.headers["X-Webhook-Timestamp"]) - start for attempt in lab.sent] == [moment - start for moment in tries]
-    assert len({attempt.payload for attempt in lab.sent}) == 1
-    assert len({attempt.headers["X-Webhook-Signature"] for attempt in lab.sent}) == 6
-    lab.receiver_status = 204
-    again = lab.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
+    assert [int(attempt.headers["X-Webhook-Timestamp"]) - start for attempt in emu.sent] == [moment - start for moment in tries]
+    assert len({attempt.payload for attempt in emu.sent}) == 1
+    assert len({attempt.headers["X-Webhook-Signature"] for attempt in emu.sent}) == 6
+    emu.receiver_status = 204
+    again = emu.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
     assert (again.status_code, again.json()["status"], again.json()["delivery"]["status"]) == (202, "queued", "pending")
-    assert code(lab.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")) == "conflict"
-    lab.advance(0)
-    assert lab.sent[-1].payload == lab.sent[0].payload
-    assert deliveries(lab, hook)[0]["status"] == "delivered"
+    assert code(emu.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")) == "conflict"
+    emu.advance(0)
+    assert emu.sent[-1].payload == emu.sent[0].payload
+    assert deliveries(emu, hook)[0]["status"] == "delivered"
 
 
-def test_all_retries_in_one_leap_of_the_clock(lab: EmulatorHarness) -> None:
-    lab.subscribe("server.created")
-    lab.receiver_status = None
-    lab.server()
-    lab.advance(DAY)
-    stamps = [int(attempt.headers["X-Webhook-Timestamp"]) for attempt in lab.sent]
+def test_all_retries_in_one_advance_of_the_clock(emu: EmulatorHarness) -> None:
+    emu.subscribe("server.created")
+    emu.receiver_status = None
+    emu.server()
+    emu.advance(DAY)
+    stamps = [int(attempt.headers["X-Webhook-Timestamp"]) for attempt in emu.sent]
     assert [later - earlier for earlier, later in pairwise(stamps)] == [60, 300, 900, 3600, 21600]
 
 
-def test_disabled_after_twenty_failures(lab: EmulatorHarness) -> None:
-    hook = lab.subscribe("server.created")["id"]
-    lab.receiver_status = None
+def test_disabled_after_twenty_failures(emu: EmulatorHarness) -> None:
+    hook = emu.subscribe("server.created")["id"]
+    emu.receiver_status = None
     for _ in range(4):
-        lab.server()
-        lab.advance(DAY)
-    shown = lab.api("GET", f"/webhooks/{hook}").json()
+        emu.server()
+        emu.advance(DAY)
+    shown = emu.api("GET", f"/webhooks/{hook}").json()
     assert (shown["active"], shown["failures_in_row"]) == (False, 20)
     assert shown["disabled_reason"]
     assert shown["disabled_at"]
-    assert len(lab.sent) == 20
-    lab.server()
-    assert len(deliveries(lab, hook)) == 4
-    enabled = lab.api("PATCH", f"/webhooks/{hook}", {"active": True}).json()
+    assert len(emu.sent) == 20
+    emu.server()
+    assert len(deliveries(emu, hook)) == 4
+    enabled = emu.api("PATCH", f"/webhooks/{hook}", {"active": True}).json()
     assert (enabled["active"], enabled["failures_in_row"], enabled["disabled_at"], enabled["disabled_reason"]) == (True, 0, None, None)
-    lab.receiver_status = 200
-    lab.advance(DAY)
-    assert deliveries(lab, hook)[0]["status"] == "delivered"
+    emu.receiver_status = 200
+    emu.advance(DAY)
+    assert deliveries(emu, hook)[0]["status"] == "delivered"
 
 
-def test_rotation_stops_the_old_secret_at_once(lab: EmulatorHarness) -> None:
-    hook = lab.subscribe("server.created")
-    lab.receiver_status = 500
-    lab.server()
-    lab.advance(0)
-    answer = lab.api("POST", f"/webhooks/{hook['id']}/rotate-secret").json()
+def test_rotation_stops_the_old_secret_at_once(emu: EmulatorHarness) -> None:
+    hook = emu.subscribe("server.created")
+    emu.receiver_status = 500
+    emu.server()
+    emu.advance(0)
+    answer = emu.api("POST", f"/webhooks/{hook['id']}/rotate-secret").json()
     assert set(answer) == {"id", "secret"}
     assert answer["secret"] != hook["secret"]
-    lab.advance(60)
-    attempt = lab.sent[-1]
+    emu.advance(60)
+    attempt = emu.sent[-1]
     timestamp = int(attempt.headers["X-Webhook-Timestamp"])
     assert attempt.headers["X-Webhook-Signature"] == webhook_delivery.signature(answer["secret"], timestamp, attempt.payload)
 
 
-def test_ping(lab: EmulatorHarness) -> None:
-    hook = lab.subscribe("server.created")["id"]
-    good = lab.api("POST", f"/webhooks/{hook}/test").json()
+def test_ping(emu: EmulatorHarness) -> None:
+    hook = emu.subscribe("server.created")["id"]
+    good = emu.api("POST", f"/webhooks/{hook}/test").json()
     assert (good["ok"], good["status"], good["detail"], good["delivery"]["status"]) == (True, 200, None, "delivered")
-    event = json.loads(lab.sent[-1].payload)
+    event = json.loads(emu.sent[-1].payload)
     assert (event["type"], event["data"]["object"], event["resource"]) == ("ping", {"subscription_id": hook, "message": "pong"}, None)
-    lab.receiver_status = None
-    bad = lab.api("POST", f"/webhooks/{hook}/test").json()
+    emu.receiver_status = None
+    bad = emu.api("POST", f"/webhooks/{hook}/test").json()
     assert (bad["ok"], bad["status"], bad["detail"], bad["delivery"]["status"]) == (False, None, "the connection failed", "dead")
-    assert lab.api("GET", f"/webhooks/{hook}").json()["failures_in_row"] == 0
+    assert emu.api("GET", f"/webhooks/{hook}").json()["failures_in_row"] == 0
 
 
-def test_an_origin_without_a_route_is_unreachable(lab: EmulatorHarness) -> None:
-    lab.subscribe("server.created")
-    lab.control("PUT", "/webhook-routes", {})
-    lab.server()
-    lab.advance(0)
-    assert lab.sent[0].target is None
-    assert webhook_delivery.send(lab.sent[0]).error == "the address is not reachable"
+def test_an_origin_without_a_route_is_unreachable(emu: EmulatorHarness) -> None:
+    emu.subscribe("server.created")
+    emu.control("PUT", "/webhook-routes", {})
+    emu.server()
+    emu.advance(0)
+    assert emu.sent[0].target is None
+    assert webhook_delivery.send(emu.sent[0]).error == "the address is not reachable"
 
 
-def test_the_log_is_kept_for_a_while(lab: EmulatorHarness) -> None:
-    hook = lab.subscribe("server.created")["id"]
-    lab.server()
-    lab.advance(14 * DAY - 1)
-    (row,) = deliveries(lab, hook)
-    lab.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
-    lab.advance(1)
-    assert len(deliveries(lab, hook)) == 1  # delivered again, so its 14 days began anew
-    lab.advance(14 * DAY)
-    assert deliveries(lab, hook) == []
-    lab.receiver_status = 500
-    lab.server()
-    lab.advance(DAY)
-    lab.advance(28 * DAY)
-    assert len(deliveries(lab, hook, "status=dead")) == 1
-    lab.advance(2 * DAY)
-    assert deliveries(lab, hook, "status=dead") == []
+def test_the_delivery_log_expires(emu: EmulatorHarness) -> None:
+    hook = emu.subscribe("server.created")["id"]
+    emu.server()
+    emu.advance(14 * DAY - 1)
+    (row,) = deliveries(emu, hook)
+    emu.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
+    emu.advance(1)
+    assert len(deliveries(emu, hook)) == 1  # redelivered, so its 14 days start again
+    emu.advance(14 * DAY)
+    assert deliveries(emu, hook) == []
+    emu.receiver_status = 500
+    emu.server()
+    emu.advance(DAY)
+    emu.advance(28 * DAY)
+    assert len(deliveries(emu, hook, "status=dead")) == 1
+    emu.advance(2 * DAY)
+    assert deliveries(emu, hook, "status=dead") == []
 
 
-def test_events_of_another_account_and_of_keys(lab: EmulatorHarness) -> None:
-    lab.subscribe("*")
-    other = lab.control("POST", "/accounts", {})["live_key"]
-    lab.order(other)
-    key = lab.new_key()
-    lab.call(key, "DELETE", f"/keys/{lab.call(key, 'GET', '/me').json()['key']['id']}")
-    lab.control("DELETE", f"/keys/{lab.control('POST', '/keys', {'mode': 'test'})['id']}")
-    lab.advance(0)
-    assert [attempt.headers["X-Webhook-Event"] for attempt in lab.sent] == ["key.created", "key.revoked"] * 2
+def test_events_of_another_account_and_of_keys(emu: EmulatorHarness) -> None:
+    emu.subscribe("*")
+    other = emu.control("POST", "/accounts", {})["live_key"]
+    emu.order(other)
+    key = emu.new_key()
+    emu.call(key, "DELETE", f"/keys/{emu.call(key, 'GET', '/me').json()['key']['id']}")
+    emu.control("DELETE", f"/keys/{emu.control('POST', '/keys', {'mode': 'test'})['id']}")
+    emu.advance(0)
+    assert [attempt.headers["X-Webhook-Event"] for attempt in emu.sent] == ["key.created", "key.revoked"] * 2
 
 
-def test_deleted_while_an_attempt_was_under_way(lab: EmulatorHarness) -> None:
-    hook = lab.subscribe("server.created")["id"]
-    receive = lab.core.send
+def test_a_subscription_deleted_during_an_attempt(emu: EmulatorHarness) -> None:
+    hook = emu.subscribe("server.created")["id"]
+    receive = emu.core.send
 
     def delete_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
-        lab.control("DELETE", f"/webhooks/{hook}")
+        emu.control("DELETE", f"/webhooks/{hook}")
         return receive(attempt)
 
-    lab.core.send = delete_meanwhile
-    lab.server()
-    lab.advance(0)
-    assert lab.core.store.deliveries == {}
+    emu.core.send = delete_meanwhile
+    emu.server()
+    emu.advance(0)
+    assert emu.core.store.deliveries == {}
 
 
 @pytest.mark.parametrize(
@@ -235,11 +235,11 @@ def test_origins_are_compared_without_their_default_port() -> None:
     assert webhook_delivery.origin("https://a.example.org:8443/x") == "https://a.example.org:8443"
 
 
-# --- over a real socket ----------------------------------------------------------------------------------------------------------
+# --- over a real socket -----------------------------------------------------------------------------------
 
 
 class Receiver(ThreadingHTTPServer):
-    """Remembers what it got; ``status`` is what it answers."""
+    """Records what it receives and answers with ``status``."""
 
     daemon_threads = True
 
@@ -282,7 +282,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @pytest.mark.parametrize("clock", ["real", "manual"])
-def test_really_delivered(clock: str, receiver: Receiver) -> None:
+def test_delivery_over_http(clock: str, receiver: Receiver) -> None:
     routes = {"https://hooks.example.org": receiver.url}
     with running(clock=clock, webhook_route=routes) as emulator, httpx.Client() as http:
         http.headers["Authorization"] = f"Bearer {emulator.live_key}"
@@ -300,7 +300,7 @@ def test_really_delivered(clock: str, receiver: Receiver) -> None:
         answer = http.post(f"{emulator.base_url}/webhooks/{hook['id']}/test").json()
         assert (answer["ok"], answer["status"]) == (False, 302)
 
-        # Failed, and tried again when the clock says so, before the call that moves it answers.
+        # The call that moves the clock returns after the retry.
         receiver.status = 503
         server = created["server"]["id"]
         http.delete(f"{emulator.base_url}/servers/{server}", headers={"Idempotency-Key": "0123456789abcdeg"})
@@ -324,7 +324,7 @@ def test_failures_of_a_real_receiver() -> None:
     assert outcome(f"http://127.0.0.1:{port}/").error == "the connection failed: ConnectionRefusedError"
 
 
-def test_a_silent_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_receiver_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     import socket
 
     monkeypatch.setattr(webhook_delivery, "TIMEOUT_SECONDS", 0.05)
@@ -333,11 +333,11 @@ def test_a_silent_receiver(monkeypatch: pytest.MonkeyPatch) -> None:
         assert webhook_delivery.send(webhook_delivery.Attempt(url, {}, b"{}")).error == "no answer within 0.05 seconds"
 
 
-def test_what_cannot_be_sent_as_it_is_holds_up_nothing(receiver: Receiver) -> None:
-    """Over real sockets with a real clock: an address beyond ASCII, and one of an origin that nobody listens at."""
+def test_undeliverable_urls_do_not_block_others(receiver: Receiver) -> None:
+    """Over HTTP with a real clock: a URL beyond ASCII, and an origin that does not listen."""
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
-        nobody = f"http://127.0.0.1:{closed.server_port}"
-    routes = {"https://hooks.example.org": receiver.url, "https://dead.example.org": nobody}
+        unreachable = f"http://127.0.0.1:{closed.server_port}"
+    routes = {"https://hooks.example.org": receiver.url, "https://dead.example.org": unreachable}
     with running(webhook_route=routes) as emulator, httpx.Client(base_url=emulator.base_url) as http:
         http.headers["Authorization"] = f"Bearer {emulator.live_key}"
         hooks = {}

@@ -13,7 +13,7 @@ from pulumi_hosting.emulator import events
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_http_date
 
-# The default of a field that may be left out; null is refused. `Body.given` tells whether the field was sent.
+# The default of a field that may be left out; null is refused. `Body.given` has it only if it was sent.
 LEFT_OUT: Any = None
 
 log = logging.getLogger("pulumi_hosting.emulator")

@@ -53,7 +53,7 @@ def shop() -> Shop:
     return Shop()
 
 
-def test_a_true_account_has_no_problems(shop: Shop) -> None:
+def test_a_consistent_account_has_no_problems(shop: Shop) -> None:
     assert shop.problems() == []
     server = shop.server()
     shop.hold("ServerIp", f"{server}/{shop.address(server)}")
@@ -70,14 +70,14 @@ def test_a_true_account_has_no_problems(shop: Shop) -> None:
     assert shop.problems() == []
 
 
-def test_a_live_server_that_no_state_has(shop: Shop) -> None:
+def test_an_unmanaged_server(shop: Shop) -> None:
     id = shop.server(held=False)
     assert shop.problems() == [f"server {id} (web, 5.00 EUR per month) is live and in no state"]
     assert shop.problems(allowed=[id]) == []
     assert AccountCheck(shop.lab.control).empty() == shop.problems()
 
 
-def test_a_state_entry_whose_object_is_gone(shop: Shop) -> None:
+def test_a_managed_server_that_does_not_exist(shop: Shop) -> None:
     id = shop.server()
     shop.lab.api("DELETE", f"/servers/{id}")
     assert shop.problems() == [f"server {id} (web) is in a state and not on the account"]
@@ -86,14 +86,14 @@ def test_a_state_entry_whose_object_is_gone(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(("type", "id"), [("Domain", "70009"), ("SshKey", "60009"), ("ServerIp", "1/2"), ("WebhookSubscription", "80009")])
-def test_every_kind_must_be_live(shop: Shop, type: str, id: str) -> None:
+def test_a_managed_object_that_does_not_exist(shop: Shop, type: str, id: str) -> None:
     shop.hold(type, id)
     (problem,) = shop.problems()
     assert id in problem
     assert "not on the account" in problem
 
 
-def test_an_address_that_no_state_has(shop: Shop) -> None:
+def test_an_unmanaged_address(shop: Shop) -> None:
     server = shop.server()
     id = shop.address(server)
     (problem,) = shop.problems()
@@ -102,7 +102,7 @@ def test_an_address_that_no_state_has(shop: Shop) -> None:
     assert shop.problems(allowed=[id]) == []
 
 
-def test_an_address_on_its_way() -> None:
+def test_an_address_not_assigned_yet() -> None:
     shop = Shop(ip_delay=60)
     server = shop.server()
     shop.buy(f"/servers/{server}/ips")
@@ -113,7 +113,7 @@ def test_an_address_on_its_way() -> None:
     assert shop.problems() == []  # the claim is for the address that has come
 
 
-def test_reverse_dns_that_no_state_has(shop: Shop) -> None:
+def test_an_unmanaged_ptr_record(shop: Shop) -> None:
     server = shop.server()
     ptr = next(row["id"] for row in shop.lab.control("GET", "/objects")["addresses"] if row["primary"])
     shop.lab.api("PUT", f"/servers/{server}/ips/{ptr}/ptr", {"domain": "a.example.com"})
@@ -122,7 +122,7 @@ def test_reverse_dns_that_no_state_has(shop: Shop) -> None:
     assert shop.problems(allowed=[ptr]) == []
 
 
-def test_a_key_and_a_webhook_that_no_state_has(shop: Shop) -> None:
+def test_an_unmanaged_key_and_webhook(shop: Shop) -> None:
     shop.lab.api("POST", "/ssh-keys", {"name": "me", "public_key": PUBLIC_KEY})
     shop.lab.subscribe()
     first, second = shop.problems()
@@ -130,7 +130,7 @@ def test_a_key_and_a_webhook_that_no_state_has(shop: Shop) -> None:
     assert second.startswith("webhook subscription 80001 (https://")
 
 
-def test_a_domain_stays_only_if_it_does_not_renew_and_the_step_said_so(shop: Shop) -> None:
+def test_a_domain_may_stay_if_it_does_not_renew_and_the_output_says_so(shop: Shop) -> None:
     shop.buy("/domains", {"name": "shop-1.com", "auto_renew": True})
     said = "shop: domain shop-1.com (id 70001) stays until 2027-01-15: the API cannot delete domains"
     assert shop.problems(printed=said) == ["domain 70001 (shop-1.com) is live and in no state, and renews itself"]
@@ -141,7 +141,7 @@ def test_a_domain_stays_only_if_it_does_not_renew_and_the_step_said_so(shop: Sho
     assert account.empty() == []  # said once is enough
 
 
-def test_an_order_that_no_state_has() -> None:
+def test_an_unmanaged_order() -> None:
     shop = Shop(provisioning_delay=60)
     shop.lab.fault({"panel_timeout": "active"}, method="POST", path="^/servers$")
     shop.buy("/servers", {"tariff_id": 1, "os": "debian-12", "name": "web"})
@@ -162,7 +162,7 @@ def test_an_order_that_failed_is_refunded(outcome: str) -> None:
     assert shop.problems() == []
 
 
-def test_charges_that_nothing_explains(shop: Shop) -> None:
+def test_unexplained_charges(shop: Shop) -> None:
     server = shop.server()
     shop.buy(f"/servers/{server}/renew", {"months": 1})
     (problem,) = shop.problems()
@@ -176,7 +176,7 @@ def test_charges_that_nothing_explains(shop: Shop) -> None:
     assert shop.problems() == [f"charge of 1.99 for server {other}, which is not on the account and was never in a state"]
 
 
-def test_a_refund_that_nothing_explains(shop: Shop) -> None:
+def test_an_unexplained_refund(shop: Shop) -> None:
     """The tool deleted a server that was never its own."""
     other = int(shop.buy("/servers", {"tariff_id": 1, "os": "debian-12", "name": "b"}, key="somebody-elses-key")["server"]["id"])
     shop.lab.api("DELETE", f"/servers/{other}")
@@ -186,7 +186,7 @@ def test_a_refund_that_nothing_explains(shop: Shop) -> None:
     assert account.empty() == []
 
 
-def test_a_server_that_is_gone_must_have_been_refunded(shop: Shop) -> None:
+def test_a_deleted_server_without_refund(shop: Shop) -> None:
     account = AccountCheck(shop.lab.control)
     server = shop.server()
     assert account.check(shop.claims) == []
@@ -237,7 +237,7 @@ def test_an_address_released_alone_is_explained(shop: Shop) -> None:
     assert account.empty() == []
 
 
-def test_a_test_key_s_servers_are_compared_and_nothing_else(shop: Shop) -> None:
+def test_of_a_test_key_only_servers_are_compared(shop: Shop) -> None:
     made = shop.lab.test("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "name": "toy"}).json()["server"]["id"]
     assert shop.problems() == [f"sandbox server {made} (toy, 5.00 EUR per month) is live and in no state"]
     shop.hold("Server", made, outputs={"mode": "test"})
@@ -247,7 +247,7 @@ def test_a_test_key_s_servers_are_compared_and_nothing_else(shop: Shop) -> None:
     assert shop.problems() == [f"server {made} (it) is in a state and not on the account"]
 
 
-def test_several_stacks_are_one_tool(shop: Shop) -> None:
+def test_several_stacks_are_checked_together(shop: Shop) -> None:
     first, second = shop.server("a", held=False), shop.server("b", held=False)
     stacks = []
     for id in (first, second):
@@ -258,7 +258,7 @@ def test_several_stacks_are_one_tool(shop: Shop) -> None:
     assert len(check(shop.lab.control, ManagedObjects.of_stack(stacks[0], {"deployment": None}))) == 1
 
 
-def test_the_service_s_own_renewals_are_explained(shop: Shop) -> None:
+def test_automatic_renewals_are_explained(shop: Shop) -> None:
     shop.server()
     shop.lab.advance(31 * DAY)
     assert any(row["operation"] == "billing" for row in shop.lab.control("GET", "/ledger"))
@@ -282,7 +282,7 @@ def test_results_of_tasks(shop: Shop) -> None:
     assert check(shop.lab.control, ManagedObjects.of_results([made, renewed, absent])) == []
 
 
-def test_what_tasks_remove_by_a_name_or_a_key_is_claimed_no_more() -> None:
+def test_objects_that_tasks_remove_by_name_or_key_are_not_managed_any_more() -> None:
     made = [
         {"server": {"id": "20001", "name": "web"}},
         {"server_ip": {"id": "20001/30002"}},
@@ -299,7 +299,7 @@ def test_what_tasks_remove_by_a_name_or_a_key_is_claimed_no_more() -> None:
 
 
 @pytest.mark.emulator(clock="manual")
-def test_what_was_deleted_outside_is_no_lie_of_the_tool(emulator: Any) -> None:
+def test_objects_deleted_outside_are_no_problem(emulator: Any) -> None:
     control = Control(emulator.control_url)
     made = control("POST", "/servers", {"name": "given"})
     claims = ManagedObjects.of_stack(
@@ -312,7 +312,7 @@ def test_what_was_deleted_outside_is_no_lie_of_the_tool(emulator: Any) -> None:
     assert len(check(control, claims)) == 1
 
 
-def test_a_key_that_was_taken_over_stays_if_the_step_said_so(shop: Shop) -> None:
+def test_an_adopted_key_may_stay_if_the_output_says_so(shop: Shop) -> None:
     shop.lab.api("POST", "/ssh-keys", {"name": "me", "public_key": PUBLIC_KEY})
     account = AccountCheck(shop.lab.control)
     assert account.empty(printed="SSH key me (60002) stays") != []

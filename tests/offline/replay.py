@@ -1,4 +1,4 @@
-"""Plays a recorded scenario on the offline engine and says what happened in the recording's own form."""
+"""Runs the steps of a recorded scenario on the offline engine and reports the outcome in the recording's format."""
 
 import contextlib
 import json
@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -16,13 +15,16 @@ from typing import Any
 
 from pulumi_hosting.offline import OfflineError, Stack
 from pulumi_hosting.offline.display.events import Event
-from tests.offline.test_secrets import PULUMI_SALT
+from pulumi_hosting.offline.storage.passphrase import Crypter
+from tests.support.warm import PYTHON
 
 HERE = Path(__file__).parent
 DYNAMIC_TYPE = "pulumi-python:dynamic/toy:Thing"
 NATIVE_TYPE = "toy:index:Thing"
 STACK_RESOURCE = "toys-dev"
-LOOKING = ("Configure", "CheckConfig", "DiffConfig", "Check", "Diff", "Read")
+SALT = Crypter.new("x", weak=True).state
+READS = ("Configure", "CheckConfig", "DiffConfig", "Check", "Diff", "Read")
+"""Calls of a provider that change nothing."""
 Recorded = dict[str, Any]
 
 
@@ -31,14 +33,14 @@ def scenarios(form: str) -> dict[str, list[Recorded]]:
     return recorded
 
 
-class Toys:
-    """The toy project and the toy service of one scenario, in a folder of their own."""
+class ToyProject:
+    """A project that uses the toy provider, and the toy service, in a folder of their own. Every process runs on `python`."""
 
     def __init__(self, folder: Path, form: str, python: Path) -> None:
         self.form = form
-        self.project = folder / "project"
+        self.directory = folder / "project"
         self.service = folder / "service"
-        shutil.copytree(HERE / "toy", self.project, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(HERE / "toy", self.directory, ignore=shutil.ignore_patterns("__pycache__"))
         self.service.mkdir()
         plugins = folder / "bin"
         plugins.mkdir()
@@ -51,21 +53,30 @@ class Toys:
             "PULUMI_PYTHON_CMD": str(python),
             "TOY_SERVICE": str(self.service),
             "PATH": f"{plugins}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(self.project),
+            "PYTHONPATH": str(self.directory),
         }
         self.program: dict[str, Any] = {"form": form, "resources": [], "outputs": {}, "order": []}
         self._write("world.json", {"things": {}, "counts": {}})
-        # One salt for all: a key takes a third of a second to derive, and is kept for the next scenario.
-        (self.project / "Pulumi.dev.yaml").write_text(f"encryptionsalt: {PULUMI_SALT}\n")
+        (self.directory / "Pulumi.dev.yaml").write_text(f"encryptionsalt: {SALT}\n")
         self.stack().init()
 
     def stack(self, *listeners: Callable[[Event], None]) -> Stack:
-        return Stack(self.project, "dev", environ=self.environ, listeners=listeners)
+        return Stack(self.directory, "dev", environ=self.environ, listeners=listeners)
 
     def _write(self, name: str, data: Any) -> None:
         (self.service / name).write_text(json.dumps(data))
 
-    # What a step sets, and what it is compared with.
+    def set_faults(self, **faults: str) -> None:
+        """What goes wrong: `create_a="raise"`. With `hold:NAME` the provider waits for `release(NAME)`, with `hold:NAME,raise` it then fails."""
+        self._write("faults.json", {key.replace("_", ":", 1): fault for key, fault in faults.items()})
+
+    def release(self, name: str) -> None:
+        (self.service / f"release-{name}").touch()
+
+    def forget_calls(self) -> None:
+        (self.service / "calls.jsonl").unlink(missing_ok=True)
+
+    # The inputs and the results of a step.
 
     def set_up(self, step: Recorded) -> None:
         do = step["do"]
@@ -77,7 +88,9 @@ class Toys:
         self.program["order"] = _order(self.program["resources"], step["calls"])
         self._write("program.json", self.program)
         if "faults" in do:
-            self._write("faults.json", {key: re.sub(r"^sleep:.*", "sleep:2", fault) for key, fault in do["faults"].items()})
+            # The recorded provider slept until the engine was killed.
+            held = "hold:kill" if "kill_after" in do else ""
+            self._write("faults.json", {key: re.sub(r"^sleep:.*", held, fault) for key, fault in do["faults"].items()})
         for id, edit in do.get("world", {}).items():
             world = json.loads((self.service / "world.json").read_text())
             if edit is None:
@@ -87,13 +100,13 @@ class Toys:
             self._write("world.json", world)
         for key, value in do.get("config", {}).items():
             self.stack().set_config(key, value, secret=True)
-        (self.service / "calls.jsonl").unlink(missing_ok=True)
+        self.forget_calls()
 
     def calls(self) -> list[Recorded]:
         path = self.service / "calls.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
-    def world(self) -> dict[str, Any]:
+    def things(self) -> dict[str, Any]:
         things: dict[str, Any] = json.loads((self.service / "world.json").read_text())["things"]
         return things
 
@@ -108,22 +121,22 @@ class Toys:
     # Running.
 
     def run(self, step: Recorded) -> Recorded:
-        """Do what a step says; the result has the recording's fields."""
+        """Run one step; the result has the recording's fields."""
         self.set_up(step)
         command, arguments = step["do"]["cmd"], list(step["do"].get("args", []))
         if "kill_after" in step["do"]:
             self._run_and_kill(command, step)
-            happened: Recorded = {"exit": "killed", "ops": [], "changes": None, "errors": []}
+            outcome: Recorded = {"exit": "killed", "ops": [], "changes": None, "errors": []}
         elif command == "cancel":
             self.stack().cancel()
-            happened = {"exit": 0, "ops": [], "changes": None, "errors": []}
+            outcome = {"exit": 0, "ops": [], "changes": None, "errors": []}
         elif command == "import":
             type, name, id, *flags = arguments
             result = self.stack().import_resource(type, name, id, protect="--protect=false" not in flags, parallel=1)
-            happened = {"exit": result.exit_code, "ops": [], "changes": None, "errors": []}  # the recordings have no more of it
+            outcome = {"exit": result.exit_code, "ops": [], "changes": None, "errors": []}  # all that is recorded of it
         else:
-            happened = self._operate(command, arguments)
-        return happened | {"calls": self.calls(), "state": self.state(), "world": self.world()}
+            outcome = self._operate(command, arguments)
+        return outcome | {"calls": self.calls(), "state": self.state(), "world": self.things()}
 
     def _operate(self, command: Any, arguments: list[str]) -> Recorded:
         events: list[Event] = []
@@ -141,76 +154,84 @@ class Toys:
             return {"exit": error.exit_code, "ops": [], "changes": None, "errors": [str(error).split("\n")[0]]}
         return {
             "exit": result.exit_code,
-            "ops": _operations(events, looking=command == "refresh"),
+            "ops": _operations(events, refresh=command == "refresh"),
             "changes": result.changes,
             "errors": [_message(error) for error in result.errors],
         }
 
     def _run_and_kill(self, command: str, step: Recorded) -> None:
-        """SIGKILL to the engine in the middle of the recorded calls; returns when the orphaned provider has finished."""
-        process = subprocess.Popen(
-            [
-                sys.executable,
-                "-m",
-                "pulumi_hosting.cli",
-                "offline",
-                command,
-                "--stack",
-                "dev",
-                "--parallel",
-                "1",
-                "--yes",
-                "--skip-preview",
-            ],
-            cwd=self.project,
-            env={**self.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), str(self.project)])},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        """Kill the engine during the recorded calls; returns when the orphaned provider has finished."""
+        process = self.start(command, "--parallel", "1")
         saved = Counter(item["name"] for item in step["state"]["resources"])
-        wanted = _doing(step["calls"])
-        _wait(lambda: _doing(self.calls()) == wanted and Counter(item["name"] for item in self.state()["resources"]) == saved)
+        changes = _changes(step["calls"])
+        while _changes(self.calls()) != changes or Counter(item["name"] for item in self.state()["resources"]) != saved:
+            wait_a_little(process)
         orphans = children(process.pid)
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-        _wait(lambda: self.world() == step["world"])
+        process.kill()
+        process.communicate()
+        self.release("kill")
+        while self.things() != step["world"] and any(map(runs, orphans)):
+            time.sleep(0.01)
         end(orphans)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start a command on a plain Python, whose processes are its real children."""
+        return subprocess.Popen(
+            [PYTHON, "-m", "pulumi_hosting.cli", "offline", *arguments, "--stack", "dev", "--yes", "--skip-preview"],
+            cwd=self.directory,
+            env={**self.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), str(self.directory)])},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            # As in a terminal: a background job of a script ignores SIGINT, and its children inherit that.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+
+    def wait_for(self, method: str, process: subprocess.Popen[str]) -> None:
+        """Return when the provider is called; fails when the command ends before."""
+        while all(call["method"] != method for call in self.calls()):
+            wait_a_little(process)
+
+
+def wait_a_little(process: subprocess.Popen[str]) -> None:
+    assert process.poll() is None, f"the command ended too early: {process.communicate()[0]}"
+    time.sleep(0.01)
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started; those of the engine lead a group each."""
+    """The processes that a process has started; each of the engine's leads a group."""
     return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
 
 
+def runs(pid: int) -> bool:
+    """Whether a process still runs; a zombie does not."""
+    status = Path(f"/proc/{pid}/stat")
+    return status.exists() and status.read_text().rsplit(")", 1)[-1].split()[0] != "Z"
+
+
 def end(leaders: list[int]) -> None:
-    """End process groups that a killed engine left behind."""
+    """Kill the process groups that a killed engine left behind."""
     for leader in leaders:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(leader, signal.SIGKILL)
 
 
-def _wait(condition: Callable[[], bool], seconds: float = 60) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.05)
-
-
-def _doing(calls: list[Recorded]) -> int:
-    return sum(call["method"] not in LOOKING for call in calls)
+def _changes(calls: list[Recorded]) -> int:
+    return sum(call["method"] not in READS for call in calls)
 
 
 def _order(resources: list[dict[str, Any]], calls: list[Recorded]) -> list[str]:
-    """Resources in the order in which the recorded provider first heard of them; the others were never registered."""
+    """Resources in the order of the recorded provider's first call for each; the others were never registered."""
     first: dict[str, int] = {}
     for number, call in enumerate(calls):
         for item in resources:
-            if _hears(call, item):
+            if _is_first_call(call, item):
                 first.setdefault(item["name"], number)
     return sorted(first, key=lambda name: first[name])
 
 
-def _hears(call: Recorded, item: dict[str, Any]) -> bool:
-    """Is a call the one by which a provider first hears of a resource?"""
+def _is_first_call(call: Recorded, item: dict[str, Any]) -> bool:
+    """Whether a call is the one that the engine begins with for a resource."""
     if item.get("kind") == "provider":
         return bool(call["method"] == "CheckConfig" and call["provider"] == item["name"])
     method = "Read" if "id" in item.get("opts", {}) else "Check"
@@ -224,14 +245,14 @@ def _name(urn: str) -> str:
 
 
 def _resource(item: dict[str, Any]) -> dict[str, Any]:
-    """A resource of an exported deployment as the recordings show it."""
+    """A resource of an exported deployment in the recordings' format."""
     provider = item["type"].startswith("pulumi:providers:")
     result = {
         "name": _name(item["urn"]),
         "type": item["type"],
         "id": "…" if provider else item.get("id"),
-        "inputs": _opened(item.get("inputs", {})),
-        "outputs": _opened(item.get("outputs", {})),
+        "inputs": _decrypted(item.get("inputs", {})),
+        "outputs": _decrypted(item.get("outputs", {})),
     }
     for key in (
         "additionalSecretOutputs",
@@ -254,24 +275,24 @@ def _resource(item: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _opened(value: Any) -> Any:
+def _decrypted(value: Any) -> Any:
     if isinstance(value, list):
-        return [_opened(item) for item in value]
+        return [_decrypted(item) for item in value]
     if isinstance(value, dict):
         if "plaintext" in value:
             return {"secret": json.loads(value["plaintext"])}
-        return {key: _opened(item) for key, item in value.items() if not key.startswith("__")}
+        return {key: _decrypted(item) for key, item in value.items() if not key.startswith("__")}
     return value
 
 
-def _operations(events: list[Event], *, looking: bool) -> list[list[Any]]:
-    """What was announced; a preview of a refresh shows what it found."""
+def _operations(events: list[Event], *, refresh: bool) -> list[list[Any]]:
+    """The operations in the order announced; a preview of a refresh shows what it found."""
     found = []
     for event in events:
         if "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
             found.append([metadata["op"], _name(metadata["urn"])] + ([metadata["diffs"]] if metadata.get("diffs") else []))
-        if looking and event.get("resOutputsEvent", {}).get("planning"):
+        if refresh and event.get("resOutputsEvent", {}).get("planning"):
             metadata = event["resOutputsEvent"]["metadata"]
             diffs = [metadata["diffs"]] if metadata.get("diffs") else []
             if metadata["op"] == "delete" or (metadata["op"] == "update" and diffs):
@@ -286,7 +307,7 @@ def _message(error: str) -> str:
     return error.strip()
 
 
-def visible(step: Recorded, operations: list[list[Any]]) -> list[list[Any]]:
+def previewed(step: Recorded, operations: list[list[Any]]) -> list[list[Any]]:
     """Operations as a preview lists them: without the unchanged, and one for a replacement instead of three."""
     if step["do"]["cmd"] != "preview" and "--preview-only" not in step["do"].get("args", []):
         return operations

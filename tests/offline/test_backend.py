@@ -15,7 +15,7 @@ from pulumi_hosting.offline.storage.project import StackConfig, find_python, loa
 from tests.offline.test_secrets import PULUMI_SALT
 
 
-def test_where_state_lives(tmp_path: Path) -> None:
+def test_the_backend_directory(tmp_path: Path) -> None:
     assert backend_directory({}, tmp_path) == tmp_path / ".pulumi-offline"
     assert backend_directory({"PULUMI_BACKEND_URL": f"file://{tmp_path}/a%20b"}, Path()) == tmp_path / "a b"
     assert backend_directory({"PULUMI_BACKEND_URL": "file://~/x"}, Path()) == Path.home() / "x"
@@ -23,7 +23,7 @@ def test_where_state_lives(tmp_path: Path) -> None:
         backend_directory({"PULUMI_BACKEND_URL": "s3://bucket"}, tmp_path)
 
 
-def test_stacks_come_and_go(tmp_path: Path) -> None:
+def test_stacks_are_created_and_removed(tmp_path: Path) -> None:
     backend = Backend(tmp_path, "toys")
     assert backend.stacks() == []
     backend.create("dev")
@@ -42,7 +42,7 @@ def test_stacks_come_and_go(tmp_path: Path) -> None:
             missing("dev")
 
 
-def test_state_is_whole_and_private(tmp_path: Path) -> None:
+def test_a_saved_state_is_complete_and_private(tmp_path: Path) -> None:
     backend = Backend(tmp_path, "toys")
     backend.create("dev")
     backend.write("dev", '{"resources": []}')
@@ -89,7 +89,7 @@ def project(folder: Path, text: str) -> Path:
     return folder
 
 
-def test_a_project_is_found_from_below(tmp_path: Path) -> None:
+def test_a_project_is_found_from_a_subdirectory(tmp_path: Path) -> None:
     project(tmp_path, "name: toys\nruntime: {name: python, options: {virtualenv: venv}}\nmain: src/\n")
     (tmp_path / "src").mkdir()
     found = load_project(tmp_path / "src")
@@ -127,7 +127,7 @@ def test_no_project(tmp_path: Path) -> None:
         load_project(tmp_path / "nowhere")
 
 
-def test_which_python(tmp_path: Path) -> None:
+def test_the_python_of_the_program(tmp_path: Path) -> None:
     plain = load_project(project(tmp_path, "name: toys\nruntime: python"))
     assert find_python(plain, {}) == sys.executable
     assert find_python(plain, {"PULUMI_PYTHON_CMD": "python3.12"}) == "python3.12"
@@ -165,7 +165,7 @@ def test_configuration(tmp_path: Path) -> None:
         again.values(None)
 
 
-def test_a_stack_gets_its_salt_once(tmp_path: Path) -> None:
+def test_a_stack_keeps_its_salt(tmp_path: Path) -> None:
     config = StackConfig.load(load_project(project(tmp_path, "name: toys\nruntime: python")), "dev")
     assert config.crypter("x") is None
     salt = config.ensure_crypter({"PULUMI_CONFIG_PASSPHRASE": "x"}).state

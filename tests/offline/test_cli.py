@@ -3,17 +3,16 @@
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from pulumi_hosting.cli.offline import offline
 from pulumi_hosting.offline.display.terminal import BANNER
-from tests.offline.conftest import Playground, write
-from tests.offline.replay import HERE, Toys
+from tests.offline.conftest import Command, MakeProject, write
+from tests.offline.replay import HERE
+from tests.support.warm import PYTHON
 
 PROGRAM = """
 a = Thing("a", {"name": "a", "size": "s"})
@@ -23,27 +22,16 @@ pulumi.export("list", [1, 2])
 """
 
 
-class Command:
-    """`offline …` in the folder and environment of a toy project."""
-
-    def __init__(self, toys: Toys) -> None:
-        self.toys = toys
-
-    def __call__(self, *arguments: str, input: str | None = None) -> Result:
-        environ = {key: None for key in os.environ if key.startswith("PULUMI_")} | self.toys.environ
-        return CliRunner().invoke(offline, [*arguments, "--cwd", str(self.toys.project)], env=environ, input=input)
-
-
 @pytest.fixture
-def command(playground: Playground) -> Command:
-    return Command(playground(PROGRAM))
+def command(make_project: MakeProject) -> Command:
+    return Command(make_project(PROGRAM))
 
 
 def lines(result: Result) -> list[str]:
     return [line.strip() for line in result.output.splitlines()]
 
 
-def test_a_stacks_life(command: Command) -> None:
+def test_preview_up_refresh_and_destroy(command: Command) -> None:
     preview = command("preview", "--non-interactive")
     assert preview.exit_code == 0, preview.output
     assert lines(preview)[:2] == [BANNER, "Previewing update (dev):"]
@@ -55,7 +43,7 @@ def test_a_stacks_life(command: Command) -> None:
     assert "once: [secret]" in lines(up)
     assert "once-a#1" not in up.output
     assert "2 unchanged" in lines(command("up", "-y", "-f", "--expect-no-changes"))
-    write(command.toys, PROGRAM.replace('"size": "s"', '"size": "s", "note": "n"'))
+    write(command.project, PROGRAM.replace('"size": "s"', '"size": "s", "note": "n"'))
     changed = command("preview", "--expect-no-changes", "--diff")
     assert changed.exit_code == 7
     assert {"~  pulumi-python:dynamic/toy:Thing a update [diff: +note]", '+ note: "n"', "~ 1 to update"} <= set(lines(changed))
@@ -112,7 +100,7 @@ def test_configuration(command: Command) -> None:
     assert command("config", "set", "size", "--plaintext", input="large\n").exit_code == 0
     assert command("config", "get", "toy:apiKey").output == "hush\n"
     assert command("config", "get", "toys:size").output == "large\n"
-    assert "hush" not in (command.toys.project / "Pulumi.dev.yaml").read_text()
+    assert "hush" not in (command.project.directory / "Pulumi.dev.yaml").read_text()
     assert command("config", "get", "nothing").exit_code == 2
     assert command("config", "set", "a", "b", "--secret", "--plaintext").exit_code == 2
     assert command("config", "set", "a", "b", "--stack", "nowhere").exit_code == 6
@@ -153,27 +141,28 @@ def test_events_as_json_and_in_a_file(command: Command, tmp_path: Path) -> None:
     assert "once-a#1" not in result.output
 
 
-def test_an_existing_thing_is_imported(playground: Playground) -> None:
-    command = Command(playground('Thing("z", {"name": "z", "size": "s"})', form="native"))
+@pytest.mark.slow
+def test_import(make_project: MakeProject) -> None:
+    command = Command(make_project('Thing("z", {"name": "z", "size": "s"})', form="native"))
     thing = {"name": "z", "size": "s", "status": "running", "secretOut": "q"}
-    (command.toys.service / "world.json").write_text(json.dumps({"things": {"z#7": thing}, "counts": {}}))
+    (command.project.service / "world.json").write_text(json.dumps({"things": {"z#7": thing}, "counts": {}}))
     missing = command("import", "toy:index:Thing", "z", "z#8", "--yes")
     assert missing.exit_code == 1
     assert "toy:index:Thing (z): error: Preview failed: resource 'z#8' does not exist" in lines(missing)
     imported = command("import", "toy:index:Thing", "z", "z#7", "--yes", "--generate-code=false")
     assert imported.exit_code == 0, imported.output
     assert {"=  toy:index:Thing z imported", "= 1 imported"} <= set(lines(imported))
-    (state,) = [item for item in command.toys.state()["resources"] if item["name"] == "z"]
+    (state,) = [item for item in command.project.state()["resources"] if item["name"] == "z"]
     assert state["protect"]
     assert "once" not in imported.output
     changed = command("up", "--yes")
     assert changed.exit_code == 0, changed.output
     assert "2 unchanged" in lines(changed)
-    assert list(command.toys.world()) == ["z#7"]
+    assert list(command.project.things()) == ["z#7"]
 
 
 def test_a_locked_stack(command: Command) -> None:
-    command.toys.stack().backend.lock("dev")
+    command.project.stack().backend.lock("dev")
     locked = command("up", "--yes")
     assert locked.exit_code == 1
     assert "currently locked by 1 lock(s)" in locked.output
@@ -199,7 +188,7 @@ def test_a_wrong_command_line(command: Command, arguments: tuple[str, ...], prob
 
 
 def test_failures_are_shown_on_their_resources(command: Command) -> None:
-    (command.toys.service / "faults.json").write_text('{"create:a": "raise"}')
+    command.project.set_faults(create_a="raise")
     result = command("up", "--yes", "-v", "3", "--logtostderr")
     assert result.exit_code == 1
     assert "+  pulumi-python:dynamic/toy:Thing a failed" in lines(result)
@@ -207,18 +196,18 @@ def test_failures_are_shown_on_their_resources(command: Command) -> None:
     assert "error: update failed" in lines(result)
 
 
-def test_it_runs_as_a_module(command: Command) -> None:
-    environ: dict[str, Any] = {**command.toys.environ, "PYTHONPATH": str(HERE.parent.parent)}
+def test_it_runs_as_a_module_on_a_plain_python(command: Command) -> None:
+    environ: dict[str, Any] = {**command.project.environ, "PYTHONPATH": str(HERE.parent.parent)}
     environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
     del environ["PULUMI_PYTHON_CMD"]
-    call = [sys.executable, "-m", "pulumi_hosting.cli", "offline", "up", "--yes", "--stack", "dev"]
-    done = subprocess.run(call, cwd=command.toys.project, env=environ, capture_output=True, text=True, check=False)
+    call = [PYTHON, "-m", "pulumi_hosting.cli", "offline", "preview", "--stack", "dev"]
+    done = subprocess.run(call, cwd=command.project.directory, env=environ, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(BANNER)
 
 
 @pytest.mark.parametrize(("operation", "exit_code"), [("up", 2), ("destroy", 2), ("refresh", 1)])
-def test_nothing_is_made_or_deleted_unasked(command: Command, operation: str, exit_code: int) -> None:
+def test_a_change_needs_confirmation(command: Command, operation: str, exit_code: int) -> None:
     for flags in ((), ("--non-interactive",)):
         refused = command(operation, *flags)
         assert refused.exit_code == exit_code
@@ -227,7 +216,7 @@ def test_nothing_is_made_or_deleted_unasked(command: Command, operation: str, ex
 
 
 @pytest.mark.parametrize(("answer", "made"), [("y", True), ("n", False)])
-def test_a_person_sees_the_preview_and_is_asked(command: Command, monkeypatch: pytest.MonkeyPatch, answer: str, made: bool) -> None:
+def test_a_terminal_shows_the_preview_and_asks(command: Command, monkeypatch: pytest.MonkeyPatch, answer: str, made: bool) -> None:
     monkeypatch.setattr("pulumi_hosting.cli.offline.operations._is_terminal", lambda: True)
     asked = command("up", input=f"{answer}\n")
     assert "+ 2 to create" in lines(asked)

@@ -110,7 +110,7 @@ def test_any_json_as_state(project: Path, value: Any) -> None:
 
 @settings(max_examples=60)
 @given(st.data())
-def test_anything_anywhere_in_a_state(project: Path, data: st.DataObject) -> None:
+def test_any_value_in_a_state(project: Path, data: st.DataObject) -> None:
     at = data.draw(st.sampled_from(list(places(GOOD))))
     text = json.dumps(replaced(GOOD, at, data.draw(ANY))).encode()
     assert_one_line_and_untouched(project, Backend(project / ".pulumi-offline", "toys").stack_file("dev"), text)
@@ -130,7 +130,7 @@ def test_anything_anywhere_in_a_state(project: Path, data: st.DataObject) -> Non
     ],
     ids=["empty", "list", "null", "no checkpoint", "no text", "cut off", "newer", "deep"],
 )
-def test_a_damaged_state_is_named_and_so_is_its_copy(project: Path, text: bytes) -> None:
+def test_the_error_of_a_damaged_state_names_it_and_its_backup(project: Path, text: bytes) -> None:
     file = Backend(project / ".pulumi-offline", "toys").stack_file("dev")
     file.write_bytes(text)
     done = run(project, "stack", "output")
@@ -141,7 +141,7 @@ def test_a_damaged_state_is_named_and_so_is_its_copy(project: Path, text: bytes)
     assert file.read_bytes() == text
 
 
-def test_the_copy_that_the_message_names_is_a_state(tmp_path: Path) -> None:
+def test_the_backup_in_that_error_is_a_state(tmp_path: Path) -> None:
     backend = Backend(tmp_path, "toys")
     backend.create("dev")
     backend.write("dev", '{"resources": []}')
@@ -157,7 +157,7 @@ def test_the_copy_that_the_message_names_is_a_state(tmp_path: Path) -> None:
 
 @settings(max_examples=30)
 @given(ANY, st.sampled_from(["", "config", "encryptionsalt", "config.toys:a", "config.toys:a.secure"]))
-def test_any_value_in_the_stack_s_settings(project: Path, value: Any, at: str) -> None:
+def test_any_value_in_the_settings_of_a_stack(project: Path, value: Any, at: str) -> None:
     Backend(project / ".pulumi-offline", "toys").write("dev", None)
     file = project / "Pulumi.dev.yaml"
     before = file.read_bytes()
@@ -200,7 +200,7 @@ def test_any_value_in_the_project_file(tmp_path_factory: pytest.TempPathFactory,
     assert file.read_bytes() == text
 
 
-def test_a_save_is_on_the_disk_and_keeps_the_state_before_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_save_is_synced_and_keeps_the_previous_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """File and directory are synced, in this order: content, copy, name."""
     file, saved = tmp_path / "dev.json", tmp_path / "dev.json.bak"
     file.write_text("old", encoding="utf-8")

@@ -20,7 +20,7 @@ def olds(*urns: str) -> dict[str, State]:
     return {item: State(item, TYPE) for item in urns}
 
 
-def test_a_name_is_given_once() -> None:
+def test_a_name_is_used_once() -> None:
     names = Names("dev", "p")
     assert names.claim("", TYPE, "a") == urn("a")
     with pytest.raises(NameClash, match="giving it a unique name") as raised:
@@ -42,7 +42,7 @@ def test_a_name_is_given_once() -> None:
         (Alias(urn="urn:pulumi:x::y::z::w"), "urn:pulumi:x::y::z::w"),
     ],
 )
-def test_an_alias_leads_to_the_old_resource(alias: Alias, old: str) -> None:
+def test_an_alias_finds_the_old_resource(alias: Alias, old: str) -> None:
     names = Names("dev", "p")
     state, found = names.find_old(names.claim("", TYPE, "now"), Goal(TYPE, "now", parent=STACK, aliases=[alias]), olds(old))
     assert (state and state.urn, found) == (old, old)
@@ -56,7 +56,7 @@ def test_a_resource_under_its_own_name_needs_no_alias() -> None:
     assert names.find_old(urn("c"), Goal(TYPE, "c", aliases=[Alias(name="d")]), {}) == (None, "")
 
 
-def test_children_follow_a_renamed_parent() -> None:
+def test_children_of_a_renamed_parent() -> None:
     names = Names("dev", "p")
     parent = names.claim("", "c:c:C", "new")
     names.find_old(parent, Goal("c:c:C", "new", aliases=[Alias(name="old")]), olds(urn("old", type="c:c:C")))
@@ -67,7 +67,7 @@ def test_children_follow_a_renamed_parent() -> None:
         assert names.find_old(child, Goal(TYPE, name, parent=parent, aliases=aliases), olds(expected))[1] == expected
 
 
-def test_two_cannot_have_been_the_same() -> None:
+def test_two_resources_cannot_have_one_alias() -> None:
     names = Names("dev", "p")
     before = olds(urn("old"))
     names.find_old(names.claim("", TYPE, "first"), Goal(TYPE, "first", aliases=[Alias(name="old")]), before)

@@ -74,13 +74,13 @@ def test_a_program_registers_its_stack_and_outputs(run: Run) -> None:
     assert notes.outputs == {"size": "large"}
 
 
-def test_a_program_may_say_why_it_fails(run: Run) -> None:
+def test_a_run_error(run: Run) -> None:
     status, notes = run("import pulumi\nraise pulumi.RunError('choose a region')")
     assert status == program.ALREADY_REPORTED
     assert ("error", "choose a region") in notes.logged
 
 
-def test_an_exception_is_shown_from_where_the_program_begins(run: Run, tmp_path: Path) -> None:
+def test_a_traceback_starts_in_the_program(run: Run, tmp_path: Path) -> None:
     status, notes = run("def plan():\n    raise LookupError('no such plan')\nplan()")
     assert status == program.ALREADY_REPORTED
     ((_, message),) = [said for said in notes.logged if said[0] == "error"]
@@ -90,7 +90,7 @@ def test_an_exception_is_shown_from_where_the_program_begins(run: Run, tmp_path:
     assert lines[-1] == "LookupError: no such plan"
 
 
-def test_an_exception_outside_the_program_is_shown_whole(tmp_path: Path) -> None:
+def test_a_traceback_outside_the_program_is_complete(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="invalid literal") as raised:
         int("x")
     assert "test_program.py" in program.user_traceback(raised.value, str(tmp_path))

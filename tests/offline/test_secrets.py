@@ -13,11 +13,11 @@ PULUMI_SALT = "v1:TU0nsxGP/i8=:v1:Xa4tFvV8f5I/qyaE:LL1VZYiwgwdn9tEeiYWKIzKoE9buV
 PULUMI_SECRET = "v1:M1zJkODOU/baOaPp:IWn0Wu8MH0bGTKw/T5NtgCNB"
 
 
-def test_what_pulumi_encrypted_is_read() -> None:
+def test_pulumi_s_secrets_are_decrypted() -> None:
     assert Crypter("x", PULUMI_SALT).decrypt(PULUMI_SECRET) == "v1"
 
 
-def test_there_and_back() -> None:
+def test_encrypt_and_decrypt() -> None:
     crypter = Crypter("x", PULUMI_SALT)
     encrypted = crypter.encrypt("hush ✓")
     assert "hush" not in encrypted
@@ -25,13 +25,13 @@ def test_there_and_back() -> None:
     assert Crypter("x", PULUMI_SALT).decrypt(encrypted) == "hush ✓"
 
 
-def test_a_new_salt_proves_its_passphrase() -> None:
+def test_a_new_salt() -> None:
     crypter = Crypter.new("")
     assert crypter.state.startswith("v1:")
     assert Crypter("", crypter.state).decrypt(crypter.encrypt("a")) == "a"
 
 
-def test_a_weak_salt_says_so_and_is_made_only_where_a_test_asks_for_it(tmp_path: Path) -> None:
+def test_a_weak_salt_is_marked_and_only_made_on_request(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
     project = load_project(tmp_path)
     salts = [
@@ -68,7 +68,7 @@ def test_a_damaged_salt() -> None:
         Crypter("x", "v9").decrypt(PULUMI_SECRET)
 
 
-def test_where_the_passphrase_comes_from(tmp_path: Path) -> None:
+def test_the_sources_of_the_passphrase(tmp_path: Path) -> None:
     file = tmp_path / "passphrase"
     file.write_text("from file\n")
     assert passphrase_from({}) is None

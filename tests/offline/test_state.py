@@ -48,7 +48,7 @@ def test_urns() -> None:
     assert (provider_urn("urn:x::1-2"), provider_id("urn:x::1-2")) == ("urn:x", "1-2")
 
 
-def test_a_resource_survives_saving() -> None:
+def test_a_resource_is_saved_and_read() -> None:
     state = thing(
         "a",
         inputs={"note": Secret({"deep": [1, None]}), "size": 2, "ref": ResourceReference("urn:r", "9")},
@@ -70,12 +70,12 @@ def test_a_resource_survives_saving() -> None:
     assert again.inputs == state.inputs
 
 
-def test_what_another_engine_wrote_is_kept() -> None:
+def test_unknown_fields_are_kept() -> None:
     data = {"urn": "urn:x", "custom": True, "type": "t", "stackTrace": [{"sourcePosition": "a.py#1"}]}
     assert resource_to_json(resource_from_json(data, CRYPTER), CRYPTER)["stackTrace"] == data["stackTrace"]
 
 
-def test_text_is_made_anew_only_after_a_change() -> None:
+def test_the_text_is_cached_until_a_change() -> None:
     state = thing("a", outputs={"out": Secret("hush")})
     first = resource_text(state, CRYPTER)
     assert resource_text(state, CRYPTER) is first
@@ -84,7 +84,7 @@ def test_text_is_made_anew_only_after_a_change() -> None:
     assert state.copy().saved_text is None
 
 
-def test_a_deployment_survives_saving() -> None:
+def test_a_deployment_is_saved_and_read() -> None:
     snapshot = Snapshot([thing("a", inputs={"n": Secret(1)})], [PendingOperation("creating", thing("b"))], {"extensions": {"x": {}}})
     data = json.loads(deployment_to_text(snapshot, CRYPTER))
     assert data["secrets_providers"] == {"type": "passphrase", "state": {"salt": PULUMI_SALT}}
@@ -101,7 +101,7 @@ def test_an_empty_deployment() -> None:
     assert "resources" not in json.loads(deployment_to_text(Snapshot(), CRYPTER))
 
 
-def test_shown_secrets_can_be_read_back_and_hidden_ones_need_a_passphrase() -> None:
+def test_plain_secrets_are_read_and_encrypted_ones_need_a_passphrase() -> None:
     shown = resource_to_json(thing("a", inputs={"n": Secret("x"), "u": UNKNOWN, "o": Output(1)}), None)
     assert resource_from_json(shown, None).inputs == {"n": Secret("x"), "u": UNKNOWN, "o": 1}
     hidden = resource_to_json(thing("a", inputs={"n": Secret("x")}), CRYPTER)
@@ -138,14 +138,14 @@ def test_dependencies() -> None:
     assert graph.depending_on(thing("stranger")) == []
 
 
-def test_depths_go_with_dependencies() -> None:
+def test_depths() -> None:
     stack, component, a, b, c = states = family()
     depths = Graph(states).depths(states)
     assert [depths[id(state)] for state in (stack, component, a, b, c)] == [0, 1, 2, 3, 4]
     assert Graph(states).depths([a, b]) == {id(a): 0, id(b): 1}
 
 
-def test_a_replaced_resource_behind_its_dependents_holds_nobody() -> None:
+def test_a_replaced_resource_after_its_dependents_blocks_none() -> None:
     new, old = thing("a"), thing("a", delete=True)
     b = thing("b", dependencies=[new.urn])
     graph = Graph([new, b, old])
@@ -153,7 +153,7 @@ def test_a_replaced_resource_behind_its_dependents_holds_nobody() -> None:
     assert graph.depending_on(old) == []
 
 
-def test_an_alias_stands_in_the_same_place() -> None:
+def test_an_alias_has_the_same_place() -> None:
     states = family()
     *_, b, c = states
     graph = Graph(states)
@@ -164,7 +164,7 @@ def test_an_alias_stands_in_the_same_place() -> None:
     assert graph.depths([refreshed, c])[id(c)] == 1
 
 
-def test_vanished_resources_leave_no_traces() -> None:
+def test_references_to_removed_resources_are_removed() -> None:
     stack, component, a, b, c = family()
     c.dependencies, c.deleted_with, c.replace_with = [b.urn, stack.urn], b.urn, [b.urn]
     grandchild = thing("g", parent=a.urn)
@@ -174,7 +174,7 @@ def test_vanished_resources_leave_no_traces() -> None:
     assert grandchild.parent == ""  # its parent's parent is not known once the parent is gone from the list
 
 
-def test_an_orphan_goes_to_its_parents_parent() -> None:
+def test_an_orphan_gets_its_grandparent() -> None:
     outer = State("urn:pulumi:dev::p::c:c:C::outer", "c:c:C", parent=STACK)
     inner = State("urn:pulumi:dev::p::c:c:C$c:c:C::inner", "c:c:C", parent=outer.urn)
     leaf = thing("leaf", parent=inner.urn)

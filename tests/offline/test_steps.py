@@ -34,7 +34,7 @@ def test_targets() -> None:
     assert "urn:pulumi:dev::p::t::b::x" not in Targets(("urn:pulumi:dev::p::t::*",))
 
 
-def test_the_engines_own_comparison() -> None:
+def test_the_comparison_of_the_engine() -> None:
     diff = diff_of_inputs({"a": 1, "b": 2, "c": Secret(3)}, {"b": 3, "c": 3, "d": 4})
     assert (diff.changes, diff.diffs) == ("some", ("a", "b", "d"))
     assert diff.detailed == {"a": "delete", "b": "update", "d": "add"}
@@ -59,7 +59,7 @@ def test_ignored_changes() -> None:
     assert failed == ["b.c"]
 
 
-def test_refused_values_are_shown_but_secrets_are_not() -> None:
+def test_refused_values_are_printed_except_secrets() -> None:
     assert [_shown(value) for value in ("bad", None, Secret("hush"))] == ["{bad}", "{<nil>}", "[secret]"]
 
 
@@ -74,12 +74,12 @@ def test_a_wrong_duration(text: str) -> None:
         seconds(text)
 
 
-def test_init_errors_read_as_pulumi_prints_them() -> None:
+def test_the_text_of_init_errors() -> None:
     assert str(InitError(["a", "b"], "1", {}, None, False)) == "2 errors occurred:\n\t* a\n\t* b"
     assert str(InitError([], "1", {}, None, False)) == "resource init failed"
 
 
-def test_a_step_without_the_state_it_should_have() -> None:
+def test_a_step_without_its_state() -> None:
     with pytest.raises(TypeError, match="no old state"):
         _ = Step(CREATE, None, thing("a")).before
     with pytest.raises(TypeError, match="no new state"):
@@ -106,7 +106,7 @@ def test_a_create_is_written_before_and_after() -> None:
     assert saved.snapshots == [(["a"], ["b"]), (["b", "a"], [])]
 
 
-def test_a_failed_create_leaves_nothing() -> None:
+def test_a_failed_create_is_not_saved() -> None:
     saved = Saved()
     journal = Journal(Snapshot(), saved)
     step = CreateStep(CREATE, None, thing("b"))
@@ -115,7 +115,7 @@ def test_a_failed_create_leaves_nothing() -> None:
     assert saved.snapshots[-1] == ([], [])
 
 
-def test_the_unchanged_are_written_once_at_the_end() -> None:
+def test_unchanged_resources_are_written_once_at_the_end() -> None:
     saved = Saved()
     old = [thing("a"), thing("b")]
     journal = Journal(Snapshot(old), saved)
@@ -138,7 +138,7 @@ def test_an_unchanged_resource_with_a_new_option_is_written_at_once() -> None:
     assert len(saved.snapshots) == 1
 
 
-def test_a_deleted_resource_is_gone_and_a_failed_delete_is_not() -> None:
+def test_a_failed_delete_keeps_the_resource() -> None:
     saved = Saved()
     a, b = thing("a"), thing("b")
     journal = Journal(Snapshot([a, b]), saved)
@@ -149,14 +149,14 @@ def test_a_deleted_resource_is_gone_and_a_failed_delete_is_not() -> None:
     assert saved.snapshots[-1] == (["b"], [])
 
 
-def test_pending_creates_outlive_everything_other_operations_do_not() -> None:
+def test_pending_creates_are_kept_and_other_pending_operations_are_not() -> None:
     saved = Saved()
     pending = [PendingOperation("creating", thing("x")), PendingOperation("updating", thing("y"))]
     Journal(Snapshot([thing("a")], pending), saved).close()
     assert saved.snapshots == [(["a"], ["x"])]
 
 
-def test_an_update_takes_the_place_of_the_old() -> None:
+def test_an_update_replaces_the_old_state() -> None:
     saved = Saved()
     a = thing("a", inputs={"n": 1})
     journal = Journal(Snapshot([a]), saved)
@@ -180,7 +180,7 @@ def shown(*steps: tuple[Step, str], diff: bool = False) -> list[str]:
     return lines
 
 
-def test_the_display_names_changes_but_no_secret() -> None:
+def test_the_display_of_changes_hides_secrets() -> None:
     old = thing("a", inputs={"size": "s", "note": Secret("hush"), "old": 1, "__provider": "x"})
     new = thing("a", inputs={"size": "L", "note": Secret("hush2"), "new": 2, "__provider": "y"})
     step = UpdateStep(UPDATE, old, new)
@@ -188,7 +188,7 @@ def test_the_display_names_changes_but_no_secret() -> None:
     assert shown((step, UPDATE), diff=True)[1:] == ["      + new: 2", "      - old: 1", '      ~ size: "s" => "L"']
 
 
-def test_the_display_names_what_is_retained() -> None:
+def test_the_display_of_retained_resources() -> None:
     kept, gone = thing("kept", retain_on_delete=True), thing("gone")
     assert shown((DeleteStep(DELETE, kept), DELETE), (DeleteStep(DELETE, gone), DELETE)) == [
         f" -  toy:index:Thing kept retained, not deleted (id {kept.id})",
@@ -239,13 +239,13 @@ Duration: 4s
     assert lines == ["", "Outputs:", "    x: [unknown]", "", "Resources:", "    + 3 to create"]
 
 
-def test_components_are_shown_when_they_are_made() -> None:
+def test_components_are_displayed_when_created() -> None:
     component = State("urn:pulumi:dev::p::c:c:C::box", "c:c:C")
     assert shown((CreateStep(CREATE, None, component), CREATE)) == [" +  c:c:C box created"]
     assert shown((SameStep(SAME, component, component), SAME)) == []
 
 
-def test_diagnostics_are_shown_with_their_resource() -> None:
+def test_diagnostics_are_displayed_with_their_resource() -> None:
     lines: list[str] = []
     events = Events([Display(lines.append, stack="dev")], clock=lambda: 0)
     events.diagnostic("error", "one\ntwo", thing("a").urn)
@@ -255,7 +255,7 @@ def test_diagnostics_are_shown_with_their_resource() -> None:
     assert lines == ["    toy:index:Thing (a): error: one", "    two", " +  toy:index:Thing b failed"]
 
 
-def test_events_are_numbered_and_have_pulumis_shape() -> None:
+def test_events_have_pulumis_format() -> None:
     found: list[dict[str, Any]] = []
     events = Events([found.append], clock=lambda: 7.9)
     step = UpdateStep(UPDATE, thing("a"), thing("a", protect=True), diffs=("n",), detailed={"n": "add"})

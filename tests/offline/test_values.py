@@ -38,22 +38,22 @@ marked = st.recursive(plain, lambda inner: inner.map(Secret) | st.lists(inner, m
 
 
 @given(st.dictionaries(st.text(max_size=4), marked, max_size=4))
-def test_what_is_sent_arrives(properties: dict[str, Any]) -> None:
+def test_values_are_sent_and_received(properties: dict[str, Any]) -> None:
     assert from_struct(to_struct(properties, EVERYTHING)) == properties
 
 
 @given(st.dictionaries(st.text(max_size=4), marked, max_size=4))
-def test_a_side_without_secrets_gets_them_open(properties: dict[str, Any]) -> None:
+def test_secrets_are_plain_for_a_peer_without_secrets(properties: dict[str, Any]) -> None:
     assert from_struct(to_struct(properties, WireFormat())) == without_secrets(properties)
 
 
-def test_marks_travel() -> None:
+def test_special_values_are_sent_and_received() -> None:
     properties = {"u": UNKNOWN, "r": ResourceReference("urn:x", "1", "2.0"), "c": ResourceReference("urn:y"), "f": 1.5}
     assert from_struct(to_struct(properties, EVERYTHING)) == properties
     assert from_struct(to_struct(properties, WireFormat())) == {"u": UNKNOWN, "r": "1", "c": "urn:y", "f": 1.5}
 
 
-def test_unknowns_are_left_out_for_a_side_that_cannot_have_them() -> None:
+def test_unknowns_are_omitted_for_a_peer_without_unknowns() -> None:
     assert from_struct(to_struct({"a": UNKNOWN, "s": Secret(UNKNOWN), "b": 1}, WireFormat(unknowns=False))) == {"b": 1}
 
 
@@ -68,7 +68,7 @@ def test_nulls_are_dropped_from_maps_but_not_from_lists() -> None:
     assert from_struct(to_struct({"a": None, "b": {"c": None}}, WireFormat(), keep_null=False)) == {"b": {}}
 
 
-def test_outputs_are_what_they_hold() -> None:
+def test_outputs_are_unwrapped() -> None:
     struct = struct_pb2.Struct()
     struct.update(
         {"a": {SIGNATURE: OUTPUT_SIGNATURE, "value": 1, "secret": True, "dependencies": ["urn:b"]}, "b": {SIGNATURE: OUTPUT_SIGNATURE}}
@@ -79,12 +79,12 @@ def test_outputs_are_what_they_hold() -> None:
     assert from_struct(to_struct(received, WireFormat())) == {"a": 1, "b": UNKNOWN}
 
 
-def test_what_is_no_value_is_refused() -> None:
+def test_other_python_values_are_refused() -> None:
     with pytest.raises(TypeError, match="set is not a property value"):
         to_struct({"a": {1}}, WireFormat())
 
 
-def test_secrets_show_nothing() -> None:
+def test_secrets_are_not_printed() -> None:
     assert "hush" not in repr(Secret("hush")) + repr(Output("hush"))
     assert hide_secrets({"a": [Secret("hush")], "b": UNKNOWN, "c": ResourceReference("urn:x")}) == {
         "a": ["[secret]"],
@@ -101,7 +101,7 @@ def test_contains() -> None:
     assert not contains_unknowns({"a": Secret([1])})
 
 
-def test_secrets_are_marked_where_they_were() -> None:
+def test_secret_outputs_stay_secret() -> None:
     like = {"a": Secret(1), "b": {"c": Secret(2), "d": 3}, "e": [Secret(4)], "gone": Secret(5)}
     assert mark_secrets({"a": 9, "b": {"c": 9, "d": 9}, "e": [9], "new": 9}, like) == {
         "a": Secret(9),
@@ -111,7 +111,7 @@ def test_secrets_are_marked_where_they_were() -> None:
     }
 
 
-def test_changed_keys_see_through_secrets() -> None:
+def test_changed_keys_compare_secret_values() -> None:
     assert changed_keys({"a": 1, "b": Secret(2), "c": 3}, {"a": 1, "b": 2, "d": 4}) == ["c", "d"]
 
 
@@ -134,7 +134,7 @@ def test_a_broken_path_is_refused() -> None:
         parse_path("a[")
 
 
-def test_a_path_contains_what_lies_below_it() -> None:
+def test_a_path_contains_paths_below_it() -> None:
     assert path_contains(["a"], ["a", "b"])
     assert path_contains(["*", "b"], ["x", "b", 0])
     assert not path_contains(["a", "b"], ["a"])

@@ -32,13 +32,13 @@ def shown(value: Any) -> Any:
     return "<unknown>" if value == UNKNOWN else value
 
 
-def opened(struct: struct_pb2.Struct) -> Json:
+def decrypted(struct: struct_pb2.Struct) -> Json:
     """Received properties with their secrets laid open."""
     received = MessageToDict(struct)
     return {key: value["value"] if isinstance(value, dict) and value.get(SIGNATURE) == SECRET else value for key, value in received.items()}
 
 
-def answered(properties: Json) -> struct_pb2.Struct:
+def response(properties: Json) -> struct_pb2.Struct:
     struct = struct_pb2.Struct()
     struct.update({key: {SIGNATURE: SECRET, "value": value} if key == "secretOut" else value for key, value in properties.items()})
     return struct
@@ -51,9 +51,9 @@ def refuse(context: grpc.ServicerContext, message: str) -> NoReturn:
 
 def half_done(context: grpc.ServicerContext, id: str, thing: Json, reason: str, *, refresh: bool, inputs: Json | None = None) -> NoReturn:
     """Something was done, but it is not ready."""
-    failed = provider_pb2.ErrorResourceInitFailed(id=id, properties=answered(thing), reasons=[reason], refresh_before_update=refresh)
+    failed = provider_pb2.ErrorResourceInitFailed(id=id, properties=response(thing), reasons=[reason], refresh_before_update=refresh)
     if inputs is not None:
-        failed.inputs.CopyFrom(answered(inputs))
+        failed.inputs.CopyFrom(response(inputs))
     detail = any_pb2.Any()
     detail.Pack(failed)
     status = status_pb2.Status(code=grpc.StatusCode.UNKNOWN.value[0], message=reason, details=[detail])
@@ -77,17 +77,17 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("DiffConfig", provider=request.name, olds=shown(request.olds), news=shown(request.news))
         kinds = provider_pb2.DiffResponse
-        changed = opened(request.olds) != opened(request.news) and service.fault("diffconfig") != "blind"
+        changed = decrypted(request.olds) != decrypted(request.news) and service.fault("diffconfig") != "blind"
         return kinds(changes=kinds.DIFF_SOME if changed else kinds.DIFF_NONE)
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
-        service.log("Configure", provider=request.name, args=opened(request.args))
+        service.log("Configure", provider=request.name, args=decrypted(request.args))
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=True, acceptOutputs=True)
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("Check", name=request.name, olds=shown(request.olds), news=shown(request.news))
         failures = []
-        if opened(request.news).get("name") == "bad":
+        if decrypted(request.news).get("name") == "bad":
             failures.append(provider_pb2.CheckFailure(property="name", reason="name must not be bad"))
         return provider_pb2.CheckResponse(inputs=request.news, failures=failures)
 
@@ -101,7 +101,7 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
             news=shown(request.news),
             ignoreChanges=list(request.ignoreChanges),
         )
-        olds, news = opened(request.olds), opened(request.news)
+        olds, news = decrypted(request.olds), decrypted(request.news)
         answer = provider_pb2.DiffResponse(hasDetailedDiff=True, deleteBeforeReplace=news.get("note") == "dbr")
         for key in service.INPUTS:
             if olds.get(key) != news.get(key):
@@ -116,16 +116,16 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("Create", name=request.name, props=shown(request.properties), preview=request.preview, timeout=request.timeout)
-        props = opened(request.properties)
+        props = decrypted(request.properties)
         if request.preview:
-            return provider_pb2.CreateResponse(properties=answered({**props, "status": "running", "price": "4.90"}))
+            return provider_pb2.CreateResponse(properties=response({**props, "status": "running", "price": "4.90"}))
         fault = faulty(context, f"create:{props['name']}")
         id, thing = service.create(props)
         if fault == "partial":
             half_done(context, id, thing, "still provisioning", refresh=False)
         if fault == "partial-refresh":
             half_done(context, f"order:{id}", thing, "still provisioning", refresh=True)
-        return provider_pb2.CreateResponse(id=id, properties=answered(thing))
+        return provider_pb2.CreateResponse(id=id, properties=response(thing))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("Read", name=request.name, id=request.id, props=shown(request.properties), inputs=shown(request.inputs))
@@ -137,19 +137,19 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
         inputs = {key: thing[key] for key in service.INPUTS if key in thing}
         if fault == "partial":
             half_done(context, request.id, thing, "still provisioning", refresh=True, inputs=inputs)
-        return provider_pb2.ReadResponse(id=id, properties=answered(thing), inputs=answered(inputs))
+        return provider_pb2.ReadResponse(id=id, properties=response(thing), inputs=response(inputs))
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("Update", name=request.name, id=request.id, olds=shown(request.olds), news=shown(request.news), preview=request.preview)
         id = request.id.removeprefix("order:")
-        news = opened(request.news)
+        news = decrypted(request.news)
         if request.preview:
-            return provider_pb2.UpdateResponse(properties=answered({**opened(request.olds), **news}))
+            return provider_pb2.UpdateResponse(properties=response({**decrypted(request.olds), **news}))
         fault = faulty(context, f"update:{id}")
         thing = service.update(id, news)
         if fault == "partial":
             half_done(context, request.id, thing, "half done", refresh=request.id != id)
-        return provider_pb2.UpdateResponse(properties=answered(thing))
+        return provider_pb2.UpdateResponse(properties=response(thing))
 
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("Delete", name=request.name, id=request.id, props=shown(request.properties))
@@ -159,14 +159,15 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
         return empty_pb2.Empty()
 
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
-        args = opened(request.args)
+        args = decrypted(request.args)
         if args.get("size") == "bad":
             return provider_pb2.InvokeResponse(failures=[provider_pb2.CheckFailure(property="size", reason="size must not be bad")])
         answer = provider_pb2.InvokeResponse()
-        getattr(answer, "return").CopyFrom(answered({"price": "4.90", "size": args.get("size")}))
+        getattr(answer, "return").CopyFrom(response({"price": "4.90", "size": args.get("size")}))
         return answer
 
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
+        service.log("Cancel")
         return empty_pb2.Empty()
 
     def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:

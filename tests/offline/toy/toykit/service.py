@@ -1,7 +1,6 @@
 """The toy service: things in a file, so that every process sees the same ones. TOY_SERVICE names its folder.
 
-`world.json` holds the things and how many there ever were of each name, `faults.json` what shall go wrong, `calls.jsonl` what providers
-were asked.
+`world.json` holds the things and how many there ever were of each name, `faults.json` what goes wrong, `calls.jsonl` the calls of providers.
 """
 
 import contextlib
@@ -39,11 +38,12 @@ def log(method: str, **arguments: Any) -> None:
 
 
 def fault(key: str) -> str:
-    """What shall go wrong now: nothing, or `raise` and the like, perhaps after `sleep:S`; sleeps are slept here."""
+    """What goes wrong now: nothing, or `raise` and the like. After `hold:NAME` it waits until the test makes the file `release-NAME`."""
     wanted: str = _load("faults.json", {}).get(key, "")
-    if wanted.startswith("sleep:"):
-        seconds, _, wanted = wanted.removeprefix("sleep:").partition(",")
-        time.sleep(float(seconds))
+    if wanted.startswith("hold:"):
+        name, _, wanted = wanted.removeprefix("hold:").partition(",")
+        while not (_folder() / f"release-{name}").exists():
+            time.sleep(0.01)
     if wanted == "raise":
         raise RuntimeError(f"{key.split(':')[0]} refused")
     return wanted

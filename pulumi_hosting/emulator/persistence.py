@@ -15,7 +15,7 @@ from typing import Any
 
 from pulumi_hosting.emulator import log_redaction
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.rows import ROWS, RequestLog
+from pulumi_hosting.emulator.rows import RequestLog, row_types
 from pulumi_hosting.emulator.store import Service, Store
 
 FORMAT = 1
@@ -125,7 +125,7 @@ class StateFile:
         store = Store(meta["seed"])
         store.counters, store.windows, store.recent = meta["counters"], meta["windows"], meta.get("recent", {})
         store.service = _service(meta["service"])
-        for kind in ROWS:
+        for kind in row_types():
             for id, text in by_kind.get(kind.kind, []):
                 row = kind.load(json.loads(text))
                 row.take_change()

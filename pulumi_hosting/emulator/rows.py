@@ -382,20 +382,6 @@ class RequestLog(Row):
     replayed: bool = False
 
 
-ROWS: tuple[type[Row], ...] = (
-    Account,
-    Key,
-    Tariff,
-    Server,
-    Address,
-    Invoice,
-    Order,
-    Movement,
-    SshKey,
-    Domain,
-    Subscription,
-    Delivery,
-    Task,
-    StoredResponse,
-    Fault,
-)
+def row_types() -> list[type[Row]]:
+    """Every kind of row in the store's tables, those that a module of handlers defines for itself too."""
+    return [kind for kind in Row.__subclasses__() if kind is not RequestLog]

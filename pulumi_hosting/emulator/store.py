@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from pulumi_hosting.api.operations import SCOPES
 from pulumi_hosting.emulator import price_list
 from pulumi_hosting.emulator.rows import (
-    ROWS,
     Account,
     Address,
     Delivery,
@@ -30,6 +29,7 @@ from pulumi_hosting.emulator.rows import (
     Subscription,
     Tariff,
     Task,
+    row_types,
 )
 
 REQUESTS_KEPT = 20_000
@@ -69,7 +69,7 @@ class Store:
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
-        self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in ROWS}
+        self.tables: dict[str, dict[int, Any]] = {row.kind: {} for row in row_types()}
         self.accounts: dict[int, Account] = self.tables["accounts"]
         self.keys: dict[int, Key] = self.tables["keys"]
         self.tariffs: dict[int, Tariff] = self.tables["tariffs"]

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from pulumi.dynamic import CheckResult, ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
 
+from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.provider.sdk.exports import KINDS
+
 if TYPE_CHECKING:
     from pulumi_hosting.provider.dynamic_server import Served
 
@@ -50,29 +53,17 @@ class _Provider(ResourceProvider):
         return Served(self.kind)
 
 
-class ServerProvider(_Provider):
-    kind = "server"
+def _provider(kind: str) -> type[_Provider]:
+    return type(f"{class_of(kind)}Provider", (_Provider,), {"kind": kind, "__module__": __name__})
 
 
-class SshKeyProvider(_Provider):
-    kind = "ssh_key"
+PROVIDERS: Mapping[str, type[_Provider]] = {kind: _provider(kind) for kind in KINDS}
+"""By kind of resource."""
+_BY_NAME = {provider.__name__: provider for provider in PROVIDERS.values()}
 
 
-class DomainProvider(_Provider):
-    kind = "domain"
-
-
-class ServerIpProvider(_Provider):
-    kind = "server_ip"
-
-
-class PtrProvider(_Provider):
-    kind = "ptr"
-
-
-class WebhookSubscriptionProvider(_Provider):
-    kind = "webhook_subscription"
-
-
-PROVIDERS: Mapping[str, type[_Provider]] = {provider.kind: provider for provider in _Provider.__subclasses__()}
-"""By kind of noun."""
+def __getattr__(name: str) -> Any:
+    """A provider class by its name, as a state refers to it."""
+    if name not in _BY_NAME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _BY_NAME[name]

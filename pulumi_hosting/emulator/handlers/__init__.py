@@ -6,30 +6,18 @@ operations.
 """
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from inspect import isfunction
+from pkgutil import iter_modules
 from types import ModuleType
 
 from pulumi_hosting.emulator.call import Call
-from pulumi_hosting.emulator.handlers import (
-    addresses,
-    api_keys,
-    balance,
-    catalog,
-    domains,
-    invoices,
-    orders,
-    server_actions,
-    servers,
-    service,
-    ssh_keys,
-    webhooks,
-)
 from pulumi_hosting.emulator.messages import Response
 from pulumi_hosting.emulator.webhook_delivery import Outbound
 
 Handler = Callable[[Call], Response | Outbound]
 
-_MODULES = (service, balance, invoices, catalog, servers, server_actions, orders, addresses, ssh_keys, domains, api_keys, webhooks)
+_MODULES = [import_module(f"{__name__}.{found.name}") for found in iter_modules(__path__)]
 
 
 def _handlers(module: ModuleType) -> dict[str, Handler]:

@@ -43,6 +43,14 @@ ERRORS = (
     "WebhookRejected",
     "WriteRefused",
 )
+KINDS = (
+    "server",
+    "domain",
+    "ssh_key",
+    "server_ip",
+    "ptr",
+    "webhook_subscription",
+)
 RESOURCES = (
     "Server",
     "Domain",

@@ -10,10 +10,12 @@ from typing import Any, Self
 import httpx
 
 from pulumi_hosting.api import models as m
+from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.transport import Transport
+from tests.support.operations import Arguments, arguments
 
 HOOKS = "https://hooks.example.org"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl test"
@@ -118,8 +120,8 @@ class ApiHarness:
 
     # --- objects to act on
 
-    def existing(self, parameter: str) -> int:
-        """The id of an object for a path parameter."""
+    def arguments(self, operation: Operation) -> Arguments:
+        """What an operation is called with where a test lists nothing for it: ids of objects, and examples of its fields."""
         makers: dict[str, Callable[[], int]] = {
             "server_id": lambda: self.server().id,
             "invoice_id": self.invoice_id,
@@ -129,7 +131,12 @@ class ApiHarness:
             "webhook_id": lambda: self.webhook().id,
             "delivery_id": self.delivery_id,
         }
-        return makers[parameter]()
+
+        def make(creator: Operation, given: Arguments) -> int:
+            id: int = self.live.call(creator, *given.ids, query=given.query, body=given.body).id
+            return id
+
+        return arguments(operation, makers, make)
 
     def tariff(self, name: str = "VDS-1") -> m.Tariff:
         return next(tariff for tariff in self.live.catalog.tariffs() if tariff.name == name)

@@ -1,0 +1,71 @@
+"""Tables inside of pages that are written by hand: what stands between ``<!-- make generate: name -->`` and ``<!-- end -->``."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+
+from generate.collection import COLLECTION, modules
+from generate.render import ROOT, codes
+from pulumi_hosting.provider.names import class_of
+from pulumi_hosting.resources import RESOURCES
+
+OWNED: tuple[str, ...] = ()
+BY_HAND: frozenset[str] = frozenset()
+
+PAGES = ("README.md", "docs/*.md", f"{COLLECTION}/README.md")
+PART = re.compile(r"(?P<begin><!-- make generate: (?P<name>[\w-]+) -->\n).*?(?P<end><!-- end -->)", re.DOTALL)
+
+
+def files() -> Mapping[str, str]:
+    """The text of every page that has such a table."""
+    found = {}
+    for pattern in PAGES:
+        for path in sorted(ROOT.glob(pattern)):
+            text = path.read_text(encoding="utf-8")
+            if PART.search(text):
+                found[path.relative_to(ROOT).as_posix()] = PART.sub(_filled, text)
+    return found
+
+
+def _filled(part: re.Match[str]) -> str:
+    return part["begin"] + "\n" + "\n".join(TABLES[part["name"]]()) + "\n\n" + part["end"]
+
+
+def _modules(kind: str) -> Iterator[str]:
+    yield "| Module | What it does |"
+    yield "|---|---|"
+    for one in modules():
+        first = next(key for key in ("lookup", "action", "resource") if key in one.told)
+        if first == kind:
+            text = one.told["short_description"]
+            yield f"| `{one.name}` | {text[0].lower()}{text[1:]} |"
+
+
+def _changes() -> Iterator[str]:
+    """What a change of each input does, by the traits of the fields."""
+    yield "| Resource | Changes in place | Replaced when this changes | Matters when it is created only |"
+    yield "|---|---|---|---|"
+    for kind, resource in RESOURCES.items():
+        columns: dict[str, list[str]] = {"in place": [], "replaced": [], "created": []}
+        for name in resource.Inputs.model_fields:
+            trait = resource.Inputs.trait(name)
+            if trait.replaces:
+                columns["replaced"].append(name)
+            elif trait.rebuilds:
+                columns["replaced" if name == "os" else "created"].append(f"{name} (or as `rebuild` says)")
+            elif trait.when_creating:
+                columns["created"].append(name)
+            elif not trait.policy:
+                columns["in place"].append(name)
+        cells = (
+            codes(names).replace("(or as `rebuild` says)`", "` (or as `rebuild` says)").replace(" `` (", "` (")
+            for names in columns.values()
+        )
+        yield f"| `{class_of(kind)}` | {' | '.join(cell or '–' for cell in cells)} |"
+
+
+TABLES: Mapping[str, Callable[[], Iterator[str]]] = {
+    "resource-modules": lambda: _modules("resource"),
+    "action-modules": lambda: _modules("action"),
+    "info-modules": lambda: _modules("lookup"),
+    "changes": _changes,
+}

@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from generate import collection, reference, releases, sdk, services
+from generate import collection, reference, releases, sdk, services, tables
 from generate.render import ROOT
 
-GENERATORS = (reference, services, sdk, collection, releases)
+GENERATORS = (reference, services, sdk, collection, releases, tables)
 
 
 def stale(root: Path = ROOT) -> Mapping[str, str | None]:

@@ -20,6 +20,7 @@ from generate.returns import CHARGE, NOTE, contents
 from pulumi_hosting.actions import ACTIONS
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.powers import Priced
+from pulumi_hosting.schema.fields import Field
 from pulumi_hosting.schema.lookups import LOOKUPS
 
 COLLECTION = "ansible_collections/hosting/cloud"
@@ -141,6 +142,11 @@ def _info(name: str, area: str, told: Told) -> Module:
     query: type[BaseModel] | None = lookup.operation.query
     filters = {} if query is None else query.model_fields
     asked = {argument.name: filters[argument.name] for argument in lookup.arguments if argument.name in filters}
+    # Classes of their own find the ids of the path in their own way.
+    path = {
+        item.name: item for item in lookup.arguments if item.name in lookup.operation.path_parameters and not kind and "class" not in told
+    }
+    texts = {**{name: _path_option(item) for name, item in path.items()}, **told.get("options", {})}
     model = RESOURCES[kind].State if kind else next(lookup.value.models(), None)
     inside = contents(model, result) if model is not None else {}
     inside |= {entry: _entry(entry, given) for entry, given in told.get("contains", {}).items()}
@@ -158,13 +164,17 @@ def _info(name: str, area: str, told: Told) -> Module:
         area,
         told,
         ["client", "client.info"],
-        _options(told.get("options", {}), asked, required),
+        _options(texts, asked, required),
         "nouns" if kind else "reads",
         "NounInfoModule" if kind else "ReadModule",
-        [*names, *([f'one="{told["one"]}"'] if "one" in told else [])],
+        [*names, *([f'one="{told["one"]}"'] if "one" in told else []), *([f"path={tuple(path)!r}"] if path else [])],
         returns,
         [f"Reads the {told['what']}.", *([MANY] if is_list else []), *([f"The API key needs {scopes}."] if scopes else [])],
     )
+
+
+def _path_option(item: Field) -> Told:
+    return {"type": "str" if item.type.is_id else "int", "description": item.description}
 
 
 def _entry(name: str, given: Told) -> dict[str, Any]:

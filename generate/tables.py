@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from generate.collection import COLLECTION, modules
-from generate.render import ROOT, codes
+from generate.render import ROOT
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.resources import RESOURCES
 
@@ -42,25 +42,23 @@ def _modules(kind: str) -> Iterator[str]:
 
 def _changes() -> Iterator[str]:
     """What a change of each input does, by the traits of the fields."""
-    yield "| Resource | Changes in place | Replaced when this changes | Matters when it is created only |"
+    yield "| Resource | Changed in place | Change replaces the resource | Used at creation only |"
     yield "|---|---|---|---|"
     for kind, resource in RESOURCES.items():
-        columns: dict[str, list[str]] = {"in place": [], "replaced": [], "created": []}
+        in_place: list[str] = []
+        replaced: list[str] = []
+        created: list[str] = []
         for name in resource.Inputs.model_fields:
             trait = resource.Inputs.trait(name)
             if trait.replaces:
-                columns["replaced"].append(name)
+                replaced.append(f"`{name}`")
             elif trait.rebuilds:
-                columns["replaced" if name == "os" else "created"].append(f"{name} (or as `rebuild` says)")
+                (replaced if name == "os" else created).append(f"`{name}` (or as `rebuild` says)")
             elif trait.when_creating:
-                columns["created"].append(name)
+                created.append(f"`{name}`")
             elif not trait.policy:
-                columns["in place"].append(name)
-        cells = (
-            codes(names).replace("(or as `rebuild` says)`", "` (or as `rebuild` says)").replace(" `` (", "` (")
-            for names in columns.values()
-        )
-        yield f"| `{class_of(kind)}` | {' | '.join(cell or '–' for cell in cells)} |"
+                in_place.append(f"`{name}`")
+        yield f"| `{class_of(kind)}` | {' | '.join(', '.join(names) or '-' for names in (in_place, replaced, created))} |"
 
 
 TABLES: Mapping[str, Callable[[], Iterator[str]]] = {

@@ -39,7 +39,8 @@ def test_a_check_names_what_is_out_of_date(capsys: pytest.CaptureFixture[str], m
 
 def test_generated_files_say_so_in_their_first_lines(tmp_path: Path) -> None:
     for name, text in generate.stale(tmp_path).items():
-        assert "`make generate`" in "".join((text or "").splitlines(keepends=True)[:4]), name
+        if "<!-- make generate: " not in (text or ""):  # pages by hand with a generated table
+            assert "`make generate`" in "".join((text or "").splitlines(keepends=True)[:4]), name
 
 
 def test_the_version_is_written_once(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ FILLED: dict[str, Callable[[ApiHarness], object]] = {
     "getOrders": ApiHarness.order,
     "getSshKeys": ApiHarness.ssh_key,
     "getDomains": ApiHarness.domain,
+    "getWebhooks": ApiHarness.webhook,
 }
 
 SPEC = package_spec("1.2.3")

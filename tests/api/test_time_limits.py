@@ -5,7 +5,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ def peer(talk: Talk) -> Iterator[str]:
     """A server that lets ``talk`` speak to each connection until the test is over; yields its base URL."""
     over = threading.Event()
     threads: list[threading.Thread] = []
+    connections: list[socket.socket] = []
 
     def serve(connection: socket.socket) -> None:
         with connection:
@@ -39,6 +40,7 @@ def peer(talk: Talk) -> Iterator[str]:
                 connection, _ = listener.accept()
             except OSError:
                 return
+            connections.append(connection)
             threads.append(threading.Thread(target=serve, args=(connection,)))
             threads[-1].start()
 
@@ -51,6 +53,10 @@ def peer(talk: Talk) -> Iterator[str]:
             over.set()
             listener.shutdown(socket.SHUT_RDWR)
             accepting.join()
+            for connection in connections:
+                # Ends a handshake whose client left before it began.
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
             for thread in threads:
                 thread.join()
 

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, settings
 
 from pulumi_hosting.emulator import Running
 from pulumi_hosting.rehearsal import engines
+from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
 from tests.support.warm import WarmPython
 
@@ -89,6 +90,12 @@ def emulator(request: pytest.FixtureRequest, emulator_pool: EmulatorPool) -> Run
     if "dialect" in request.fixturenames:
         options["dialect"] = request.getfixturevalue("dialect")
     return emulator_pool.start(**options) if own else emulator_pool.get(**options)
+
+
+@pytest.fixture
+def account() -> Account:
+    """An account on an emulator in this process."""
+    return Account()
 
 
 @pytest.hookimpl(trylast=True)

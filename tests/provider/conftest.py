@@ -1,31 +1,30 @@
 """What the tests of the provider share."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
-from typing import Any
 
 import pytest
 
 from tests.contract.harness import HOOKS, ApiHarness, Receiver
+from tests.support.emulators import EmulatorPool
 
 
-@pytest.fixture(scope="module")
-def emulators() -> Iterator[dict[str, tuple[Any, Receiver]]]:
-    """An emulator for each dialect, whose clock stands still, with a receiver for its webhooks."""
-    from pulumi_hosting.emulator import running
-
-    with ExitStack() as stack:
-        receiver = stack.enter_context(Receiver())
-        options: dict[str, Any] = {"clock": "manual", "provisioning_delay": 60}  # so an order is seen while it is one
-        yield {
-            dialect: (stack.enter_context(running(dialect=dialect, **options, webhook_route={HOOKS: receiver.url})), receiver)
-            for dialect in ("spec", "live")
-        }
+@pytest.fixture(scope="session")
+def receiver() -> Iterator[Receiver]:
+    """The server that webhook deliveries are sent to."""
+    with Receiver() as listening:
+        yield listening
 
 
 @pytest.fixture
-def stage(emulators: dict[str, tuple[Any, Receiver]], dialect: str) -> Iterator[ApiHarness]:
-    """A fresh account in the dialect of the test."""
-    emulator, receiver = emulators[dialect]
-    with ApiHarness(emulator, dialect, receiver) as ready:
-        yield ready
+def api(dialect: str, receiver: Receiver) -> Iterator[ApiHarness]:
+    """A fresh account in process, whose servers are orders for a minute."""
+    with ApiHarness.in_process(dialect, receiver, provisioning_delay=60) as harness:
+        yield harness
+
+
+@pytest.fixture
+def api_over_http(emulator_pool: EmulatorPool, dialect: str, receiver: Receiver) -> Iterator[ApiHarness]:
+    """The same over HTTP, for programs that make their own clients."""
+    emulator = emulator_pool.get(dialect=dialect, clock="manual", provisioning_delay=60, webhook_route={HOOKS: receiver.url})
+    with ApiHarness(emulator, dialect, receiver) as harness:
+        yield harness

@@ -409,13 +409,13 @@ def test_without_pulumi_one_line_says_what_to_install(statement: str) -> None:
 
 
 @pytest.fixture
-def account(stage: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiHarness]:
-    """The stage's live account, in the environment of the program."""
-    monkeypatch.setenv("HOSTING_API_KEY", stage.live._settings.api_key.reveal())
-    monkeypatch.setenv("HOSTING_BASE_URL", stage.live.base_url)
+def account(api_over_http: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> Iterator[ApiHarness]:
+    """The live account, in the environment of the program."""
+    monkeypatch.setenv("HOSTING_API_KEY", api_over_http.live._settings.api_key.reveal())
+    monkeypatch.setenv("HOSTING_BASE_URL", api_over_http.live.base_url)
     session = Session()
     monkeypatch.setattr(invoke, "_session", lambda: session)
-    yield stage
+    yield api_over_http
     if session._client is not None:
         session.client.close()
 
@@ -518,12 +518,14 @@ def test_without_a_key_it_says_which_setting_is_missing(pretended: Engine, monke
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_the_stacks_configuration_is_enough(stage: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stacks_configuration_is_enough(api_over_http: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
     session = Session()
     monkeypatch.setattr(invoke, "_session", lambda: session)
-    pulumi.runtime.set_all_config({"hosting:apiKey": stage.test._settings.api_key.reveal(), "hosting:baseUrl": stage.test.base_url})
+    pulumi.runtime.set_all_config(
+        {"hosting:apiKey": api_over_http.test._settings.api_key.reveal(), "hosting:baseUrl": api_over_http.test.base_url}
+    )
     try:
         assert functions.get_me().livemode is False
     finally:

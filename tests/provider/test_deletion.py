@@ -8,39 +8,35 @@ from pulumi_hosting.provider.adapter import Partial
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 from tests.emulator.support import PUBLIC_KEY
-from tests.provider.processes import WEB, Account, Entry
-
-
-@pytest.fixture
-def account() -> Account:
-    return Account()
+from tests.provider.processes import WEB, Entry, provider_process
+from tests.support.account import Account
 
 
 @pytest.mark.parametrize("refreshed", [False, True])
 def test_a_destroy_deletes(account: Account, refreshed: bool) -> None:
-    web = account.process().create("server", "web", WEB)
-    later = account.process()
+    web = provider_process(account).create("server", "web", WEB)
+    later = provider_process(account)
     later.delete("server", later.refresh("server", web) if refreshed else web)
-    assert account.living == []
+    assert account.living_ids == []
     assert account.moved() == 0
 
 
 def test_a_removal_deletes_after_the_refresh_of_an_update(account: Account) -> None:
-    first = account.process()
+    first = provider_process(account)
     web, old = first.create("server", "web", WEB), first.create("server", "old", {**WEB, "name": "old"})
-    later = account.process()
+    later = provider_process(account)
     web, old = later.refresh("server", web), later.refresh("server", old)
     checked = later.check("server", "web", WEB, web.inputs)
     assert not later.of("server").diff(web.id, web.outputs, checked).changes
     later.delete("server", old)
-    assert account.living == [web.id]
+    assert account.living_ids == [web.id]
 
 
 @pytest.mark.parametrize("refreshed", [False, True])
 @pytest.mark.parametrize("deleted_first", [False, True])
 def test_a_replacement_leaves_the_new_one_alone(account: Account, refreshed: bool, deleted_first: bool) -> None:
-    web = account.process().create("server", "web", WEB)
-    later = account.process()
+    web = provider_process(account).create("server", "web", WEB)
+    later = provider_process(account)
     if refreshed:
         web = later.refresh("server", web)
     checked = later.check("server", "web", {**WEB, "tariffId": 2.0}, web.inputs)
@@ -51,26 +47,26 @@ def test_a_replacement_leaves_the_new_one_alone(account: Account, refreshed: boo
     if not deleted_first:
         later.delete("server", web)
     assert new.id != web.id
-    assert account.living == [new.id]
+    assert account.living_ids == [new.id]
     assert account.moved() == Decimal("10.00")
 
 
 def test_a_replacement_after_a_rename_deletes_the_old_one(account: Account) -> None:
     """As the native form asks: the recorded identity in the old values, the present one in the new values."""
-    web = account.process().create("server", "web", WEB)
-    later = account.process()
+    web = provider_process(account).create("server", "web", WEB)
+    later = provider_process(account)
     checked = later.check("server", "web9", {**WEB, "tariffId": 2.0}, WEB)
     assert later.of("server", native=True).diff(web.id, web.outputs, checked).replaces == ("tariffId",)
     later.check("server", "web9", {**WEB, "tariffId": 2.0})  # engines check once more before a replacement
     assert not any("another server of this program" in line for line in later.lines)
     new = Entry(*later.of("server", native=True).create(checked), checked)
     later.delete("server", web)
-    assert account.living == [new.id]
+    assert account.living_ids == [new.id]
 
 
 def test_a_forced_replacement_without_a_refresh_fails_and_loses_nothing(account: Account) -> None:
-    web = account.process().create("server", "web", WEB)
-    forced = account.process()  # no difference is asked for
+    web = provider_process(account).create("server", "web", WEB)
+    forced = provider_process(account)  # no difference is asked for
     found = forced.create("server", "web", WEB)
     assert found.id == web.id
     with pytest.raises(
@@ -78,14 +74,14 @@ def test_a_forced_replacement_without_a_refresh_fails_and_loses_nothing(account:
         match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace '\*\*hosting:Server::web' --target-dependents",
     ):
         forced.delete("server", web)
-    assert account.living == [web.id]
+    assert account.living_ids == [web.id]
     # The advice: both entries are refreshed, the newer one is replaced, and both are deleted.
-    advised = account.process()
+    advised = provider_process(account)
     web, found = advised.refresh("server", web), advised.refresh("server", found)
     new = advised.create("server", "web", WEB)
     advised.delete("server", found)
     advised.delete("server", web)
-    assert account.living == [new.id]
+    assert account.living_ids == [new.id]
     assert account.moved() == Decimal("5.00")
 
 
@@ -97,10 +93,10 @@ def test_what_a_forced_replacement_left_for_deletion_takes_nothing_from_the_newe
         "ssh_key": {"name": "me", "publicKey": PUBLIC_KEY},
         "webhook_subscription": {"url": "https://hooks.example.com/x", "events": ["*"]},
     }[kind]
-    old = account.process().create(kind, "it", given)
-    new = account.process().create(kind, "it", given)
+    old = provider_process(account).create(kind, "it", given)
+    new = provider_process(account).create(kind, "it", given)
     assert new.id == old.id
-    later = account.process()
+    later = provider_process(account)
     old, new = later.refresh(kind, old), later.refresh(kind, new)
     checked = later.check(kind, "it", given, new.inputs)
     assert not later.of(kind).diff(new.id, new.outputs, checked).changes
@@ -112,16 +108,16 @@ def test_what_a_forced_replacement_left_for_deletion_takes_nothing_from_the_newe
 
 
 def test_two_resources_that_name_one_object_share_it_until_the_last_goes(account: Account) -> None:
-    first = account.process()
+    first = provider_process(account)
     web = first.create("server", "web", WEB)
     mine = first.create("ssh_key", "a", {"name": "me", "publicKey": PUBLIC_KEY})
     yours = Entry(mine.id, {**mine.outputs, "__entry": "another", IDENTITY: "pulumi:t/dev/ssh_key/b"}, mine.inputs)
-    later = account.process()  # b is no longer in the program
+    later = provider_process(account)  # b is no longer in the program
     checked = later.check("ssh_key", "a", {"name": "me", "publicKey": PUBLIC_KEY}, mine.inputs)
     assert not later.of("ssh_key").diff(mine.id, mine.outputs, checked).changes
     later.delete("ssh_key", yours)
     assert len(account.objects("ssh_keys")) == 1
-    destroyed = account.process()
+    destroyed = provider_process(account)
     for entry in (mine, yours):
         destroyed.delete("ssh_key", destroyed.refresh("ssh_key", entry) if account.objects("ssh_keys") else entry)
     assert account.objects("ssh_keys") == []
@@ -131,7 +127,7 @@ def test_two_resources_that_name_one_object_share_it_until_the_last_goes(account
 def ordered(account: Account) -> Entry:
     """A server whose order is still under way when the program stops waiting."""
     account.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
-    process = account.process()
+    process = provider_process(account)
     inputs = process.check("server", "web", {**WEB, "waitTimeout": 3.0})
     with pytest.raises(Partial) as waiting:
         process.of("server", native=True).create(inputs)
@@ -141,16 +137,16 @@ def ordered(account: Account) -> Entry:
 def test_a_destroy_waits_for_an_order_and_deletes_what_it_became() -> None:
     account = Account(provisioning_delay=60)
     web = ordered(account)
-    later = account.process()
+    later = provider_process(account)
     later.of("server", native=True).delete(web.id, {**web.outputs, "waitTimeout": 600.0})
-    assert account.living == []
+    assert account.living_ids == []
     assert account.moved() == 0
 
 
 def test_a_destroy_that_cannot_wait_so_long_fails_and_keeps_the_order() -> None:
     account = Account(provisioning_delay=600)
     web = ordered(account)
-    later = account.process()
+    later = provider_process(account)
     with pytest.raises(Partial) as waiting:  # the refresh that comes before an order is deleted
         later.of("server", native=True).read(web.id, web.outputs, web.inputs)
     assert waiting.value.id == web.id
@@ -158,7 +154,7 @@ def test_a_destroy_that_cannot_wait_so_long_fails_and_keeps_the_order() -> None:
     with pytest.raises(WaitTimeout, match="is still provisioning"):
         later.of("server", native=True).delete(web.id, waiting.value.outputs)
     account.advance(600)
-    last = account.process()
+    last = provider_process(account)
     last.of("server", native=True).delete(web.id, web.outputs)
-    assert account.living == []
+    assert account.living_ids == []
     assert account.moved() == 0

@@ -8,14 +8,10 @@ from pulumi_hosting.provider.conversion import IDENTITY, ORGANIZATION
 from pulumi_hosting.provider.plugin.servicer import Subject
 from pulumi_hosting.provider.session import Session
 from pulumi_hosting.session.errors import ResourceError
-from tests.provider.processes import WEB, Account
+from tests.provider.processes import WEB, provider_process
+from tests.support.account import Account
 
 BASE = "pulumi:t/dev/server/web"
-
-
-@pytest.fixture
-def account() -> Account:
-    return Account()
 
 
 @pytest.mark.parametrize(
@@ -37,8 +33,8 @@ def test_an_identity_names_organization_and_scope(scope: str | None, organizatio
 
 
 def test_a_recorded_identity_is_kept(account: Account) -> None:
-    web = account.process().create("server", "web", WEB)
-    scoped = account.process(scope="team")
+    web = provider_process(account).create("server", "web", WEB)
+    scoped = provider_process(account, scope="team")
     inputs, _ = scoped.of("server").check(web.inputs, {**WEB, IDENTITY: BASE, ORGANIZATION: "acme"})
     assert inputs[IDENTITY] == BASE
     fresh, _ = scoped.of("server").check({}, {**WEB, "name": "new", IDENTITY: BASE, ORGANIZATION: "acme"})
@@ -46,10 +42,10 @@ def test_a_recorded_identity_is_kept(account: Account) -> None:
 
 
 def test_two_scopes_are_two_servers(account: Account) -> None:
-    ours = account.process(scope="ours").create("server", "web", {**WEB, "name": "ours"})
-    theirs = account.process(scope="theirs").create("server", "web", {**WEB, "name": "theirs"})
+    ours = provider_process(account, scope="ours").create("server", "web", {**WEB, "name": "ours"})
+    theirs = provider_process(account, scope="theirs").create("server", "web", {**WEB, "name": "theirs"})
     assert ours.id != theirs.id
-    assert sorted(account.living) == sorted([ours.id, theirs.id])
+    assert sorted(account.living_ids) == sorted([ours.id, theirs.id])
     assert account.moved() == 10
 
 
@@ -64,7 +60,7 @@ GIVEN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 @pytest.mark.parametrize("kind", GIVEN)
 def test_what_was_deleted_outside_is_said_to_be_gone(account: Account, kind: str) -> None:
     """SSH keys and addresses have nothing that changes in place."""
-    process = account.process()
+    process = provider_process(account)
     given, change = GIVEN[kind]
     if kind == "ptr":
         given = {**given, "serverId": process.create("server", "base", WEB).id}
@@ -72,7 +68,7 @@ def test_what_was_deleted_outside_is_said_to_be_gone(account: Account, kind: str
     place = {"server": "servers", "domain": "domains", "webhook_subscription": "webhooks", "ptr": "servers"}[kind]
     account.control("DELETE", f"/{place}/{made.id.partition('/')[0]}")
     before = account.control("GET", "/objects")
-    later = account.process()
+    later = provider_process(account)
     with pytest.raises(ResourceError, match=rf"{made.id} is gone: it was deleted outside of this program\. Next: pulumi up --refresh"):
         later.of(kind).update(made.id, made.outputs, {**made.inputs, **change})
     assert account.control("GET", "/objects") == before

@@ -11,12 +11,8 @@ from pulumi_hosting.provider.adapter import Partial
 from pulumi_hosting.provider.conversion import IDENTITY
 from pulumi_hosting.provider.stack_settings import Settings, failures_of
 from pulumi_hosting.session.errors import ResourceError
-from tests.provider.processes import WEB, Account, Process
-
-
-@pytest.fixture
-def account() -> Account:
-    return Account()
+from tests.provider.processes import WEB, Process, provider_process
+from tests.support.account import Account
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +55,7 @@ def priced_up(account: Account, process: Process, name: str) -> dict[str, Any]:
 
 
 def test_a_charge_above_its_announced_price_stops_the_run(account: Account) -> None:
-    process = account.process(maxCharge="20.00")
+    process = provider_process(account, maxCharge="20.00")
     other = process.check("server", "other", {**WEB, "name": "other"})
     with pytest.raises(Partial) as stopped:
         process.of("server").create(priced_up(account, process, "web"))
@@ -69,42 +65,46 @@ def test_a_charge_above_its_announced_price_stops_the_run(account: Account) -> N
     assert "maxCharge is 20.00" in str(stopped.value)
     with pytest.raises(ResourceError, match=r"nothing more is ordered in this run: 50\.00 EUR were charged"):
         process.of("server").create(other)
-    assert account.living == [stopped.value.id]
+    assert account.living_ids == [stopped.value.id]
     assert account.moved() == 50
 
 
 def test_what_is_found_again_costs_and_books_nothing(account: Account) -> None:
-    web = account.process().create("server", "web", WEB)
-    later = account.process(maxCharge="5.00")
+    web = provider_process(account).create("server", "web", WEB)
+    later = provider_process(account, maxCharge="5.00")
     inputs = later.check("server", "web", {**WEB, "adoptId": web.id})
     assert any(f"takes over server {web.id}" in line for line in later.lines)
     assert not any("charges" in line for line in later.lines)
     later.of("server").create(inputs)
     later.create("server", "other", {**WEB, "name": "other"})
-    assert len(account.living) == 2
+    assert len(account.living_ids) == 2
     assert account.moved() == 10
 
 
 def test_one_limit_over_all_providers_of_a_run(account: Account) -> None:
-    first, second, unlimited = account.process(maxCharge="12.00"), account.process(maxCharge="12.00"), account.process()
+    first, second, unlimited = (
+        provider_process(account, maxCharge="12.00"),
+        provider_process(account, maxCharge="12.00"),
+        provider_process(account),
+    )
     for process in (first, second, unlimited):
         process.session.budget.run = "127.0.0.1:4711"
     unlimited.create("server", "a", {**WEB, "name": "a"})
     first.create("server", "b", {**WEB, "name": "b"})
     _, failures = second.of("server").check({}, {**WEB, "name": "c", IDENTITY: "pulumi:t/dev/server/c"})
     assert "this run would charge 15.00 EUR, more than maxCharge 12.00" in failures[""]
-    another = account.process(maxCharge="12.00")  # another run of the engine counts from zero
+    another = provider_process(account, maxCharge="12.00")  # another run of the engine counts from zero
     another.session.budget.run = "127.0.0.1:4712"
     another.create("server", "c", {**WEB, "name": "c"})
     assert account.moved() == 15
 
 
 def test_processes_that_have_ended_do_not_count(account: Account, monkeypatch: pytest.MonkeyPatch) -> None:
-    ended = account.process(maxCharge="5.00")
+    ended = provider_process(account, maxCharge="5.00")
     ended.session.budget.run = "127.0.0.1:4711"
     ended.check("server", "a", {**WEB, "name": "a"})
     monkeypatch.setattr("pulumi_hosting.provider.run_budget._lives", lambda member: member != ended.session.budget._member)
-    later = account.process(maxCharge="5.00")
+    later = provider_process(account, maxCharge="5.00")
     later.session.budget.run = "127.0.0.1:4711"
     later.create("server", "b", {**WEB, "name": "b"})
     assert account.moved() == 5
@@ -126,7 +126,7 @@ SERVERS = [("one", {**WEB, "name": "one"}), ("two", {**WEB, "name": "two"})]
 
 @pytest.mark.parametrize("settings", [{"maxCharge": "5.00"}, {"strict": "true"}])
 def test_a_preview_without_answers_fails_where_they_matter(account: Account, settings: dict[str, str]) -> None:
-    process = account.process(Dead(), **settings)
+    process = provider_process(account, Dead(), **settings)
     for name, given in SERVERS:
         _, failures = process.of("server").check({}, {**given, IDENTITY: f"pulumi:t/dev/server/{name}"})
         assert failures[""].startswith("prices and limits were not checked: ")
@@ -134,7 +134,7 @@ def test_a_preview_without_answers_fails_where_they_matter(account: Account, set
 
 def test_a_preview_without_answers_warns_once(account: Account) -> None:
     dead = Dead()
-    process = account.process(dead)
+    process = provider_process(account, dead)
     for name, given in SERVERS:
         process.check("server", name, given)
     assert [line for line in process.lines if "prices and limits were not checked" in line] == process.lines
@@ -144,8 +144,8 @@ def test_a_preview_without_answers_warns_once(account: Account) -> None:
 
 @pytest.mark.parametrize("settings", [{}, {"strict": "true"}])
 def test_what_exists_is_compared_without_answers(account: Account, settings: dict[str, str]) -> None:
-    web = account.process().create("server", "web", WEB)
-    process = account.process(Dead(), **settings)
+    web = provider_process(account).create("server", "web", WEB)
+    process = provider_process(account, Dead(), **settings)
     if settings:
         with pytest.raises(ResourceError, match="prices and limits were not checked"):
             process.of("server").diff(web.id, web.outputs, web.inputs)
@@ -154,9 +154,9 @@ def test_what_exists_is_compared_without_answers(account: Account, settings: dic
 
 
 def test_what_a_test_key_made_is_not_taken_for_real(account: Account) -> None:
-    simulated = account.process(apiKey=account.test_key)
+    simulated = provider_process(account, apiKey=account.test_key)
     web = simulated.create("server", "web", WEB)
-    live = account.process()
+    live = provider_process(account)
     checked = live.check("server", "web", WEB, web.inputs)
     with pytest.raises(
         ResourceError,
@@ -164,31 +164,31 @@ def test_what_a_test_key_made_is_not_taken_for_real(account: Account) -> None:
     ):
         live.of("server").diff(web.id, web.outputs, checked)
     # The advice.
-    account.process(apiKey=account.test_key).delete("server", web)
-    account.process().create("server", "web", WEB)
-    assert len(account.living) == 1
+    provider_process(account, apiKey=account.test_key).delete("server", web)
+    provider_process(account).create("server", "web", WEB)
+    assert len(account.living_ids) == 1
     assert account.moved() == 5
 
 
 def test_a_test_key_previews_what_is_live(account: Account) -> None:
-    web = account.process().create("server", "web", WEB)
-    process = account.process(apiKey=account.test_key)
+    web = provider_process(account).create("server", "web", WEB)
+    process = provider_process(account, apiKey=account.test_key)
     checked = process.check("server", "web", {**WEB, "notes": "x"}, web.inputs)
     assert process.of("server").diff(web.id, web.outputs, checked).properties.keys() == {"notes"}
 
 
 def test_another_accounts_key_is_noticed_before_anything_is_done(account: Account) -> None:
-    web = account.process().create("server", "web", WEB)
-    other = account.process(apiKey=account.control("POST", "/accounts", {})["live_key"])
+    web = provider_process(account).create("server", "web", WEB)
+    other = provider_process(account, apiKey=account.control("POST", "/accounts", {})["live_key"])
     checked = other.check("server", "web", WEB, web.inputs)
     with pytest.raises(ResourceError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
         other.of("server").diff(web.id, web.outputs, checked)
-    assert account.living == [web.id]
+    assert account.living_ids == [web.id]
 
 
 def test_no_price_is_no_order_where_the_charge_is_limited(account: Account) -> None:
     account.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"status": 400, "code": "invalid_request"}, "times": 9})
-    process = account.process(maxCharge="100.00")
+    process = provider_process(account, maxCharge="100.00")
     with pytest.raises((InvalidInput, HostingError), match=r"its price is not known, and maxCharge is 100\.00; it is not ordered"):
         process.create("server", "web", WEB)
-    assert account.living == []
+    assert account.living_ids == []

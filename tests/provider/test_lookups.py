@@ -41,15 +41,15 @@ FILLED: dict[str, Callable[[ApiHarness], object]] = {
 SPEC = package_spec("1.2.3")
 
 
-def prepared(stage: ApiHarness, name: str) -> Args:
+def prepared(api: ApiHarness, name: str) -> Args:
     """The arguments of a lookup, once there is something to find."""
     if name in FILLED:
-        FILLED[name](stage)
+        FILLED[name](api)
         return {}
     if name in NEEDED:
-        return NEEDED[name](stage)
+        return NEEDED[name](api)
     operation = LOOKUPS[name].operation
-    ids = stage.arguments(operation).ids
+    ids = api.arguments(operation).ids
     return {camel(parameter): str(id) for parameter, id in zip(operation.path_parameters, ids, strict=True)}
 
 
@@ -103,12 +103,12 @@ def test_names_follow_from_the_operation(operation: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", LOOKUPS)
-def test_a_lookup_asks_its_operation_and_answers_as_the_schema_says(stage: ApiHarness, name: str) -> None:
-    args = prepared(stage, name)
-    before = len(stage.requests())
-    found = lookup_tokens.call(stage.live, name, args)
+def test_a_lookup_asks_its_operation_and_answers_as_the_schema_says(api: ApiHarness, name: str) -> None:
+    args = prepared(api, name)
+    before = len(api.requests())
+    found = lookup_tokens.call(api.live, name, args)
     operation = LOOKUPS[name].operation
-    asked = stage.requests()[before:]
+    asked = api.requests()[before:]
     path = re.compile(re.sub(r"{\w+}", r"[0-9]+", operation.path))
     assert asked
     assert all(row["method"] == "GET" and path.fullmatch(row["path"]) for row in asked), asked
@@ -118,19 +118,19 @@ def test_a_lookup_asks_its_operation_and_answers_as_the_schema_says(stage: ApiHa
         assert items, "an empty list shows nothing"
 
 
-def test_a_list_is_walked_whole(stage: ApiHarness) -> None:
-    stage.control("PATCH", "/account", {"balance": "100000.00"})
-    tariff = stage.tariff()
+def test_a_list_is_walked_whole(api: ApiHarness) -> None:
+    api.control("PATCH", "/account", {"balance": "100000.00"})
+    tariff = api.tariff()
     for number in range(101):
-        stage.live.servers.create(tariff_id=tariff.id, os="debian-12", name=f"web-{number}", months=1)
-    before = len(stage.requests())
-    found = lookup_tokens.call(stage.live, "getServers", {"status": "active"})
+        api.live.servers.create(tariff_id=tariff.id, os="debian-12", name=f"web-{number}", months=1)
+    before = len(api.requests())
+    found = lookup_tokens.call(api.live, "getServers", {"status": "active"})
     assert len(found["servers"]) == 101
-    assert len(stage.requests()) - before == 2
+    assert len(api.requests()) - before == 2
 
 
-def test_a_whole_token_is_a_name_too(stage: ApiHarness) -> None:
-    assert lookup_tokens.call(stage.live, "hosting:index:getMe", {})["livemode"] is True
+def test_a_whole_token_is_a_name_too(api: ApiHarness) -> None:
+    assert lookup_tokens.call(api.live, "hosting:index:getMe", {})["livemode"] is True
 
 
 WRONG: list[tuple[str, Args, str, str]] = [
@@ -153,25 +153,25 @@ WRONG: list[tuple[str, Args, str, str]] = [
 
 @pytest.mark.parametrize(("name", "args", "field", "reason"), WRONG)
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(stage: ApiHarness, name: str, args: Args, field: str, reason: str) -> None:
-    before = len(stage.requests())
+def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(api: ApiHarness, name: str, args: Args, field: str, reason: str) -> None:
+    before = len(api.requests())
     with pytest.raises(InvalidInput) as refused:
-        lookup_tokens.call(stage.live, name, args)
+        lookup_tokens.call(api.live, name, args)
     assert list(refused.value.fields) == [field]
     assert reason in refused.value.fields[field]
     assert "\n" not in str(refused.value)
-    assert len(stage.requests()) == before
+    assert len(api.requests()) == before
 
 
-def test_a_refused_value_is_not_repeated(stage: ApiHarness) -> None:
+def test_a_refused_value_is_not_repeated(api: ApiHarness) -> None:
     with pytest.raises(InvalidInput) as refused:
-        lookup_tokens.call(stage.live, "getServers", {"status": "cAnary-41"})
+        lookup_tokens.call(api.live, "getServers", {"status": "cAnary-41"})
     assert "cAnary" not in f"{refused.value} {refused.value.__cause__} {refused.value.__context__}"
 
 
-def test_what_the_service_refuses_is_one_line_with_code_and_request(stage: ApiHarness) -> None:
+def test_what_the_service_refuses_is_one_line_with_code_and_request(api: ApiHarness) -> None:
     with pytest.raises(NotFound) as refused:
-        lookup_tokens.call(stage.live, "getServer", {"serverId": "4242"})
+        lookup_tokens.call(api.live, "getServer", {"serverId": "4242"})
     assert "\n" not in str(refused.value)
     assert refused.value.request_id is not None
     assert refused.value.request_id in str(refused.value)

@@ -15,6 +15,7 @@ numbers = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allo
 values = st.recursive(
     st.none() | st.booleans() | numbers | st.text(),
     lambda inner: st.lists(inner) | st.dictionaries(st.text().filter(lambda key: key != SIGNATURE), inner),
+    max_leaves=12,
 )
 
 

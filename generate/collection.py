@@ -54,7 +54,7 @@ class Module:
     options: dict[str, Option]
     home: str
     base: str
-    """The class of the module, unless the YAML names another."""
+    """The module's class and the file of ``module_utils`` that it stands in, unless the YAML names others."""
     made: list[str]
     returns: dict[str, Any]
     description: list[str] = field(default_factory=list)
@@ -107,10 +107,10 @@ def _resource(name: str, area: str, told: Told) -> Module:
         name,
         area,
         told,
-        ["client", "client.wait", *(["client.noun"] if is_whole else []), "client.change"],
+        ["client", "client.wait", *(["client.resource"] if is_whole else []), "client.change"],
         options,
-        "nouns",
-        "NounModule",
+        "resource",
+        "ResourceModule",
         [f'"{kind}"', "OPTIONS", *(["charges=True"] if costs else []), *([f"clears={clears!r}"] if clears else [])],
         {kind: result, **({"charge": CHARGE} if costs else {})},
         lines(told["description"]),
@@ -128,8 +128,8 @@ def _action(name: str, area: str, told: Told) -> Module:
         told,
         ["client", "client.wait", "client.change"],
         _options(told.get("options", {}), action.Inputs.model_fields, told.get("required", ())),
-        "deeds",
-        "ActionModule",
+        "action",
+        "CoreActionModule",
         [f'"{told["action"]}"', "OPTIONS", *(["charges=True"] if action.charges else [])],
         {action.result: result, **({"charge": CHARGE} if action.charges else {}), "note": NOTE},
         lines(told["description"]),
@@ -165,8 +165,8 @@ def _info(name: str, area: str, told: Told) -> Module:
         told,
         ["client", "client.info"],
         _options(texts, asked, required),
-        "nouns" if kind else "reads",
-        "NounInfoModule" if kind else "ReadModule",
+        "info",
+        "ResourceInfoModule" if kind else "LookupInfoModule",
         [*names, *([f'one="{told["one"]}"'] if "one" in told else []), *([f"path={tuple(path)!r}"] if path else [])],
         returns,
         [f"Reads the {told['what']}.", *([MANY] if is_list else []), *([f"The API key needs {scopes}."] if scopes else [])],
@@ -219,7 +219,7 @@ def _text(module: Module) -> str:
         told={"before": None, **told},
         documentation={key: value for key, value in documentation.items() if value},
         returns=module.returns,
-        home=module.home,
+        home=told.get("home", module.home),
         options={name: one.spec(name) for name, one in module.options.items()},
         arguments=[*module.made, *(f"{name}={_tuples(value)!r}" for name, value in told.get("rules", {}).items())],
         **{"class": told.get("class", module.base)},

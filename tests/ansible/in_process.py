@@ -1,7 +1,8 @@
-"""Runs modules in this process against an emulator in this process: what a play does, without the price of ansible-playbook."""
+"""Runs modules in this process against an emulator in this process: what a play does, without the price of
+ansible-playbook."""
 
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import httpx
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.hosting.cloud.plugins.module_utils import runner
-from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
+from ansible_collections.hosting.cloud.plugins.module_utils.options import boolean_problem, without_unknown_items
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.transport import Transport
 from pulumi_hosting.rehearsal.account_check import AccountCheck
@@ -18,44 +21,40 @@ from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from tests.ansible.test_specs import module
 from tests.emulator.support import START, EmulatorHarness
 
-Task = tuple[str, dict[str, Any]]
+Step = tuple[str, dict[str, Any]]
+"""The name and the options of a task."""
 BASE_URL = "http://127.0.0.1:1/v1"
 
 
-class LocalCall(runner.Call):
-    """A task. ``play``: the run that it is part of."""
-
-    def __init__(self, play: "Play", name: str, options: Mapping[str, Any]) -> None:
-        made = module(name).MODULE
-        defaults = {option: value for option, value in play.defaults.items() if option in made.argument_spec}
-        given = {"api_key": play.key, "base_url": BASE_URL, **defaults, **options}
-        self.written = frozenset(given)
-        self.check_mode, self.wants_diff = play.check_mode, True
-        self.play, self.warnings = play, list[str]()
-        validated = ArgumentSpecValidator(made.argument_spec, **made.rules).validate(given)
-        self.params = validated.validated_parameters
-        self.refusal = runner.booleans(made.argument_spec, given)
-        if validated.error_messages and self.refusal is None:
-            self.refusal = validated.errors.msg
-        if self.check_mode:
-            self.params = runner.without_unknown_items(self.params)
-            self.planned = run_file.planned(play.folder, play.key)
-
-    def warn(self, warning: str) -> None:
-        self.warnings.append(warning)
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        pass
-
-    def connect(self, read_only: bool) -> Client:
-        return runner.watched(self.play.client(self.params["api_key"], read_only), self)
-
-    def ledger(self) -> run_file.RunLedger:
-        return run_file.RunLedger(self.play.folder / "ledger.json", self.params["api_key"].split("_")[1], self.play.host)
+def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> Task:
+    """A task of the play, with its arguments validated as by Ansible."""
+    made = module(name).MODULE
+    defaults = {option: value for option, value in play.defaults.items() if option in made.argument_spec}
+    given = {"api_key": play.key, "base_url": BASE_URL, **defaults, **options}
+    validated = ArgumentSpecValidator(made.argument_spec, **made.rules).validate(without_unknown_items(given) if play.check_mode else given)
+    params = validated.validated_parameters
+    memory = RunMemory(
+        RunFiles(play.folder),
+        account=lambda: play.key.split("_")[1],
+        key=play.key,
+        holder=play.host,
+        check_mode=play.check_mode,
+    )
+    refusal = boolean_problem(made.argument_spec, given) or (validated.errors.msg if validated.error_messages else None)
+    return Task(
+        params,
+        frozenset(given),
+        play.check_mode,
+        True,
+        memory,
+        refusal,
+        open_client=lambda given, read_only: play.client(given["api_key"], read_only),
+    )
 
 
 class _Hooked(Transport):
-    """Calls the play's ``before_write`` before its next write arrives, once; answers orders of servers with the play's ``damage``."""
+    """Calls the play's ``before_write`` before its next write arrives, once; answers orders of servers with
+    the play's ``damage``."""
 
     def __init__(self, play: "Play") -> None:
         super().__init__(play.lab.core, sleep=play.lab.slept.append)
@@ -72,7 +71,8 @@ class _Hooked(Transport):
 
 
 class Play:
-    """One run of a playbook: ``play("server", name="web-1", …)`` runs a task and returns its result with its warnings.
+    """One run of a playbook: ``play("server", name="web-1", …)`` runs a task and returns its result with its
+    warnings.
 
     ``defaults``: module defaults for all tasks. ``account``: what the account check knows of earlier runs.
     """
@@ -91,19 +91,19 @@ class Play:
         return Client(key, BASE_URL, transport=transport, sleep=lambda seconds: self.lab.advance(seconds), read_only=read_only)
 
     def __call__(self, name: str, /, **options: Any) -> dict[str, Any]:
-        call = LocalCall(self, name, options)
-        result = module(name).MODULE.answer(call)
+        task = task_of(self, name, options)
+        result = module(name).MODULE.answer(task)
         result = {
             **result,
             "action": name,
             "failed": "failure" in result,
-            "warnings": call.warnings,
-            "invocation": {"module_args": dict(call.params)},
+            "warnings": task.warnings,
+            "invocation": {"module_args": dict(task.params)},
         }
         self.results.append(result)
         return result
 
-    def run(self, *tasks: Task) -> list[dict[str, Any]]:
+    def run(self, *tasks: Step) -> list[dict[str, Any]]:
         """The results of these tasks; a failure does not end the run."""
         return [self(name, **options) for name, options in tasks]
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
+from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 from pulumi_hosting.session.clock import Clock
 from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
@@ -152,12 +153,12 @@ def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_pa
     ended.wait()
     killed, own = tmp_path / f"ansible-local-{ended.pid}abcdefgh", tmp_path / "ansible-local-1abcdefgh"
     killed.mkdir()
-    worker = run_file.RunLedger(killed / run_file.CHARGED, "one", "worker")
+    worker = RunMemory(RunFiles(killed), account=lambda: "one", holder="worker")
     worker.settle("server/a", FIVE)
-    (line,) = run_file.of_killed_runs(own)
+    (line,) = RunFiles(own).charges_of_killed_runs()
     assert "5.00 EUR" in line
     worker.settle("server/b", FIVE)
-    assert run_file.of_killed_runs(own) == []
+    assert RunFiles(own).charges_of_killed_runs() == []
 
 
 def test_an_empty_limit_says_what_is_wrong() -> None:

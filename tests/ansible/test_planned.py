@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.ansible.in_process import Play, Task, account_problems, ahead, charged
+from tests.ansible.in_process import Play, Step, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
 from tests.emulator.support import EmulatorHarness
 
@@ -26,7 +26,7 @@ def outcome(result: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def both(
-    *tasks: Task, before: tuple[Task, ...] = (), **defaults: Any
+    *tasks: Step, before: tuple[Step, ...] = (), **defaults: Any
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]], EmulatorHarness]:
     """The results in check mode, then for real, on an account where the tasks ``before`` were done."""
     lab = EmulatorHarness()
@@ -41,7 +41,7 @@ def both(
     return checked, results, lab
 
 
-SEQUENCES: dict[str, tuple[tuple[Task, ...], tuple[Task, ...]]] = {
+SEQUENCES: dict[str, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
     "made once": ((), (("server", {"name": "a", **ORDER}), ("server", {"name": "a", **ORDER}), ("server", {"name": "a", "notes": "x"}))),
     "absent, then present": (
         (("server", {"name": "a", **ORDER}),),
@@ -134,7 +134,7 @@ def test_check_mode_says_what_the_real_run_does(name: str) -> None:
         assert outcome(one) == outcome(other), (task, one.get("msg"), other.get("msg"))
 
 
-CHAIN: tuple[Task, ...] = (
+CHAIN: tuple[Step, ...] = (
     ("server", {"name": "a", **ORDER}),
     ("server_ip", {"server_name": "a"}),
     ("server_ip", {"server_name": "a", "position": 2}),
@@ -198,7 +198,7 @@ def test_the_predicted_balance_falls() -> None:
     assert Play(lab, check_mode=True)("balance_info")["balance"]["balance"] == "8.00"
 
 
-STEPS: tuple[Task, ...] = (
+STEPS: tuple[Step, ...] = (
     ("server", {"name": "a", **ORDER}),
     ("server", {"name": "b", "months": 3, **ORDER}),
     ("server", {"name": "a", "state": "absent"}),
@@ -225,7 +225,7 @@ STEPS: tuple[Task, ...] = (
 
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from(STEPS), min_size=2, max_size=7), st.sampled_from([None, "6.00", "30.00"]))
-def test_any_play_is_predicted(tasks: list[Task], limit: str | None) -> None:
+def test_any_play_is_predicted(tasks: list[Step], limit: str | None) -> None:
     """Changes, charges and refusals are those of the real run, for any order of tasks."""
     defaults = {} if limit is None else {"max_charge": limit}
     checked, real, _ = both(*tasks, before=(("server", {"name": "a", **ORDER}),), **defaults)

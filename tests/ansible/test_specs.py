@@ -15,6 +15,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from ansible_collections.hosting.cloud.plugins.module_utils import version
 from generate import collection, returns
 from pulumi_hosting.actions import ACTIONS
 from pulumi_hosting.api.secrets import Secret
@@ -34,10 +35,6 @@ WITHOUT_CHOICES = {("server", "months")}  # the model refuses other months with 
 
 def module(name: str) -> Any:
     return importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}")
-
-
-def runner() -> Any:
-    return importlib.import_module("ansible_collections.hosting.cloud.plugins.module_utils.runner")
 
 
 def documented(name: str) -> dict[str, Any]:
@@ -223,8 +220,8 @@ def test_every_module_is_in_the_action_group_and_has_the_action_plugin() -> None
 
 def test_the_collection_has_the_version_of_the_package() -> None:
     package = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    assert yaml.safe_load((COLLECTION / "galaxy.yml").read_text())["version"] == runner().VERSION == package
-    assert (COLLECTION / "requirements.txt").read_text().startswith(f"pulumi-hosting >= {runner().CORE} ")
+    assert yaml.safe_load((COLLECTION / "galaxy.yml").read_text())["version"] == version.VERSION == package
+    assert (COLLECTION / "requirements.txt").read_text().startswith(f"pulumi-hosting >= {version.CORE} ")
 
 
 def test_every_module_is_in_the_changelog_under_the_version_that_added_it() -> None:

@@ -3,80 +3,93 @@
 
 from __future__ import annotations
 
+from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE
+
 
 class ModuleDocFragment:
-    # What every module takes and needs.
+    # Options and notes of every module.
     DOCUMENTATION = r"""
 options:
   api_key:
     description:
       - The API key, C(vk_live_...) or C(vk_test_...).
-      - If not set, the environment variable E(HOSTING_API_KEY) of the machine that does the work is used.
-      - Keep it in a vault and hand it over with C(module_defaults). What stands under C(environment) of a task is printed at C(-vvvv).
+      - If not set, the environment variable E(HOSTING_API_KEY) of the machine that runs the task is used.
+      - Keep it in a vault and pass it with C(module_defaults). Values under C(environment) of a task are
+        printed at C(-vvvv).
     type: str
   base_url:
     description:
-      - Address of the API, for example V(https://api.example.com/v1). It must be https, except on this machine itself.
-      - If not set, the environment variable E(HOSTING_BASE_URL) of the machine that does the work is used.
+      - Address of the API, for example V(https://api.example.com/v1). Must be https, except for localhost.
+      - If not set, the environment variable E(HOSTING_BASE_URL) of the machine that runs the task is used.
     type: str
   timeout:
-    description: Seconds to wait for one answer of the API. Reads, and orders that carry a key, are repeated after passing failures.
+    description: Seconds to wait for one response of the API. Reads, and orders with an idempotency key, are
+      retried after temporary failures.
     type: float
     default: 30
   mode:
     description:
-      - Say which keys may change anything, V(live) or V(test) ones. A key of the other mode may then look and run in check mode only.
-      - If not set, the environment variable E(HOSTING_MODE) of the machine that does the work is used.
-      - Without it, either key works. A test key never changes what is real, and a live key never what was only simulated.
-      - Modules that only read take it so that it can be set for the whole group.
+      - Which keys may change anything, V(live) or V(test) ones. A key of the other mode may then read, and
+        run in check mode only.
+      - If not set, the environment variable E(HOSTING_MODE) of the machine that runs the task is used.
+      - If neither is set, either key works. A test key never changes real objects, and a live key never
+        changes simulated ones.
+      - Modules that only read accept it too, so that it can be set for the whole group.
     type: str
     choices: [live, test]
   max_charge:
     description:
-      - What all tasks of a run may charge to the balance of one account together, a plain decimal number such as V(25.00). What would go
-        beyond, or has no known price, is refused before it is ordered. An empty text is an error.
-      - If not set, the environment variable E(HOSTING_MAX_CHARGE) of the machine that does the work is used.
-      - Each task compares what the run has charged so far, with or without a limit, and its own price with its own O(max_charge). In check
-        mode the predicted charges are counted. The next run begins at nothing; if it finds that an earlier one was killed, it reports what
-        that one had charged.
-      - A task with C(async) is priced and booked before it begins, and may charge what was booked. Without O(max_charge) it is counted with
-        its announced price and charges what it does; it is not counted where the controller cannot learn that price.
-      - Where a charge turns out higher than announced, the task warns of it, and the run orders nothing more.
-      - Modules that charge nothing take it so that it can be set for the whole group.
+      - The most that all tasks of a run may charge to the balance of one account together, a plain decimal
+        number such as V(25.00). A purchase that would exceed it, or has no known price, is refused before it
+        is ordered. An empty text is an error.
+      - If not set, the environment variable E(HOSTING_MAX_CHARGE) of the machine that runs the task is used.
+      - Each task adds its own price to what the run has charged so far, with or without a limit, and compares
+        the total with its own O(max_charge). In check mode the predicted charges are counted. The next run
+        starts at zero. If an earlier run was killed, the next run reports what that one had charged.
+      - A task with C(async) is priced and booked before it starts, and may charge what was booked. Without
+        O(max_charge) it is counted with its announced price and may charge any amount. It is not counted if
+        the controller cannot find out that price.
+      - If a charge turns out higher than announced, the task warns, and the run orders nothing more.
+      - Modules that charge nothing accept it too, so that it can be set for the whole group.
     type: str
 requirements:
   - python >= 3.11
-  - pulumi-hosting, in the version that requirements.txt of the collection names
+  - pulumi-hosting >= CORE_VERSION
 notes:
-  - "The work is done by the controller itself, in Ansible's own Python, wherever the connection is local. With another host, C(become) or
-    C(async) a module does it, and the Python package C(pulumi-hosting) must be installed for the interpreter that runs the module. As soon
-    as C(localhost) stands in an inventory, Ansible looks for an interpreter of its own there; C(ansible_python_interpreter) as in the
-    examples names the one Ansible itself runs with."
-  - "120 requests a minute are allowed for each API key, 20 for expensive ones such as orders, whatever the number of forks. Requests that
-    the API turns away for that reason wait and are sent again; O(ignore:throttle) helps where many hosts do the same at once."
-  - "Every failure has the return value C(failure): RV(ignore:failure.code) as the API names it, or what stopped the module (such as
-    V(invalid_input), V(max_charge), V(not_found), V(wrong_mode), V(unchangeable), V(ambiguous_match), V(resource_conflict), V(wait_timeout), else V(refused)),
+  - "Where the connection is local, the task runs on the controller, in Ansible's own Python. With another
+    host, C(become) or C(async) it runs as a module, and the Python package C(pulumi-hosting) must be
+    installed for the interpreter of the module. If C(localhost) is in the inventory, Ansible looks for a
+    separate interpreter there; set C(ansible_python_interpreter) as in the examples to use Ansible's own."
+  - "The API allows 120 requests a minute for each API key, and 20 expensive ones such as orders, whatever the
+    number of forks. Requests beyond that wait and are sent again. O(ignore:throttle) helps where many hosts
+    run the same task at once."
+  - "Every failure has the return value C(failure): RV(ignore:failure.code) is the API's code, or the reason
+    why the module stopped (such as V(invalid_input), V(max_charge), V(not_found), V(wrong_mode),
+    V(unchangeable), V(ambiguous_match), V(resource_conflict), V(wait_timeout), else V(refused)),
     RV(ignore:failure.status) (HTTP), RV(ignore:failure.request_id), RV(ignore:failure.idempotency_key),
-    RV(ignore:failure.outcome_unknown) (whether the request may have been carried out) and RV(ignore:failure.fields) (option to reason)."
+    RV(ignore:failure.outcome_unknown) (whether the request may have been carried out) and
+    RV(ignore:failure.fields) (option to reason)."
 attributes:
   action_group:
     description: Use C(group/hosting.cloud.all) in C(module_defaults) to set defaults for this module.
     support: full
     membership:
       - hosting.cloud.all
-"""
+""".replace("CORE_VERSION", CORE)
 
-    # What changes something leaves the same traces.
+    # Modules that change something.
     CHANGE = r"""
 notes:
-  - "With a test key nothing is bought: the service simulates what is sent, and does not show all of it afterwards. A simulated server is
-    shown for a day, to the key that made it; other simulated objects are not found again, so that such a task reports a change each time.
-    Files for secrets are not written with a test key."
+  - "With a test key nothing is bought: the service simulates the request, and does not show all of its result
+    afterwards. A simulated server is shown for a day, to the key that made it. Other simulated objects are
+    not found again, so that the task reports a change each time. Files for secrets are not written with a
+    test key."
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and return the changed status and the predicted object without changing anything. Nothing is sent
-      but reads, and nothing is waited for. What earlier tasks of the run would make, change or delete is taken into account. What cannot be
-      known yet, such as the id of a new object, is V(null).
+    description: Can run in C(check_mode) and return the changed status and the predicted object without
+      changing anything. It only reads, and does not wait. What earlier tasks of the run would make, change or
+      delete is taken into account. Values that cannot be known yet, such as the id of a new object, are
+      V(null).
     support: full
   diff_mode:
     description: Returns what changes, before and after, when in C(diff) mode. Secrets are never part of it.
@@ -88,37 +101,37 @@ attributes:
 options:
   wait:
     description:
-      - Whether to wait for what the service finishes later, such as an order that is still being carried out.
-      - What can be set only afterwards (notes, for example) is then left to a later run.
+      - Whether to wait for what the service finishes later, such as an order that is being processed.
+      - If not, values that can be set only afterwards (notes, for example) are left to a later run.
     type: bool
     default: true
   wait_timeout:
     description:
       - Seconds to wait for it.
-      - When they are over the task fails and says so. Running it again goes on waiting and repeats nothing.
+      - The task fails if it is not finished by then. Run it again to continue waiting. Nothing is repeated.
     type: float
     default: 600
 """
 
-    # Modules that bring one object to a wished state.
-    NOUN = r"""
+    # Modules that bring one object to a declared state.
+    RESOURCE = r"""
 options:
   state:
     description:
-      - V(present) makes the object or changes what differs.
-      - V(absent) removes it. Options other than those that name the object do nothing then.
+      - V(present) creates the object or changes what differs.
+      - V(absent) deletes it. Only the options that name the object are used then.
     type: str
     choices: [present, absent]
     default: present
 notes:
-  - What a task does not mention stays as it is.
+  - Options that a task does not set are left as they are.
 """
 
     # Modules that only read.
     INFO = r"""
 attributes:
   check_mode:
-    description: Can run in C(check_mode) and return the same as otherwise. Only reads are sent.
+    description: Can run in C(check_mode) and return the same as otherwise. It only reads.
     support: full
   diff_mode:
     description: Changes nothing, so there is nothing to compare.

@@ -1,88 +1,232 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""A call that arrives as an ordinary module: a process of its own, on whatever host the task runs."""
+"""One task: its options, the client that it uses, and what it has done so far.
+
+The same :class:`Task` is run by the controller and by a module's process. ``pulumi_hosting`` is imported
+inside functions: documentation and options of the modules must be readable where it is not installed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.hosting.cloud.plugins.module_utils.ledger import JobLedger, Ledger
-from ansible_collections.hosting.cloud.plugins.module_utils.planned import Planned
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
-    Call,
-    booleans,
-    connected,
-    private_lines,
-    refusal_of_arguments,
-    without_unknown_items,
-)
+from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import PlannedTransport
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.version import VERSION
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
+    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.cost import Cost
 
-CONTROLLER = "_hosting"
-"""The argument in which the controller hands over what the run knows, and the part of the result in which it gets back what is new:
-
-- to the module: ``spent`` (currency → amount), ``stopped``, ``booked`` (for a task that goes on alone), ``planned`` (effects).
-- to the controller: ``movement``, ``booking`` (identity, amount, currency), ``stopped``, ``planned`` (new effects).
-"""
+PAYMENTS = frozenset({"renew_server", "renew_domain", "pay_invoice"})
+PURCHASES = frozenset({"create_server", "add_server_ip", "register_domain", "transfer_domain"})
 
 
-class Task(AnsibleModule, Call):
-    """A module's call."""
+@dataclass(frozen=True)
+class Progress:
+    """What a task has done so far, should it fail later. ``what``: in words, such as ``server 20001 exists``.
+    ``result``: what its result says of it (``changed``, ``charge``, the object)."""
 
-    def _load_params(self) -> None:
-        super()._load_params()
-        given: dict[str, Any] = dict(self.params)
-        self.handed: dict[str, Any] | None = given.pop(CONTROLLER, None)
-        self.params = given
-        self.written = frozenset(given)
-        self.refusal = booleans(self.argument_spec, self.params)
-        known = self.handed or {}
-        self._ledger = JobLedger(known.get("spent") or {}, known.get("booked"), known.get("stopped"))
-        self._effects: list[Any] = list(known.get("planned") or [])
-        self._known_effects = len(self._effects)
-        if self.params.get("_ansible_check_mode"):
-            self.planned = Planned.in_memory(self._effects)
-        self.no_log_values.update(private_lines(self.params))
-        if self.params.get("_ansible_check_mode"):
-            self.params = without_unknown_items(self.params)
+    what: str
+    result: Callable[[], dict[str, Any]]
 
-    @property
-    def wants_diff(self) -> bool:  # type: ignore[override]  # read, never set
-        return bool(self._diff)
 
-    def warn(self, warning: str, **more: Any) -> None:
-        AnsibleModule.warn(self, warning, **more)
+def new_client(params: Mapping[str, Any], read_only: bool) -> Client:
+    """A client for a task's options."""
+    from pulumi_hosting.client.client import Client
+
+    return Client(
+        params["api_key"],
+        params["base_url"],
+        timeout=params["timeout"],
+        read_only=read_only,
+        user_agent=f"ansible hosting.cloud/{VERSION}",
+    )
+
+
+@dataclass
+class Task:
+    """One task.
+
+    - ``params``: its options. ``written``: those that it names, since "not given" and "null" differ.
+    - ``diff``: whether the result shows what changes. ``refusal``: why the options cannot be used; None if
+      they can.
+    - ``memory``: what the tasks of the run know of each other.
+    - ``open_client``: makes a client for the options; the flag says whether it only reads.
+    - ``warnings``, ``secrets``: lines to show with the result, and values to mask in it.
+    """
+
+    params: Mapping[str, Any]
+    written: frozenset[str]
+    check_mode: bool
+    diff: bool
+    memory: RunMemory
+    refusal: str | None = None
+    open_client: Callable[[Mapping[str, Any], bool], Client] = new_client
+    warnings: list[str] = field(default_factory=list)
+    secrets: set[str] = field(default_factory=set)
+
+    charge_name: str | None = None
+    """What names the task's charge among those of the run: an invoice, or the object that was bought."""
+    booking: tuple[str, Cost] | None = None
+    """The purchase that was booked last: its identity, and its announced price."""
+    lost_orders: list[str] = field(default_factory=list)
+    """The operations of purchases whose answer was lost, so that they may have been carried out."""
+    progress: Progress | None = None
+    wrote: bool = False
+    """Whether a request of the task, other than an order or a payment, has changed something."""
+    payment: Mapping[str, Any] | None = None
+    """The answer of the task's payment: a renewal, or an invoice."""
+    replayed: bool = False
+    """Whether the last order was one that another process had sent: the password in its answer was blank."""
+
+    def warn(self, warning: str) -> None:
+        """Show a line with the result."""
+        self.warnings.append(warning)
 
     def hide(self, secrets: Iterable[str]) -> None:
-        self.no_log_values.update(secrets)
+        """Mask these values in the result and in messages."""
+        self.secrets.update(secrets)
 
-    def connect(self, read_only: bool) -> Client:
-        return connected(self.params, read_only, self)
+    def hide_secrets_of(self, record: Any) -> None:
+        """Mask the secret fields of a state or of an action's result."""
+        secret = record.secret_fields()
+        self.hide(str(value) for name, value in record.values().items() if name in secret and value)
 
-    def ledger(self) -> Ledger:
-        return self._ledger
+    def client(self, read_only: bool) -> Client:
+        """A client for the task's key and address, which tells the task what its requests have done."""
+        client = self.open_client(self.params, read_only)
+        transport: Any = client._wire
+        while isinstance(transport, ObservedTransport | PlannedTransport):  # of an earlier task: loop items share a client
+            transport = transport.inner
+        watching: Any = PlannedTransport(transport, self.memory) if self.check_mode else ObservedTransport(transport, self)
+        client._wire = watching
+        return client
 
-    def fail_json(self, msg: str, **facts: Any) -> NoReturn:
-        super().fail_json(**{**refusal_of_arguments(msg), **facts, "msg": msg})
-        raise SystemExit
+    def context(self, what: str, *, read_only: bool | None = None) -> Context:
+        """The task as ``pulumi_hosting`` sees it. ``what`` names its object, so that an interrupted run is
+        recognised.
 
-    def end(self, result: dict[str, Any]) -> NoReturn:
-        """Print the result and end the process. What the controller is to settle goes with it."""
-        if self.handed is not None and not self.handed.get("booked"):
-            identity, cost = self.booking or (None, None)
-            booked = None if cost is None else {"identity": identity, "amount": str(cost.amount), "currency": cost.currency}
-            result[CONTROLLER] = {
-                "movement": self.movement,
-                "booking": booked,
-                "stopped": self._ledger.stopped,
-                "planned": self._effects[self._known_effects :],
-            }
-        if "failure" in result:
-            self.fail_json(**result)
-        self.exit_json(**result)
-        raise SystemExit
+        Raises ``InvalidInput``.
+        """
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.session.context import Context
+
+        params = self.params
+        if (params.get("wait_timeout") or 0) < 0:
+            raise InvalidInput({"wait_timeout": "must be seconds: 0 or more"})
+        return Context(
+            client=self.client(self.check_mode if read_only is None else read_only),
+            identity=f"ansible:{params.get('idempotency_scope') or ''}/{what}",
+            name_is_identity=True,
+            keeps_secrets=bool(params.get("root_password_file")),
+            reads=self.memory.reads,
+            wait_timeout=0.0 if params.get("wait") is False else params.get("wait_timeout") or 0.0,
+            declared_mode=params.get("mode"),
+            warn=self.warn,
+        )
+
+    def approval(self, identity: str) -> Callable[[Any], None]:
+        """A function that books a charge before it is made. It raises ``LimitExceeded`` for one beyond
+        ``max_charge``.
+
+        Raises ``InvalidInput`` for a ``max_charge`` that is no amount.
+        """
+        from pulumi_hosting.session.errors import LimitExceeded
+
+        limit = limit_of(self.params.get("max_charge"))
+
+        def approve(cost: Any) -> None:
+            if cost is None:
+                if limit is not None and not self.client(True).is_test_key:
+                    raise LimitExceeded(
+                        "its price is not known, and max_charge limits it; it is not ordered. Next: run again, or leave max_charge out"
+                    )
+                return
+            if refusal := self.memory.book(identity, cost, limit):
+                raise LimitExceeded(refusal)
+            self.booking = (identity, cost)
+
+        return approve
+
+    def only_priced(self) -> Task:
+        """The same task in check mode, to learn and book its price. Files belong to the process that does the
+        work."""
+        return replace(
+            self,
+            check_mode=True,
+            params={name: None if name.endswith("_file") else value for name, value in self.params.items()},
+            memory=self.memory.without_planned(),
+        )
+
+
+def limit_of(given: object) -> Decimal | None:
+    """The amount that ``max_charge`` names; None where the task has none.
+
+    Raises ``InvalidInput``, also for an empty text: a variable that should hold the limit and is not set must
+    not lift it.
+    """
+    from pulumi_hosting.client.exceptions import InvalidInput
+    from pulumi_hosting.planning.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
+
+    if given is None:
+        return None
+    limit = money_limit(given)
+    if limit is None:
+        raise InvalidInput({"max_charge": NOT_A_LIMIT if str(given).strip() else NO_LIMIT})
+    return limit
+
+
+class ObservedTransport:
+    """Tells a task what its requests have done: which may have been carried out though their answer was lost,
+    which paid, which changed something, and which another process had sent already. ``inner`` is the client's
+    transport."""
+
+    def __init__(self, inner: Any, task: Task) -> None:
+        self.inner, self._task = inner, task
+
+    def send(self, request: Any, *rest: Any, **options: Any) -> Any:
+        operation = request.operation
+        try:
+            answer = self.inner.send(request, *rest, **options)
+        except Exception:
+            self._lost(operation.id)
+            raise
+        if operation.id in PURCHASES:
+            self._purchased(request, answer)
+        elif answer.status < 300 and operation.id in PAYMENTS:
+            self._task.payment = _object(answer.body) or {}
+        elif answer.status < 300 and operation.method != "GET":
+            self._task.wrote = True
+        return answer
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def _purchased(self, request: Any, answer: Any) -> None:
+        shown = _object(answer.body)
+        if answer.status >= 500 or (answer.status < 300 and shown is None):  # the client refuses what it cannot read
+            self._lost(request.operation.id)
+        elif request.operation.id == "create_server" and answer.status == 201 and shown is not None:
+            # A replay shows no secret (API document, "Idempotency").
+            password = shown.get("root_password")
+            given = "password" in json.loads(request.body)
+            self._task.replayed = not password and (password == "" or not given)
+
+    def _lost(self, operation: str) -> None:
+        if operation in PURCHASES:
+            self._task.lost_orders.append(operation)
+
+
+def _object(body: bytes) -> dict[str, Any] | None:
+    """The JSON object in a body; None if it is not one."""
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None

@@ -95,11 +95,11 @@ account:
       sample: "2026-11-21T10:00:00Z"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("account", "getAccount", OPTIONS)
+MODULE = LookupInfoModule("account", "getAccount", OPTIONS)
 
 
 def main() -> None:

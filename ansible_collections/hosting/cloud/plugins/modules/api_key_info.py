@@ -117,13 +117,13 @@ api_keys:
       sample: "2026-11-21T10:00:00Z"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},
 }
 
-MODULE = ReadModule("api_keys", "getApiKeys", OPTIONS, one="getApiKey")
+MODULE = LookupInfoModule("api_keys", "getApiKeys", OPTIONS, one="getApiKey")
 
 
 def main() -> None:

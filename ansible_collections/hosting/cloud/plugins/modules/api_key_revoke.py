@@ -86,13 +86,13 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 
 OPTIONS = {
     "key_id": {"type": "str", "required": True, "no_log": False},
 }
 
-MODULE = ActionModule("api_key_revoke", OPTIONS)
+MODULE = CoreActionModule("api_key_revoke", OPTIONS)
 
 
 def main() -> None:

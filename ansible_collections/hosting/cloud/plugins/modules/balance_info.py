@@ -70,11 +70,11 @@ balance:
       sample: "25.00"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("balance", "getBalance", OPTIONS)
+MODULE = LookupInfoModule("balance", "getBalance", OPTIONS)
 
 
 def main() -> None:

@@ -100,7 +100,7 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 
 OPTIONS = {
     "amount": {"type": "str", "required": True},
@@ -108,7 +108,7 @@ OPTIONS = {
     "balance_below": {"type": "str", "required": True},
 }
 
-MODULE = ActionModule("balance_topup", OPTIONS)
+MODULE = CoreActionModule("balance_topup", OPTIONS)
 
 
 def main() -> None:

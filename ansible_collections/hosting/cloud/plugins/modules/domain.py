@@ -66,7 +66,7 @@ options:
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.wait
-  - hosting.cloud.client.noun
+  - hosting.cloud.client.resource
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.domain_info
@@ -186,7 +186,7 @@ charge:
       sample: EUR
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import NounModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource import ResourceModule
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -200,7 +200,7 @@ OPTIONS = {
     "idempotency_scope": {"type": "str", "default": ""},
 }
 
-MODULE = NounModule("domain", OPTIONS, charges=True, required_one_of=[("id", "name")])
+MODULE = ResourceModule("domain", OPTIONS, charges=True, required_one_of=[("id", "name")])
 
 
 def main() -> None:

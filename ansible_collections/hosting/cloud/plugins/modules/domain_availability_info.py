@@ -81,13 +81,13 @@ availability:
       sample: 1
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS = {
     "name": {"type": "str", "required": True},
 }
 
-MODULE = ReadModule("availability", "getDomainAvailability", OPTIONS)
+MODULE = LookupInfoModule("availability", "getDomainAvailability", OPTIONS)
 
 
 def main() -> None:

@@ -130,7 +130,7 @@ domains:
       sample: "2026-11-21T10:00:00Z"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import NounInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import ResourceInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -138,7 +138,7 @@ OPTIONS = {
     "status": {"type": "str", "choices": ["pending", "active", "expired", "transfer_pending", "cancelled"]},
 }
 
-MODULE = NounInfoModule("domain", "domains", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "status")])
+MODULE = ResourceInfoModule("domain", "domains", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "status")])
 
 
 def main() -> None:

@@ -163,7 +163,7 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -172,7 +172,7 @@ OPTIONS = {
     "years": {"type": "int"},
 }
 
-MODULE = ActionModule("domain_renew", OPTIONS, charges=True, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name")])
+MODULE = CoreActionModule("domain_renew", OPTIONS, charges=True, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name")])
 
 
 def main() -> None:

@@ -50,11 +50,11 @@ health:
       sample: "1.0"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("health", "getHealth", OPTIONS)
+MODULE = LookupInfoModule("health", "getHealth", OPTIONS)
 
 
 def main() -> None:

@@ -132,13 +132,13 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 
 OPTIONS = {
     "id": {"type": "str", "required": True},
 }
 
-MODULE = ActionModule("invoice_pay", OPTIONS, charges=True)
+MODULE = CoreActionModule("invoice_pay", OPTIONS, charges=True)
 
 
 def main() -> None:

@@ -66,11 +66,11 @@ locations:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("locations", "getLocations", OPTIONS)
+MODULE = LookupInfoModule("locations", "getLocations", OPTIONS)
 
 
 def main() -> None:

@@ -141,11 +141,11 @@ me:
       sample: "1"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("me", "getMe", OPTIONS)
+MODULE = LookupInfoModule("me", "getMe", OPTIONS)
 
 
 def main() -> None:

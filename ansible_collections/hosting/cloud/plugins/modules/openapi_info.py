@@ -37,11 +37,11 @@ openapi:
   type: dict
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("openapi", "getOpenapi", OPTIONS)
+MODULE = LookupInfoModule("openapi", "getOpenapi", OPTIONS)
 
 
 def main() -> None:

@@ -102,14 +102,14 @@ orders:
       sample: out of stock
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},
     "status": {"type": "str", "choices": ["provisioning"]},
 }
 
-MODULE = ReadModule("orders", "getOrders", OPTIONS, one="getOrder", mutually_exclusive=[("id", "status")])
+MODULE = LookupInfoModule("orders", "getOrders", OPTIONS, one="getOrder", mutually_exclusive=[("id", "status")])
 
 
 def main() -> None:

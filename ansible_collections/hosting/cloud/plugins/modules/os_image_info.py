@@ -72,13 +72,13 @@ os_images:
       sample: 10
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS = {
     "tariff_id": {"type": "int"},
 }
 
-MODULE = ReadModule("os_images", "getOsImages", OPTIONS)
+MODULE = LookupInfoModule("os_images", "getOsImages", OPTIONS)
 
 
 def main() -> None:

@@ -39,7 +39,7 @@ options:
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.wait
-  - hosting.cloud.client.noun
+  - hosting.cloud.client.resource
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.server_ip_info
@@ -103,7 +103,7 @@ ptr:
       sample: web-1.example.com
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import PtrModule
+from ansible_collections.hosting.cloud.plugins.module_utils.server import PtrModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -146,7 +146,7 @@ quote:
       sample: "3.20"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS = {
     "tariff_id": {"type": "int", "required": True},
@@ -156,7 +156,7 @@ OPTIONS = {
     "promo_code": {"type": "str"},
 }
 
-MODULE = ReadModule("quote", "getQuote", OPTIONS, mutually_exclusive=[("months", "hours")])
+MODULE = LookupInfoModule("quote", "getQuote", OPTIONS, mutually_exclusive=[("months", "hours")])
 
 
 def main() -> None:

@@ -143,7 +143,7 @@ options:
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.wait
-  - hosting.cloud.client.noun
+  - hosting.cloud.client.resource
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.server_info
@@ -374,7 +374,7 @@ charge:
       sample: EUR
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import ServerModule
+from ansible_collections.hosting.cloud.plugins.module_utils.server import ServerModule
 
 OPTIONS = {
     "id": {"type": "str"},

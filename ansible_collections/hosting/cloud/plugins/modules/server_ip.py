@@ -69,7 +69,7 @@ options:
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.wait
-  - hosting.cloud.client.noun
+  - hosting.cloud.client.resource
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.server_ip_info
@@ -183,7 +183,7 @@ charge:
       sample: EUR
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import ServerIpModule
+from ansible_collections.hosting.cloud.plugins.module_utils.server import ServerIpModule
 
 OPTIONS = {
     "id": {"type": "str"},

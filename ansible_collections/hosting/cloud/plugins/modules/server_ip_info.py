@@ -138,7 +138,7 @@ quote:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ServerIpInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import ServerIpInfoModule
 
 OPTIONS = {
     "server_id": {"type": "str"},

@@ -244,7 +244,7 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -254,7 +254,7 @@ OPTIONS = {
     "hours": {"type": "int"},
 }
 
-MODULE = ActionModule(
+MODULE = CoreActionModule(
     "server_renew", OPTIONS, charges=True, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name"), ("months", "hours")]
 )
 

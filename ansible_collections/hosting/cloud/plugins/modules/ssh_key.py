@@ -33,7 +33,7 @@ options:
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.wait
-  - hosting.cloud.client.noun
+  - hosting.cloud.client.resource
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.ssh_key_info
@@ -104,7 +104,7 @@ ssh_key:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import NounModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource import ResourceModule
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -112,7 +112,7 @@ OPTIONS = {
     "public_key": {"type": "str", "no_log": False},
 }
 
-MODULE = NounModule("ssh_key", OPTIONS, required_one_of=[("id", "name", "public_key")])
+MODULE = ResourceModule("ssh_key", OPTIONS, required_one_of=[("id", "name", "public_key")])
 
 
 def main() -> None:

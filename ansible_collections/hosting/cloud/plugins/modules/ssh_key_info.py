@@ -94,7 +94,7 @@ ssh_keys:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import NounInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import ResourceInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -102,7 +102,7 @@ OPTIONS = {
     "fingerprint": {"type": "str"},
 }
 
-MODULE = NounInfoModule("ssh_key", "ssh_keys", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "fingerprint")])
+MODULE = ResourceInfoModule("ssh_key", "ssh_keys", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "fingerprint")])
 
 
 def main() -> None:

@@ -179,14 +179,14 @@ tariffs:
       sample: 8
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS = {
     "id": {"type": "int"},
     "location_id": {"type": "int"},
 }
 
-MODULE = ReadModule("tariffs", "getTariffs", OPTIONS, one="getTariff", mutually_exclusive=[("id", "location_id")])
+MODULE = LookupInfoModule("tariffs", "getTariffs", OPTIONS, one="getTariff", mutually_exclusive=[("id", "location_id")])
 
 
 def main() -> None:

@@ -67,11 +67,11 @@ topup:
         - card
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("topup", "getTopupInfo", OPTIONS)
+MODULE = LookupInfoModule("topup", "getTopupInfo", OPTIONS)
 
 
 def main() -> None:

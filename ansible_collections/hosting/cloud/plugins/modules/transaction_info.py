@@ -98,7 +98,7 @@ transactions:
       sample: "2026-11-21T10:00:00Z"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS = {
     "direction": {"type": "str", "choices": ["credit", "debit"]},
@@ -106,7 +106,7 @@ OPTIONS = {
     "until": {"type": "str"},
 }
 
-MODULE = ReadModule("transactions", "getTransactions", OPTIONS)
+MODULE = LookupInfoModule("transactions", "getTransactions", OPTIONS)
 
 
 def main() -> None:

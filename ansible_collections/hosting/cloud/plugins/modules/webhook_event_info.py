@@ -53,11 +53,11 @@ events:
       sample: A server was suspended for lack of payment.
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("events", "getWebhookEvents", OPTIONS)
+MODULE = LookupInfoModule("events", "getWebhookEvents", OPTIONS)
 
 
 def main() -> None:

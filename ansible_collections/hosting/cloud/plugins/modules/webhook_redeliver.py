@@ -108,7 +108,7 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 
 OPTIONS = {
     "id": {"type": "str"},
@@ -116,7 +116,7 @@ OPTIONS = {
     "delivery_id": {"type": "str"},
 }
 
-MODULE = ActionModule("webhook_redeliver", OPTIONS, required_one_of=[("id", "url")], mutually_exclusive=[("id", "url")])
+MODULE = CoreActionModule("webhook_redeliver", OPTIONS, required_one_of=[("id", "url")], mutually_exclusive=[("id", "url")])
 
 
 def main() -> None:

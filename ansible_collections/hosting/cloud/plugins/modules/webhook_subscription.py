@@ -49,7 +49,7 @@ options:
 extends_documentation_fragment:
   - hosting.cloud.client
   - hosting.cloud.client.wait
-  - hosting.cloud.client.noun
+  - hosting.cloud.client.resource
   - hosting.cloud.client.change
 seealso:
   - module: hosting.cloud.webhook_subscription_info
@@ -130,7 +130,7 @@ webhook_subscription:
       sample: iac2-5f0c2a9b41d7
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import WebhookSubscriptionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource import WebhookSubscriptionModule
 
 OPTIONS = {
     "id": {"type": "str"},

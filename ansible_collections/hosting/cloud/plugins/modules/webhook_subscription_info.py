@@ -92,14 +92,14 @@ webhook_subscriptions:
       sample: iac2-5f0c2a9b41d7
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.nouns import NounInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import ResourceInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},
     "url": {"type": "str"},
 }
 
-MODULE = NounInfoModule("webhook_subscription", "webhook_subscriptions", OPTIONS, mutually_exclusive=[("id", "url")])
+MODULE = ResourceInfoModule("webhook_subscription", "webhook_subscriptions", OPTIONS, mutually_exclusive=[("id", "url")])
 
 
 def main() -> None:

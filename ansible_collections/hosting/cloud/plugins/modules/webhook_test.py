@@ -101,14 +101,14 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.deeds import ActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 
 OPTIONS = {
     "id": {"type": "str"},
     "url": {"type": "str"},
 }
 
-MODULE = ActionModule("webhook_test", OPTIONS, required_one_of=[("id", "url")], mutually_exclusive=[("id", "url")])
+MODULE = CoreActionModule("webhook_test", OPTIONS, required_one_of=[("id", "url")], mutually_exclusive=[("id", "url")])
 
 
 def main() -> None:

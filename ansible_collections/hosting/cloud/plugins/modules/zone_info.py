@@ -79,11 +79,11 @@ zones:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.reads import ReadModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 
-MODULE = ReadModule("zones", "getZones", OPTIONS)
+MODULE = LookupInfoModule("zones", "getZones", OPTIONS)
 
 
 def main() -> None:

@@ -37,7 +37,7 @@ def read_servers(
 
     Raises ``AnsibleParserError``: one line with the problem and the next step.
     """
-    from ansible_collections.hosting.cloud.plugins.module_utils.runner import unusable
+    from ansible_collections.hosting.cloud.plugins.module_utils.failures import unusable
 
     if refusal := unusable():
         raise AnsibleParserError(refusal["msg"])

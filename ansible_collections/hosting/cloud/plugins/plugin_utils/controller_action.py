@@ -1,9 +1,11 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""The action plugin of every module: runs a task in the controller, without starting a process for the module.
+"""The action plugin of every module: runs a task in the controller, without starting a process for the
+module.
 
-The package ``pulumi_hosting`` is imported once by Ansible's own process, and its worker processes inherit it. The module itself runs where
-that cannot be done: another host, another user, ``async``, a controller without the package.
+The package ``pulumi_hosting`` is imported once by Ansible's own process, and its worker processes inherit it.
+The module itself runs where that cannot be done: another host, another user, ``async``, a controller without
+the package.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import importlib
 import os
-from collections.abc import Iterable
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,22 +24,17 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hosting.cloud.plugins.module_utils.planned import Planned
-from ansible_collections.hosting.cloud.plugins.module_utils.runner import (
-    Call,
-    Module,
-    booleans,
-    connected,
-    limit_of,
-    private_lines,
-    refusal_of_arguments,
-    tried,
-    unusable,
-    watched,
+from ansible_collections.hosting.cloud.plugins.module_utils.failures import invalid_arguments, tried, unusable
+from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
+from ansible_collections.hosting.cloud.plugins.module_utils.module_process import CONTROLLER
+from ansible_collections.hosting.cloud.plugins.module_utils.options import (
+    boolean_problem,
+    private_key_lines,
     without_unknown_items,
 )
-from ansible_collections.hosting.cloud.plugins.module_utils.task import CONTROLLER
-from ansible_collections.hosting.cloud.plugins.plugin_utils import run_file
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Task, limit_of, new_client
+from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
@@ -48,22 +45,31 @@ try:
     from pulumi_hosting.api.operations import OPERATIONS
     from pulumi_hosting.client.transport import tls_context
 
-    importlib.import_module("tenacity")  # the client loads it with its first request
+    importlib.import_module("filelock")
     importlib.import_module("pulumi_hosting.actions")  # every resource and the engine with it
-except ImportError:  # the module then says what is missing, and where
+except ImportError:  # the module then reports what is missing, and where
     pass
 else:
-    # For the forks to inherit: what would be put off until it is needed would be made anew in each of them.
+    # The worker processes inherit what is loaded here. Otherwise each of them would load it again.
     httpx.Client(verify=tls_context(None)).close()
     for row in OPERATIONS:
         for model in (*row.responses.values(), row.query, row.request):
             if hasattr(model, "model_rebuild"):
                 model.model_rebuild()
-    for part in ("deeds", "effects", "nouns", "reads"):
+    for part in ("action", "info", "server"):
         importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{part}")
     unusable()
 
 _CLIENTS: dict[tuple[object, ...], Client] = {}
+
+
+def shared_client(params: Mapping[str, Any], read_only: bool) -> Client:
+    """A client that the items of a loop share, and so its connection. A worker never uses one of the process
+    it was forked from."""
+    key = (os.getpid(), read_only, params["api_key"], params["base_url"], params["timeout"])
+    if key not in _CLIENTS:
+        _CLIENTS[key] = new_client(params, read_only)
+    return _CLIENTS[key]
 
 
 class ControllerAction(ActionBase):
@@ -77,214 +83,179 @@ class ControllerAction(ActionBase):
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
         name = self._task.action.rpartition(".")[2]
-        module: Module = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
-        call = FastCall(self, module, task_vars)
-        killed = call.killed_runs()
-        if not self._is_for_the_controller() or unusable() is not None:
-            result = self._by_module(call, module, task_vars)
-            if killed and self._task.async_val:  # what the job returns takes the place of this result
-                for line in killed:
-                    self._display.warning(line)
-            elif killed:
-                result["warnings"] = [*result.get("warnings", ()), *killed]
-            return result
-        for line in killed:
-            call.warn(line)
-        result = module.answer(call)
-        if "failure" in result:
-            result["failed"] = True
-        elif result.get("changed") and not call.check_mode:
-            run_file.forget_planned(_folder())
-        return call.printed(result)
+        module: HostingModule = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
+        if unusable() is not None:  # nothing of the run can be known here: the module limits itself alone
+            return self._run_module({}, task_vars)
+        files = RunFiles(Path(constants.DEFAULT_LOCAL_TMP))  # made by Ansible for this run, and removed with it
+        task = self._task_of(module, files, task_vars)
+        if task.params.get("max_charge") is not None and not task.check_mode:
+            task.warnings += files.charges_of_killed_runs()  # this run's limit does not count them
+        if not self._is_for_the_controller():
+            return self._by_module(task, module, files, task_vars)
+        result = module.answer(task)
+        if "failure" not in result and result.get("changed") and not task.check_mode:
+            files.forget_planned()
+        return self._printed(task, result)
 
     def _is_for_the_controller(self) -> bool:
         return self._connection.transport == "local" and not self._task.async_val and not self._play_context.become
 
-    def _by_module(self, call: FastCall, module: Module, task_vars: Any) -> dict[str, Any]:
-        """Have the module do it. What the run knows travels with it, and what is new comes back.
+    # --- in the controller
 
-        Tasks that are limited are done one after the other. A task with ``async`` goes on alone, so its price is asked for, and booked,
-        before it begins.
+    def _task_of(self, module: HostingModule, files: RunFiles, task_vars: Any) -> Task:
+        """The task's arguments, validated as a module's process validates them."""
+        given = dict(self._task.args)
+        check_mode, spec = bool(self._task.check_mode), module.argument_spec
+        arguments = without_unknown_items(given) if check_mode else dict(given)
+        environment = self._environment()
+        for option, described in spec.items():
+            variables = described["fallback"][1] if arguments.get(option) is None and "fallback" in described else ()
+            for variable in variables:
+                if variable in environment:
+                    arguments[option] = environment[variable]
+        validated = ArgumentSpecValidator(spec, **module.rules).validate(arguments)
+        refusal = boolean_problem(spec, given)
+        if refusal is None and validated.error_messages:
+            refusal = validated.errors.msg
+            if isinstance(validated.errors[0], UnsupportedError):
+                refusal = f"Unsupported parameters for ({self._task.action}) module: {refusal}"
+        params = {name: _plain_number(value) for name, value in validated.validated_parameters.items()}
+        memory = RunMemory(
+            files,
+            account=lambda: _account_of(task),
+            key=hashlib.sha256(f"{params['base_url']} {params['api_key']}".encode()).hexdigest(),
+            holder=f"{(task_vars or {}).get('inventory_hostname', '')} {self._task._uuid}",
+            check_mode=check_mode,
+        )
+        task = Task(params, frozenset(given), check_mode, bool(self._task.diff), memory, refusal, shared_client)
+        task.hide({*validated._no_log_values, *private_key_lines(arguments)})
+        return task
+
+    def _environment(self) -> dict[str, str]:
+        """The controller's environment, with the task's ``environment``, which Ansible applies to a module's
+        process only."""
+        own: dict[str, Any] = {}
+        self._compute_environment_string(own)
+        return {**os.environ, **{name: str(value) for name, value in own.items()}}
+
+    @staticmethod
+    def _printed(task: Task, result: dict[str, Any]) -> dict[str, Any]:
+        """The result as a module prints it: with the arguments, and without secrets."""
+        if "failure" in result:
+            result["failed"] = True
+        result.setdefault("invocation", {"module_args": task.params})
+        if task.warnings:
+            result["warnings"] = list(task.warnings)
+        shown: dict[str, Any] = remove_values(result, task.secrets)
+        return shown
+
+    # --- by the module
+
+    def _by_module(self, task: Task, module: HostingModule, files: RunFiles, task_vars: Any) -> dict[str, Any]:
+        """Let the module's process run the task. It is given what the run knows, and returns what is new.
+
+        Tasks with a limit run one after the other. A task with ``async`` goes on alone, so its price is
+        booked before.
         """
-        if unusable() is not None:  # nothing of the run can be known here: the module says what is missing, or limits itself alone
-            return self._module({}, task_vars)
-        if call.refusal is not None:
-            return self._module({}, task_vars)
-        limit = call.params.get("max_charge")
-        known: dict[str, Any] = {} if call.planned is None else {"planned": call.planned.effects}
-        if limit is None and self._task.async_val:
-            # Booked for later tasks that have a limit. What cannot be priced from here is left to the job.
-            predicted = module.answer(call.rehearsal()) if module.charges else {}
-            if (predicted.get("failure") or {}).get("code") == "max_charge":  # the run orders nothing more
-                return call.printed({**predicted, "failed": True})
-            return self._module({}, task_vars)
-        if limit is None:
-            result = self._module({"known": known}, task_vars)
-            call.settle(result.pop(CONTROLLER, None) or {}, result)
-            return result
-        refused = tried(lambda: {"limit": limit_of(limit)})
-        if "failure" in refused:
-            return call.printed({**refused, "failed": True})
-        ledger = call.ledger()
+        warnings = list(task.warnings)
+        if task.refusal is not None:
+            return self._with(warnings, self._run_module({}, task_vars))
+        limit = task.params.get("max_charge")
+        if limit is not None:
+            checked = tried(lambda: {"limit": limit_of(limit)})
+            if "failure" in checked:
+                return self._printed(task, checked)
         if self._task.async_val:
-            return self._on_its_own(call, module, limit, task_vars)
-        with run_file.locked(_folder() / "hosting.cloud.modules.json"):
-            handed = {**known, "spent": ledger.spent(), "stopped": ledger.stopped}
-            result = self._module({"max_charge": limit, "known": handed}, task_vars)
-            call.settle(result.pop(CONTROLLER, None) or {}, result)
-        return result
+            return self._with(warnings, self._alone(task, module, limit, task_vars))
+        if limit is None:
+            result = self._run_module({"known": task.memory.for_module(charges=False)}, task_vars)
+            _remember(task, result)
+            return self._with(warnings, result)
+        with files.one_module_at_a_time():
+            known = task.memory.for_module(charges=True)
+            result = self._run_module({"max_charge": limit, "known": known}, task_vars)
+            _remember(task, result)
+        return self._with(warnings, result)
 
-    def _on_its_own(self, call: FastCall, module: Module, limit: str, task_vars: Any) -> dict[str, Any]:
-        """Price the task here, book it, and let it begin: it may charge what was booked and no more."""
-        rehearsal = call.rehearsal()
-        predicted = module.answer(rehearsal)
-        if "failure" in predicted:
-            return call.printed({**predicted, "failed": True})
+    def _alone(self, task: Task, module: HostingModule, limit: str | None, task_vars: Any) -> dict[str, Any]:
+        """Price the task here, book it, and let it begin. With a limit it may charge what was booked and no
+        more."""
+        if limit is None and not module.charges:
+            return self._run_module({}, task_vars)
+        priced = task.only_priced()
+        predicted = module.answer(priced)
+        failure = predicted.get("failure")
+        if limit is None:  # what cannot be priced here is left to the job, unless the run orders nothing more
+            stopped = failure is not None and failure.get("code") == "max_charge"
+            return self._printed(task, predicted) if stopped else self._run_module({}, task_vars)
+        if failure is not None:
+            return self._printed(task, predicted)
         if (predicted.get("charge") or {"amount": "0"})["amount"] is None:
             text = "its price is not known before it begins, and async with max_charge needs it. Next: leave async or max_charge out"
-            return call.printed({"failed": True, **refusal_of_arguments(text)})
-        amount = str(rehearsal.booking[1].amount) if rehearsal.booking else "0"
-        return self._module({"max_charge": limit, "known": {"booked": {"amount": amount}}}, task_vars)
+            return self._printed(task, invalid_arguments(text))
+        amount = str(priced.booking[1].amount) if priced.booking else "0"
+        return self._run_module({"max_charge": limit, "known": {"booked": {"amount": amount}}}, task_vars)
 
-    def _module(self, handed: dict[str, Any], task_vars: Any) -> dict[str, Any]:
+    def _run_module(self, handed: Mapping[str, Any], task_vars: Any) -> dict[str, Any]:
         arguments = dict(self._task.args)
         if "known" in handed:
             arguments[CONTROLLER] = handed["known"]
         if "max_charge" in handed:
             arguments["max_charge"] = handed["max_charge"]
-        result: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=self._task.async_val)
+        wrap_async = self._task.async_val
+        result: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
         return result
 
-    def environment(self) -> dict[str, str]:
-        """The controller's own, and what the task says under ``environment``: that is meant for a module's process, which there is none
-        of here."""
-        said: dict[str, Any] = {}
-        self._compute_environment_string(said)
-        return {**os.environ, **{name: str(value) for name, value in said.items()}}
+    def _with(self, warnings: list[str], result: dict[str, Any]) -> dict[str, Any]:
+        if self._task.async_val:  # what the job returns replaces this result
+            for line in warnings:
+                self._display.warning(line)
+        elif warnings:
+            result["warnings"] = [*result.get("warnings", ()), *warnings]
+        return result
 
 
-class FastCall(Call):
-    """A task that is worked on in the controller."""
+def _remember(task: Task, result: dict[str, Any]) -> None:
+    """Remember what a module's process reports, and take it out of the result."""
+    from pulumi_hosting.session.cost import Cost
 
-    def __init__(self, action: ControllerAction, module: Module, task_vars: Any) -> None:
-        arguments = dict(action._task.args)
-        self.written = frozenset(arguments)
-        self.check_mode = bool(action._task.check_mode)
-        self.wants_diff = bool(action._task.diff)
-        self._warnings: list[str] = []
-        host = (task_vars or {}).get("inventory_hostname", "")
-        self._holder = f"{host} {action._task._uuid}"
-        spec = module.argument_spec
-        self.refusal = booleans(spec, arguments)
-        environment = action.environment()
-        for option, described in spec.items():
-            for variable in described["fallback"][1] if arguments.get(option) is None and "fallback" in described else ():
-                if variable in environment:
-                    arguments[option] = environment[variable]
-        validated = ArgumentSpecValidator(spec, **module.rules).validate(arguments)
-        self._secrets: set[str] = {*validated._no_log_values, *private_lines(arguments)}
-        self.params = {name: _number(value) for name, value in validated.validated_parameters.items()}
-        if self.check_mode:
-            self.params = without_unknown_items(self.params)
-            self.planned = run_file.planned(_folder(), self._key)
-        if validated.error_messages and self.refusal is None:
-            wrong = validated.errors.msg
-            is_unknown = isinstance(validated.errors[0], UnsupportedError)
-            self.refusal = f"Unsupported parameters for ({action._task.action}) module: {wrong}" if is_unknown else wrong
-
-    @property
-    def _key(self) -> str:
-        """What stands for the key and the service that the task uses."""
-        return hashlib.sha256(f"{self.params['base_url']} {self.params['api_key']}".encode()).hexdigest()
-
-    def rehearsal(self) -> FastCall:
-        """The same task in check mode, but for the booking, which is real: to know its price. Files are the job's affair."""
-        twin: FastCall = object.__new__(FastCall)
-        twin.__dict__.update(self.__dict__)
-        twin.check_mode = True
-        twin.params = {name: None if name.endswith("_file") else value for name, value in self.params.items()}
-        twin.planned = Planned.in_memory([])
-        twin.ledger = self.ledger  # type: ignore[method-assign]  # what is booked is real
-        return twin
-
-    def warn(self, warning: str) -> None:
-        self._warnings.append(warning)
-
-    def hide(self, secrets: Iterable[str]) -> None:
-        self._secrets.update(secrets)
-
-    def connect(self, read_only: bool) -> Client:
-        # The items of a loop share one process, and so one connection; a fork must never use its parent's.
-        key = (os.getpid(), read_only, self.params["api_key"], self.params["base_url"], self.params["timeout"])
-        if key not in _CLIENTS:
-            _CLIENTS[key] = connected(self.params, read_only)
-        return watched(_CLIENTS[key], self)
-
-    def ledger(self) -> run_file.RunLedger:
-        file = _folder() / (run_file.PREDICTED if self.check_mode else run_file.CHARGED)
-        return run_file.RunLedger(file, self._account(), self._holder)
-
-    def killed_runs(self) -> list[str]:
-        """What runs that were killed had charged, one line each: the limit of this run begins at nothing."""
-        return run_file.of_killed_runs(_folder()) if self.params.get("max_charge") is not None and not self.check_mode else []
-
-    def _account(self) -> str:
-        """Whose money it is: two keys of one account have one limit. ``UNKNOWN`` where the key is known elsewhere only."""
-        from pulumi_hosting.client.exceptions import HostingError
-        from pulumi_hosting.session.context import account
-
-        if not self.params.get("api_key"):
-            return run_file.UNKNOWN
-        try:
-            me = account(self.connect(self.check_mode))
-        except HostingError:
-            return run_file.UNKNOWN
-        where = hashlib.sha256(str(self.params["base_url"]).encode()).hexdigest()[:16]
-        return f"{me.account_id} {'live' if me.livemode else 'test'} {where}"
-
-    def settle(self, news: dict[str, Any], result: dict[str, Any]) -> None:
-        """Note what a module's process reports."""
-        from pulumi_hosting.session.cost import Cost
-
-        if self.planned is not None:
-            for effect in news.get("planned") or ():
-                self.planned.note(effect)
-        booking = news.get("booking")
-        if news.get("stopped"):
-            self.ledger().stop(news["stopped"])
-        if booking is not None:
-            cost = Cost(Decimal(booking["amount"]), booking["currency"], "")
-            self.ledger().book(booking["identity"], cost, None)
-            self.booking = (booking["identity"], cost)
-        failure = result.get("failure")
-        made = result.get("charge")
-        if failure is not None and made is None and "charge" not in failure and booking is not None:
-            self.ledger().settle(booking["identity"], None)
-        if made is not None and made["amount"] is not None:
-            movement = news.get("movement")
-            if movement is not None and not self.ledger().claim(movement):
-                result.update(changed=False, charge=None)
-                made = None
-            self.ledger().settle(booking["identity"] if booking else movement or "", made)
-        elif failure is None and booking is not None:
-            self.ledger().settle(booking["identity"], None)
-
-    def printed(self, result: dict[str, Any]) -> dict[str, Any]:
-        """As a module prints it: with the arguments, and no secret in it."""
-        result.setdefault("invocation", {"module_args": self.params})
-        if self._warnings:
-            result["warnings"] = list(self._warnings)
-        shown: dict[str, Any] = remove_values(result, self._secrets)
-        return shown
+    news: Mapping[str, Any] = result.pop(CONTROLLER, None) or {}
+    memory, booking = task.memory, news.get("booking")
+    if task.check_mode:
+        for effect in news.get("planned") or ():
+            memory.predict(effect)
+    if news.get("stopped"):
+        memory.stop(news["stopped"])
+    if booking is not None:
+        memory.book(booking["identity"], Cost(Decimal(booking["amount"]), booking["currency"], ""), None)
+    made, failure, charge_name = result.get("charge"), result.get("failure"), news.get("charge_name")
+    if made is not None and made["amount"] is not None:
+        if charge_name is not None and not memory.claim(charge_name):
+            result.update(changed=False, charge=None)
+            made = None
+        memory.settle(booking["identity"] if booking else charge_name or "", made)
+    elif booking is not None and (failure is None or (made is None and "charge" not in failure)):
+        memory.settle(booking["identity"], None)
 
 
-def _number(value: Any) -> Any:
-    """A plain number: Ansible's own carry where they were written, and the client takes no other than Python's."""
+def _account_of(task: Task) -> str:
+    """Whose money the task spends: two keys of one account have one limit. Asks the service."""
+    from pulumi_hosting.client.exceptions import HostingError
+    from pulumi_hosting.session.context import account
+
+    if not task.params.get("api_key"):
+        return UNKNOWN_ACCOUNT
+    try:
+        me = account(task.client(task.check_mode))
+    except HostingError:
+        return UNKNOWN_ACCOUNT
+    service = hashlib.sha256(str(task.params["base_url"]).encode()).hexdigest()[:16]
+    return f"{me.account_id} {'live' if me.livemode else 'test'} {service}"
+
+
+def _plain_number(value: Any) -> Any:
+    """A number of Python's own type: Ansible's numbers remember where they were written, which the client
+    refuses."""
     if isinstance(value, int) and not isinstance(value, bool):
         return int(value)
     return float(value) if isinstance(value, float) else value
-
-
-def _folder() -> Path:
-    """The directory that Ansible makes for this run, and removes with it."""
-    return Path(constants.DEFAULT_LOCAL_TMP)

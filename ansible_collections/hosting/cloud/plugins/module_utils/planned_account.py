@@ -2,30 +2,23 @@
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 """Check mode: the account as the earlier tasks of the run would leave it.
 
-Each task of a check run adds its effects to a list: objects that it would make, change or delete, and money that it would move. Later tasks
-read the account through that list: :class:`PlannedWire` stands between the client and the network, sends only reads, and changes their
-answers. So a later task finds, prices and refuses what it would find, price and refuse for real, with the same code.
-
-An effect is a list that JSON can hold: ``["add", kind, item]``, ``["set", kind, id, fields]``, ``["delete", kind, id]``,
-``["charge", amount]`` and ``["revoke"]``. Items and fields are in the API's own spelling; a field ``billing.auto_renew`` is inside of
-``billing``. No secret is ever part of one.
+Each task of a check run adds the changes that it would make to the :class:`RunMemory`. Later tasks read the
+account through :class:`PlannedTransport`, which stands between the client and the network, sends only reads,
+and changes their answers. So a later task finds, prices and refuses what it would find, price and refuse for
+real, with the same code.
 """
 
 from __future__ import annotations
 
 import json
-import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-FIRST_ID = 1_900_000_000
-"""Ids of planned objects begin here; a service numbers from 1, and what it synthesises from 2,000,000,000 (API document)."""
-_ID_COUNT = 100_000_000
-NO_ADDRESS = "0.0.0."
-"""How an address begins that is not known yet. The network 0.0.0.0/8 is nobody's (RFC 6890)."""
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory, is_planned, planned_id, set_fields
 
-Effect = list[Any]
+NO_ADDRESS = "0.0.0."
+"""The beginning of an address that is not known yet. No host can have an address of 0.0.0.0/8 (RFC 6890)."""
 
 LISTS = {
     "list_servers": "server",
@@ -47,104 +40,9 @@ NATURAL_KEYS = {"server": "name", "domain": "name", "ssh_key": "public_key", "we
 FILTERS = ("status", "type")
 
 
-def planned_id(kind: str, name: str) -> int:
-    """The id that stands for an object which does not exist yet. The same object has the same id in every process of the run."""
-    return FIRST_ID + zlib.crc32(f"{kind}/{name}".encode()) % _ID_COUNT
-
-
-def is_planned(id: object) -> bool:
-    """Whether an id stands for an object which does not exist yet.
-
-    >>> is_planned(planned_id("server", "web-1")), is_planned("20001")
-    (True, False)
-    """
-    text = str(id)
-    return text.isdigit() and FIRST_ID <= int(text) < FIRST_ID + _ID_COUNT
-
-
-class Planned:
-    """The effects of the earlier tasks of this check run on one account. ``load`` brings the list, ``store`` appends one effect."""
-
-    def __init__(self, load: Callable[[], list[Effect]], store: Callable[[Effect], None]) -> None:
-        self._load, self._store = load, store
-
-    @classmethod
-    def in_memory(cls, effects: list[Effect]) -> Planned:
-        """For a process that was given the list, and hands it back."""
-        return cls(lambda: effects, effects.append)
-
-    @property
-    def effects(self) -> list[Effect]:
-        return self._load()
-
-    def note(self, effect: Effect) -> None:
-        """An effect that another process reports."""
-        self._store(effect)
-
-    def add(self, kind: str, name: str, item: Mapping[str, Any]) -> int:
-        """An object would be made; ``name`` tells it from others of its kind. Returns the id that stands for it."""
-        id = planned_id(kind, name)
-        self._store(["add", kind, {**item, "id": id}])
-        return id
-
-    def change(self, kind: str, id: object, fields: Mapping[str, Any]) -> None:
-        """Fields of an object would get these values."""
-        if fields:
-            self._store(["set", kind, str(id), dict(fields)])
-
-    def delete(self, kind: str, id: object) -> None:
-        """An object would go."""
-        self._store(["delete", kind, str(id)])
-
-    def charge(self, amount: Decimal | str) -> None:
-        """The balance would become smaller by so much; larger, where it is negative."""
-        self._store(["charge", str(amount)])
-
-    def revoke(self) -> None:
-        """The key of the task would be revoked: nothing is answered to it any more."""
-        self._store(["revoke"])
-
-    # --- what is to be seen through them
-
-    def objects(self, kind: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], set[str]]:
-        """Of one kind: the new objects by id, the changed fields of others by id, the ids of the deleted ones."""
-        added: dict[str, dict[str, Any]] = {}
-        changed: dict[str, dict[str, Any]] = {}
-        deleted: set[str] = set()
-        for effect in self.effects:
-            what, *rest = effect
-            if what == "add" and rest[0] == kind:
-                deleted.discard(_key(kind, rest[1]))
-                added[_key(kind, rest[1])] = dict(rest[1])
-            elif what == "set" and rest[0] == kind:
-                into = added.get(rest[1])
-                if into is None:
-                    changed.setdefault(rest[1], {}).update(rest[2])
-                else:
-                    _put(into, rest[2])
-            elif what == "delete" and rest[0] == kind:
-                added.pop(rest[1], None)
-                changed.pop(rest[1], None)
-                deleted.add(rest[1])
-        return added, changed, deleted
-
-    @property
-    def charged(self) -> Decimal:
-        return sum((Decimal(effect[1]) for effect in self.effects if effect[0] == "charge"), Decimal(0))
-
-    @property
-    def is_revoked(self) -> bool:
-        return ["revoke"] in self.effects
-
-    def addresses(self, server_id: str) -> tuple[list[dict[str, Any]], set[str]]:
-        """The addresses that would be bought for a server, and the ids of those that would be released."""
-        added, _changed, deleted = self.objects("server_ip")
-        mine = [item for item in added.values() if str(item["server_id"]) == server_id]
-        return mine, {id.partition("/")[2] for id in deleted if id.partition("/")[0] == server_id}
-
-
 def without_planned_ids(value: Any) -> Any:
-    """A result with null for what an earlier task could not know yet: ids of objects that do not exist, and their addresses."""
+    """A result with null for what an earlier task could not know yet: ids of objects that do not exist, and
+    their addresses."""
     if isinstance(value, Mapping):
         return {name: without_planned_ids(item) for name, item in value.items()}
     if isinstance(value, list):
@@ -154,29 +52,18 @@ def without_planned_ids(value: Any) -> Any:
     return None if isinstance(value, int) and not isinstance(value, bool) and is_planned(value) else value
 
 
-def _put(item: dict[str, Any], fields: Mapping[str, Any]) -> None:
-    for name, value in fields.items():
-        outer, dot, inner = name.partition(".")
-        if not dot:
-            item[name] = value
-        elif isinstance(item.get(outer), Mapping):
-            item[outer] = {**item[outer], inner: value}
+class PlannedTransport:
+    """Answers a client's reads as they would be answered after the planned changes. ``inner`` is the client's
+    transport."""
 
-
-# --- between the client and the network --------------------------------------------------------------------------------------
-
-
-class PlannedWire:
-    """Answers a client's reads as they would be answered after the planned effects. ``inner`` is what really sends them."""
-
-    def __init__(self, inner: Any, planned: Planned) -> None:
-        self.inner, self._planned = inner, planned
+    def __init__(self, inner: Any, memory: RunMemory) -> None:
+        self.inner, self._memory = inner, memory
 
     def send(self, request: Any, *rest: Any, **options: Any) -> Any:
         operation, path = request.operation, request.path
-        if not self._planned.effects or operation.method != "GET":
+        if not self._memory.effects or operation.method != "GET":
             return self.inner.send(request, *rest, **options)
-        if operation.auth and self._planned.is_revoked:
+        if operation.auth and self._memory.key_is_revoked:
             return _answer(401, _error("invalid_token", "an earlier task of this check run would have revoked the key"))
         ids = _ids(operation.path, path)
         if ids and (made := self._of_a_new_object(operation.id, ids)):
@@ -192,11 +79,11 @@ class PlannedWire:
         self.inner.close()
 
     def _of_a_new_object(self, operation: str, ids: list[str]) -> Any:
-        """The answer about an object that does not exist, or exists no more; None for any other."""
+        """The answer about an object that does not exist yet, or no longer; None for any other."""
         kind = "server" if operation in OF_SERVER else ITEMS.get(operation)
         if kind is None:
             return _answer(200, {"data": []}) if operation == "list_webhook_deliveries" and is_planned(ids[0]) else None
-        added, _changed, deleted = self._planned.objects(kind)
+        added, _changed, deleted = self._memory.planned_objects(kind)
         if ids[0] in deleted or (is_planned(ids[0]) and ids[0] not in added):
             return _answer(404, _error("not_found", "an earlier task of this check run would have deleted it"))
         if ids[0] not in added:
@@ -211,7 +98,7 @@ class PlannedWire:
             primary = {"id": planned_id("primary", ids[0]), "ip": f"{NO_ADDRESS}0", "primary": True, "ptr": None}
             return _answer(200, {"data": self._addresses(ids[0], [primary])})
         if operation == "get_server_ip_quote":
-            bought, _released = self._planned.addresses(ids[0])
+            bought, _released = self._memory.planned_addresses(ids[0])
             price = item["_extra_ip_price"]
             if price is None:
                 return _answer(404, _error("not_found", "the tariff has no price for addresses"))
@@ -229,14 +116,14 @@ class PlannedWire:
         if operation == "list_server_ips":
             return {**found, "data": self._addresses(ids[0], found["data"])}
         if operation == "get_server_ip_quote":
-            bought, released = self._planned.addresses(ids[0])
+            bought, released = self._memory.planned_addresses(ids[0])
             return {**found, "extra_ips": found["extra_ips"] + len(bought) - len(released)}
         if operation in ("get_balance", "get_quote") and found.get("balance") is not None:
-            return {**found, "balance": str(Decimal(str(found["balance"])) - self._planned.charged)}
+            return {**found, "balance": str(Decimal(str(found["balance"])) - self._memory.planned_charges)}
         return None
 
     def _list(self, kind: str, query: dict[str, str], found: dict[str, Any]) -> dict[str, Any]:
-        added, _changed, deleted = self._planned.objects(kind)
+        added, _changed, deleted = self._memory.planned_objects(kind)
         data = [self._item(kind, item) for item in found["data"] if str(_id(item)) not in deleted]
         if found.get("next_cursor") is None and "ip" not in query:
             key = NATURAL_KEYS.get(kind)
@@ -250,15 +137,15 @@ class PlannedWire:
         return {**found, "data": data}
 
     def _item(self, kind: str, item: dict[str, Any]) -> dict[str, Any]:
-        fields = self._planned.objects(kind)[1].get(str(_id(item)))
+        fields = self._memory.planned_objects(kind)[1].get(str(_id(item)))
         if fields:
             item = dict(item)
-            _put(item, fields)
+            set_fields(item, fields)
         return self._with_addresses(item) if kind == "server" else item
 
     def _with_addresses(self, server: dict[str, Any]) -> dict[str, Any]:
         """A server whose renewal costs what the planned addresses add to it."""
-        bought, _released = self._planned.addresses(str(_id(server)))
+        bought, _released = self._memory.planned_addresses(str(_id(server)))
         billing = server.get("billing")
         if not bought or not isinstance(billing, Mapping) or billing.get("cycle") != "monthly":
             return server
@@ -267,17 +154,12 @@ class PlannedWire:
         return {**server, "billing": {**billing, "recurring_amount": str(amount)}}
 
     def _addresses(self, server_id: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        bought, released = self._planned.addresses(server_id)
-        changed = self._planned.objects("ptr")[1]
+        bought, released = self._memory.planned_addresses(server_id)
+        changed = self._memory.planned_objects("ptr")[1]
         whole = [dict(item) for item in listed if str(item["id"]) not in released] + [_shown(item) for item in bought]
         for item in whole:
-            _put(item, changed.get(f"{server_id}/{item['id']}", {}))
+            set_fields(item, changed.get(f"{server_id}/{item['id']}", {}))
         return whole
-
-
-def _key(kind: str, item: Mapping[str, Any]) -> str:
-    """What tells an object from the others of its kind: its id; an address has a number within its server."""
-    return f"{item['server_id']}/{item['id']}" if kind == "server_ip" else str(item["id"])
 
 
 def _id(item: Mapping[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Check mode: what a task would have done to the account, for the later tasks of the run (:mod:`planned`)."""
+"""Check mode: the changes that a task would make to the account, for the later tasks of the run
+(:mod:`run_memory`)."""
 
 from __future__ import annotations
 
@@ -9,7 +10,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.planned import NO_ADDRESS, Planned
+from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import NO_ADDRESS
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionResult
@@ -21,69 +23,69 @@ _SERVER_FIELDS = {"name": "name", "notes": "notes", "auto_renew": "billing.auto_
 _STATUS = {"running": "active", "stopped": "stopped"}
 
 
-def of_outcome(planned: Planned, context: Context, resource: Resource[Any, Any], inputs: Any, outcome: Outcome) -> None:
-    """Note what bringing an object to its state would change."""
+def of_outcome(memory: RunMemory, context: Context, resource: Resource[Any, Any], inputs: Any, outcome: Outcome) -> None:
+    """Remember what bringing an object to its state would change."""
     from pulumi_hosting.planning import engine
 
     if outcome.action == "unchanged" or (context.mode == "test" and engine.sandbox_of(resource) != "listed"):
-        return  # what a test key makes is not to be found afterwards, for real either
+        return  # the service does not show afterwards what a test key makes
     if outcome.cost is not None:
-        planned.charge(outcome.cost.amount)
+        memory.predict_charge(outcome.cost.amount)
     before, given = outcome.before or {}, inputs.given()
     if outcome.action == "deleted":
-        _deleted(planned, resource.kind, before)
+        _deleted(memory, resource.kind, before)
         return
     if resource.kind == "ptr":
-        _ptr(planned, context, resource, before, given)
+        _ptr(memory, context, resource, before, given)
         return
     if outcome.action == "replaced":
-        planned.delete(resource.kind, before["id"])
+        memory.predict_deletion(resource.kind, before["id"])
         given = {**{name: before.get(name) for name in resource.Inputs.model_fields if before.get(name) is not None}, **given}
     if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
         name = str(given.get(engine.natural_key(resource)[0]) or given.get("name"))
         if resource.kind == "server_ip":
-            name = f"{name}/{len(planned.addresses(name)[0])}"
-        planned.add(resource.kind, name, _ITEMS[resource.kind](context, given))
+            name = f"{name}/{len(memory.planned_addresses(name)[0])}"
+        memory.predict_new(resource.kind, name, _ITEMS[resource.kind](context, given))
     elif outcome.action in ("created", "updated"):
         fields = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
-        planned.change(resource.kind, before["id"], _fields(resource.kind, {name: given[name] for name in fields if name in given}))
+        memory.predict_change(resource.kind, before["id"], _fields(resource.kind, {name: given[name] for name in fields if name in given}))
 
 
-def of_deed(planned: Planned, kind: str, deed: ActionResult) -> None:
-    """Note what an action would change. ``kind`` is the action's."""
-    if not deed.changed or not isinstance(deed.predicted, Mapping):
+def of_action(memory: RunMemory, kind: str, result: ActionResult) -> None:
+    """Remember what an action would change. ``kind`` is the action's."""
+    if not result.changed or not isinstance(result.predicted, Mapping):
         return
-    predicted = deed.predicted
-    if deed.cost is not None:
-        planned.charge(deed.cost.amount)
+    predicted = result.predicted
+    if result.cost is not None:
+        memory.predict_charge(result.cost.amount)
     if kind == "server_renew":
-        planned.change("server", predicted["id"], {"billing.next_due_at": deed.reaches, "status": predicted["status"]})
+        memory.predict_change("server", predicted["id"], {"billing.next_due_at": result.reaches, "status": predicted["status"]})
     elif kind == "domain_renew":
-        planned.change("domain", predicted["id"], {"expires_at": deed.reaches})
+        memory.predict_change("domain", predicted["id"], {"expires_at": result.reaches})
     elif kind in ("server_restart", "server_reinstall"):
-        planned.change("server", predicted["id"], {"status": "active", "os": predicted["os"]})
+        memory.predict_change("server", predicted["id"], {"status": "active", "os": predicted["os"]})
     elif kind == "invoice_pay":
-        planned.change("invoice", predicted["id"], {"status": "paid"})
+        memory.predict_change("invoice", predicted["id"], {"status": "paid"})
     elif kind == "balance_topup":
         shown = {name: predicted[name] for name in ("amount", "currency", "gateway")}
-        planned.add("invoice", f"topup/{predicted['amount']}", {**shown, "type": "topup", "status": "pending", "items": []})
+        memory.predict_new("invoice", f"topup/{predicted['amount']}", {**shown, "type": "topup", "status": "pending", "items": []})
     elif kind == "api_key_revoke":
-        planned.revoke()
+        memory.predict_revocation()
 
 
-def _deleted(planned: Planned, kind: str, before: Mapping[str, Any]) -> None:
+def _deleted(memory: RunMemory, kind: str, before: Mapping[str, Any]) -> None:
     id = str(before["id"])
     if kind == "domain":  # the API deletes none
-        planned.change("domain", id, {"auto_renew": False})
+        memory.predict_change("domain", id, {"auto_renew": False})
     elif kind == "ptr":
-        planned.change("ptr", id, {"ptr": None})
+        memory.predict_change("ptr", id, {"ptr": None})
     elif id.startswith("order:"):
-        planned.delete("order", id.removeprefix("order:"))
+        memory.predict_deletion("order", id.removeprefix("order:"))
     else:
-        planned.delete(kind, id)
+        memory.predict_deletion(kind, id)
         refund = before.get("refund_quote") if kind == "server" else None
         if isinstance(refund, Mapping) and refund.get("refundable"):
-            planned.charge(-Decimal(str(refund["amount"])))
+            memory.predict_charge(-Decimal(str(refund["amount"])))
 
 
 def _fields(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,16 +96,16 @@ def _fields(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
 
 
-def _ptr(planned: Planned, context: Context, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _ptr(memory: RunMemory, context: Context, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     from pulumi_hosting.exactly_once import addresses
 
     if before.get("id") and not given.get("server_id"):
-        planned.change("ptr", before["id"], {"ptr": given["domain"]})
+        memory.predict_change("ptr", before["id"], {"ptr": given["domain"]})
         return
     found = addresses.of_server(context, str(given["server_id"])) or []
     ip = resource._ip(found, given.get("address"))
-    if ip is not None:  # else its address is not assigned yet
-        planned.change("ptr", f"{given['server_id']}/{ip.id}", {"ptr": given["domain"]})
+    if ip is not None:  # the address is assigned already
+        memory.predict_change("ptr", f"{given['server_id']}/{ip.id}", {"ptr": given["domain"]})
 
 
 # --- new objects, as the API would show them ---------------------------------------------------------------------------------
@@ -117,7 +119,7 @@ def _server(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
     hourly = given.get("hours") is not None or given.get("billing_cycle") == "hourly"
     months, now = given.get("months") or 1, _now(context)
     due = after_hours(now, given.get("hours") or 1) if hourly else after_months(now, months)
-    # What it renews by; the first period may be longer, or cheaper by a promo code.
+    # The price of a renewal: the first period may be longer, or cheaper by a promo code.
     quote = catalog.quote(context, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months})
     recurring = quote.total if quote else tariff.price_hourly if hourly else tariff.price_monthly * months
     return {
@@ -183,12 +185,12 @@ def _domain(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _webhook(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+def _webhook_subscription(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: given.get(name) for name in ("url", "events", "description")}
     return {**known, "active": given.get("active") is not False, "created_at": _text(_now(context))}
 
 
-_ITEMS = {"server": _server, "server_ip": _server_ip, "ssh_key": _ssh_key, "domain": _domain, "webhook_subscription": _webhook}
+_ITEMS = {"server": _server, "server_ip": _server_ip, "ssh_key": _ssh_key, "domain": _domain, "webhook_subscription": _webhook_subscription}
 
 
 def _now(context: Context) -> datetime:

@@ -1,6 +1,7 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
-"""Secrets that the service shows once, kept in private files: a registered variable would print them, or lose them by masking."""
+"""Secrets that the service shows once, kept in private files. A registered variable would print or mask
+them."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from pathlib import Path
 
 
 class SecretFile:
-    """A file of mode 0600 that holds one secret. Whether it is there tells whether the secret is known."""
+    """A file of mode 0600 that holds one secret. If it exists, the secret is known."""
 
     def __init__(self, option: str, path: str) -> None:
         self.option = option
@@ -22,7 +23,8 @@ class SecretFile:
         return self.path.is_file()
 
     def keep(self, secret: str | None, mode: str, warn: Callable[[str], None]) -> None:
-        """Write what was shown. What a test key was shown is no secret of anything, and would pass for the real one later."""
+        """Write the secret. One of a test key is not written: it belongs to nothing, and would be taken for a
+        real one later."""
         if secret and mode == "test":
             warn(f"{self.option}: {self.path} is not written with a test key, since what it would hold is only simulated")
         elif secret:
@@ -33,11 +35,11 @@ class SecretFile:
             self.write(secret)
 
     def must_be_writable(self) -> None:
-        """Raise ``InvalidInput`` now rather than when a secret has been made that cannot be kept."""
+        """Raise ``InvalidInput`` before a secret is made that cannot be kept."""
         must_be_writable(self.option, self.path)
 
     def write(self, secret: str) -> None:
-        """Keep it, whole or not at all."""
+        """Write the secret in one step."""
         handle, draft = tempfile.mkstemp(prefix=".", dir=self.path.parent)  # 0600 from the first byte
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -1,7 +1,8 @@
 # Copyright: the pulumi-hosting authors
 # GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # ruff: noqa: S101 — assert is how pytest asks
-"""The pure parts of the runner, with the core's own resources, outcomes and errors."""
+"""Inputs, differences and failures of results, with the resources, outcomes and errors of
+``pulumi_hosting``."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hosting.cloud.plugins.module_utils import nouns, runner
+from ansible_collections.hosting.cloud.plugins.module_utils import failures, resource, version
 from pulumi_hosting.client.exceptions import InvalidInput, TransportError, ValidationFailed
 from pulumi_hosting.planning.engine import Change, Diff, Outcome
 from pulumi_hosting.resources import RESOURCES
@@ -28,12 +29,12 @@ from pulumi_hosting.session.errors import (
 )
 
 SERVER = RESOURCES["server"]
-MODULE = nouns.NounModule("server", {}, clears={"notes": ""})
+MODULE = resource.ResourceModule("server", {}, clears={"notes": ""})
 
 
 def mentioned(**params: Any) -> dict[str, Any]:
     every = dict.fromkeys(SERVER.Inputs.model_fields)
-    return MODULE.desired(SimpleNamespace(params={**every, **params}, written=frozenset(params)), SERVER)
+    return MODULE.desired(SimpleNamespace(params={**every, **params}, written=frozenset(params)))
 
 
 def test_not_given_and_null_are_two_things() -> None:
@@ -46,7 +47,7 @@ def test_a_null_that_cannot_empty_anything_leaves_it_out() -> None:
 
 
 def test_one_shape_without_secrets() -> None:
-    shaped = nouns.shape(SERVER, {"name": "web-1", "root_password": "hidden", "password": "hidden"})
+    shaped = resource.shown_fields(SERVER, {"name": "web-1", "root_password": "hidden", "password": "hidden"})
     assert shaped["name"] == "web-1"
     assert shaped["id"] is None
     assert "hidden" not in shaped.values()
@@ -55,7 +56,7 @@ def test_one_shape_without_secrets() -> None:
 
 def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
     given = {"tariff_id": 1, "name": "web-1", "password": "hidden"}
-    assert nouns.diff(SERVER, given, Outcome("created", None, {"id": "1"}, None)) == {
+    assert resource.difference(SERVER, given, Outcome("created", None, {"id": "1"}, None)) == {
         "before": {},
         "after": {"name": "web-1", "tariff_id": 1},
     }
@@ -64,7 +65,7 @@ def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
 def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
     found = Diff((Change("notes", "old", "new", False), Change("auto_renew", True, False, False)))
     outcome = Outcome("updated", {"id": "1", "name": "web-1", "os": "debian-12", "notes": "old", "auto_renew": True}, {}, None, found)
-    shown = nouns.diff(SERVER, {"notes": "new", "name": "web-1", "auto_renew": False, "ssh_key_ids": ["1"], "months": 1}, outcome)
+    shown = resource.difference(SERVER, {"notes": "new", "name": "web-1", "auto_renew": False, "ssh_key_ids": ["1"], "months": 1}, outcome)
     assert shown == {
         "before": {"auto_renew": True, "name": "web-1", "notes": "old"},
         "after": {"auto_renew": False, "name": "web-1", "notes": "new"},
@@ -74,11 +75,11 @@ def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
 
 def test_diff_never_shows_a_secret_that_differs() -> None:
     outcome = Outcome("updated", {"name": "web-1"}, {}, None, Diff((Change("password", "(secret)", "(secret)", True),)))
-    assert "password" not in str(nouns.diff(SERVER, {"password": "hidden"}, outcome))
+    assert "password" not in str(resource.difference(SERVER, {"password": "hidden"}, outcome))
 
 
 def test_diff_of_a_deletion_shows_what_goes() -> None:
-    shown = nouns.diff(SERVER, {"name": "web-1"}, Outcome("deleted", {"id": "1", "name": "web-1"}, None, None))
+    shown = resource.difference(SERVER, {"name": "web-1"}, Outcome("deleted", {"id": "1", "name": "web-1"}, None, None))
     assert shown["after"] == {}
     assert shown["before"]["id"] == "1"
 
@@ -87,7 +88,7 @@ def test_an_error_of_the_service_is_facts() -> None:
     error = ValidationFailed(
         status=400, code="validation_error", message="two\nlines", request_id="req-1", details={"fields": {"name": "too long"}}
     )
-    refusal = runner.failure_of(error)
+    refusal = failures.failure_of(error)
     assert refusal["failure"] == {
         "code": "validation_error",
         "status": 400,
@@ -117,37 +118,37 @@ def test_an_error_of_the_service_is_facts() -> None:
     ],
 )
 def test_a_stop_before_or_after_the_service_has_a_code_too(error: Exception, code: str) -> None:
-    assert runner.failure_of(error)["failure"]["code"] == code
+    assert failures.failure_of(error)["failure"]["code"] == code
 
 
 def test_a_defect_says_where_and_not_what() -> None:
     def work() -> dict[str, Any]:
         raise KeyError("a secret")
 
-    refusal = runner.tried(work)
+    refusal = failures.tried(work)
     assert refusal["failure"]["code"] == "defect"
-    assert "KeyError in test_runner.py:" in refusal["msg"]
+    assert "KeyError in test_results.py:" in refusal["msg"]
     assert "a secret" not in str(refusal)
 
 
 def test_an_old_python_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "version_info", (3, 10, 1))
-    refusal = runner.unusable()
+    refusal = failures.unusable()
     assert refusal is not None
     assert sys.executable in refusal["msg"]
     assert "ansible_python_interpreter" in refusal["msg"]
 
 
 def test_an_old_core_is_named_with_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "CORE", "999.0.0")
-    refusal = runner.unusable()
+    monkeypatch.setattr(failures, "CORE", "999.0.0")
+    refusal = failures.unusable()
     assert refusal is not None
     assert "pulumi-hosting >= 999.0.0" in refusal["msg"]
-    assert f"by hosting.cloud {runner.VERSION}; version " in refusal["msg"]
+    assert f"by hosting.cloud {version.VERSION}; version " in refusal["msg"]
     assert sys.executable in refusal["msg"]
     assert "\n" not in refusal["msg"]
 
 
 def test_versions_are_compared_as_numbers() -> None:
-    assert runner._numbers("0.10.0") > runner._numbers("0.9.9")
-    assert runner._numbers("1.2.3rc1") == (1, 2, 3)
+    assert failures._numbers("0.10.0") > failures._numbers("0.9.9")
+    assert failures._numbers("1.2.3rc1") == (1, 2, 3)

@@ -1,0 +1,137 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Modules that carry out one of the actions of ``pulumi_hosting.actions``: renew, pay, reset a password …
+
+An action is carried out once for one intent: repeated, it changes and charges nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from ansible_collections.hosting.cloud.plugins.module_utils import predictions
+from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule, as_charge
+from ansible_collections.hosting.cloud.plugins.module_utils.options import WAIT_OPTIONS
+from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
+
+if TYPE_CHECKING:
+    from pulumi_hosting.actions import Action, ActionResult
+    from pulumi_hosting.session.context import Context
+
+
+class CoreActionModule(HostingModule):
+    """Carries out the action of this ``name``. (Not to be confused with Ansible's own ``ActionModule``.)"""
+
+    shared: ClassVar[Mapping[str, Any]] = WAIT_OPTIONS
+
+    def __init__(self, name: str, options: Mapping[str, Any], **rules: Any) -> None:
+        super().__init__(options, **rules)
+        self.name = name
+
+    @property
+    def action(self) -> Action[Any, Any]:
+        from pulumi_hosting.actions import ACTIONS
+
+        return ACTIONS[self.name]
+
+    def work(self, task: Task) -> dict[str, Any]:
+        return self.act(task, task.context(self.name))
+
+    def act(self, task: Task, context: Context) -> dict[str, Any]:
+        """Carry it out, or predict it in check mode. Returns the result."""
+        return self.result(task, self.carry_out(task, context, dry_run=task.check_mode))
+
+    def given(self, task: Task, context: Context) -> dict[str, Any]:
+        """The inputs that the task names."""
+        fields = self.action.Inputs.model_fields
+        return {name: value for name in fields if (value := task.params.get(name)) is not None}
+
+    def carry_out(self, task: Task, context: Context, *, dry_run: bool) -> ActionResult:
+        from pulumi_hosting.actions import act, check
+
+        given = self.given(task, context)
+        inputs = check(self.action, given)
+        named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
+        task.progress = Progress(f"the {self.action.title} was carried out", lambda: self.progress(task))
+        done = act(context, self.action, inputs, dry_run=dry_run, approve=task.approval(f"{self.name}/{named}"))
+        if task.check_mode and dry_run:
+            predictions.of_action(task.memory, self.name, done)
+        if done.result is not None and not isinstance(done.result, list):
+            task.hide_secrets_of(done.result)
+        return done
+
+    def progress(self, task: Task) -> dict[str, Any]:
+        """What is known of an action that failed after it was paid."""
+        if task.payment is None:
+            return {"changed": task.wrote}
+        cost = task.booking[1] if task.booking else None
+        amount = task.payment.get("charged") or task.payment.get("amount") or (cost.amount if cost else None)
+        currency = task.payment.get("currency") or (cost.currency if cost else None)
+        task.charge_name = f"{self.name}/{task.payment.get('invoice_id') or ''}"
+        return {"changed": True, "charge": {"amount": None if amount is None else str(amount), "currency": currency}}
+
+    def result(self, task: Task, done: ActionResult) -> dict[str, Any]:
+        """The task's result: the same fields whatever happened."""
+        action = self.action
+        hidden = action.Result.secret_fields()
+        empty: Any = [] if action.many else {name: None for name in action.Result.model_fields if name not in hidden}
+        result: dict[str, Any] = {"changed": done.changed, action.result: empty if done.after is None else done.after}
+        if done.note:
+            result["note"] = done.note
+        if self.charges:
+            result["charge"] = _charged(done)
+            task.charge_name = f"{self.name}/{_charge_name(done)}" if result["charge"] else None
+        if task.diff and done.changed:
+            before, after = _difference(done)
+            result["diff"] = {"before": before, "after": after}
+        return result
+
+
+class PasswordModule(CoreActionModule):
+    """If ``password_file`` exists, the password is known and nothing is changed."""
+
+    def act(self, task: Task, context: Context) -> dict[str, Any]:
+        file = SecretFile("password_file", task.params["password_file"])
+        if file.exists:
+            known = self.result(task, self.carry_out(task, context, dry_run=True))
+            known.pop("diff", None)
+            return {**known, "changed": False, "note": f"{file.path} is there already"}
+        file.must_be_writable()
+        done = self.carry_out(task, context, dry_run=task.check_mode)
+        if not task.check_mode:
+            file.keep(done.result.values()["password"], context.mode, task.warn)
+        result = self.result(task, done)
+        if task.diff:
+            result["diff"] = {"before": {}, "after": {"password_file": str(file.path)}}
+        return result
+
+
+def _charged(done: ActionResult) -> dict[str, Any] | None:
+    """What it charged according to the service, else its price. A price that is not known is not shown as
+    free."""
+    if not done.changed:
+        return None
+    known = done.after if isinstance(done.after, Mapping) else {}
+    if done.cost is None:
+        return {"amount": known.get("charged"), "currency": known.get("currency")}
+    return as_charge(known.get("charged") or str(done.cost.amount), known.get("currency") or done.cost.currency)
+
+
+def _charge_name(done: ActionResult) -> str:
+    """What names the charge: its invoice, else the object and the end of its period before."""
+    known = done.after if isinstance(done.after, Mapping) else {}
+    return str(known.get("invoice_id") or f"{known.get('id')} {done.change[0] if done.change else ''}")
+
+
+def _difference(done: ActionResult) -> tuple[Any, Any]:
+    """What differs of the fields that were predicted, so that a real run shows the same as check mode."""
+    if done.change is not None:
+        return done.change
+    before, after, predicted = done.before, done.after, done.predicted
+    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or not isinstance(predicted, Mapping):
+        return before or {}, after or {}
+    changed = (name for name, value in predicted.items() if name in before and value is not None and before[name] != value)
+    fields = sorted(changed)
+    return {name: before[name] for name in fields}, {name: after[name] for name in fields}

@@ -1,0 +1,159 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Errors as Ansible results: one line, and ``failure`` with the facts. Also whether ``pulumi_hosting`` can be
+used at all."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE, VERSION
+
+if TYPE_CHECKING:
+    from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+
+PYTHON = (3, 11)
+"""The oldest Python version that ``pulumi_hosting`` supports."""
+ORDER_FAILED = "order_failed"
+"""The code of an order that was not delivered. Its charge was returned."""
+CODES = {
+    "failed": "refused",
+    "key_lacks_scope": "insufficient_scope",
+    "limit_exceeded": "max_charge",
+    "no_such_object": "not_found",
+    "resource_error": "refused",
+}
+"""Codes of our own errors, where they are not the name of the class in snake case."""
+
+
+def tried(work: Callable[[], dict[str, Any]], task: Task | None = None) -> dict[str, Any]:
+    """The result of ``work``, or the failure; with what the ``task`` had done before it failed."""
+    from pulumi_hosting.client.exceptions import HostingError
+
+    try:
+        return work()
+    except HostingError as error:
+        failed = failure_of(error)
+        return failed if task is None else _with_what_was_done(task, failed, error)
+    except Exception as error:  # noqa: BLE001  # nothing catches it after us, and a traceback may show secrets
+        failed = _defect(error)
+        return failed if task is None else _with_what_was_done(task, failed, error)
+
+
+def _with_what_was_done(task: Task, failed: dict[str, Any], error: Exception) -> dict[str, Any]:
+    """The failure, with what the task's own requests had bought, paid or changed before it."""
+    from pulumi_hosting.client.exceptions import CallError, HostingError
+
+    if task.check_mode or failed["failure"]["code"] == ORDER_FAILED:
+        return failed
+    try:
+        known = task.progress.result() if task.progress is not None else {}
+    except HostingError:  # the account cannot be read now
+        known = {}
+    known.pop("diff", None)
+    if not (known.get("changed") or task.wrote):
+        return failed
+    made = known.get("charge") or {}
+    charged = made.get("amount") is not None
+    cost = f" and was charged {made['amount']} {made['currency'] or ''}".rstrip() if charged else ""
+    what = f"{task.progress.what}{cost}" if task.progress is not None and known.get("changed") else "a part was done"
+    # After an error of the service the next run does the rest. Our own errors say themselves what to do next.
+    rest = failed["msg"]
+    if isinstance(error, CallError):
+        rest = f"{error.summary.rstrip('.')}. Next: run the playbook again, which sets the rest"
+    return {**known, **failed, "changed": True, "msg": " ".join(f"{what}; {rest}".split())}
+
+
+def failure_of(error: Any) -> dict[str, Any]:
+    """An error of ``pulumi_hosting`` as a result. Where the service gave no code, it is the class's name in
+    snake case."""
+    kind = re.sub(r"(?<!^)(?=[A-Z])", "_", type(error).__name__).lower()
+    code = getattr(error, "code", None) or CODES.get(kind, kind)
+    return _failure(
+        str(error),
+        code,
+        status=getattr(error, "status", None),
+        request_id=getattr(error, "request_id", None),
+        fields=dict(getattr(error, "fields", None) or {}),
+        outcome_unknown=bool(getattr(error, "outcome_unknown", False)),
+        idempotency_key=getattr(error, "idempotency_key", None),
+    )
+
+
+def invalid_arguments(text: str) -> dict[str, Any]:
+    """The failure of a task whose arguments Ansible itself refuses."""
+    return _failure(text, "invalid_input")
+
+
+def _defect(error: Exception) -> dict[str, Any]:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
+    return _failure(
+        f"Unexpected {type(error).__name__} in {where}. This is a defect of hosting.cloud {VERSION}. Next: report it with this line",
+        "defect",
+    )
+
+
+def _failure(text: str, code: str, **facts: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = {
+        "status": None,
+        "request_id": None,
+        "fields": {},
+        "outcome_unknown": False,
+        "idempotency_key": None,
+    }
+    return {"msg": " ".join(text.split()), "failure": {"code": code, **empty, **facts}}
+
+
+# --- whether pulumi_hosting can be used -------------------------------------------------------------------------------
+
+
+def unusable() -> dict[str, Any] | None:
+    """Why this interpreter cannot use ``pulumi_hosting``, and what to install where; None if it can."""
+    wanted = f"pulumi-hosting >= {CORE}"
+    if sys.version_info < PYTHON:
+        needed = ".".join(map(str, PYTHON))
+        return _failure(
+            f"This module needs Python >= {needed}, but runs under {sys.executable} ({sys.version.split()[0]}). "
+            f"Next: set ansible_python_interpreter to one that has {wanted}",
+            "missing_library",
+        )
+    try:
+        from pulumi_hosting.resources import RESOURCES  # noqa: F401  # only whether it can be imported
+    except ImportError:
+        return _failure(_missing(wanted), "missing_library")
+    installed = _installed()
+    if installed is not None and _numbers(installed) < _numbers(CORE):
+        text = _missing(wanted, reason=f"by hosting.cloud {VERSION}; version {installed} is installed")
+        return _failure(text, "missing_library")
+    return None
+
+
+def _missing(wanted: str, reason: str | None = None) -> str:
+    from ansible.module_utils.basic import missing_required_lib
+
+    text: str = missing_required_lib(wanted, reason=reason)
+    return f"{text} Next: {sys.executable} -m pip install '{wanted}'"
+
+
+_VERSIONS: dict[str, str | None] = {}
+
+
+def _installed() -> str | None:
+    """The installed version; None for a source tree on the path. Read from disk once per process."""
+    if "core" not in _VERSIONS:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            _VERSIONS["core"] = version("pulumi-hosting")
+        except PackageNotFoundError:
+            _VERSIONS["core"] = None
+    return _VERSIONS["core"]
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

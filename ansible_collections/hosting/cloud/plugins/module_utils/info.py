@@ -1,0 +1,187 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Modules that only read: the objects of a resource, or what one or two operations of the API return."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource import shown_fields
+from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import must_be_writable
+from ansible_collections.hosting.cloud.plugins.module_utils.server import server_named
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+
+if TYPE_CHECKING:
+    from pulumi_hosting.session.context import Context
+
+
+class ResourceInfoModule(HostingModule):
+    """Lists the objects of ``kind`` under ``result``. The option ``id`` names one; the others filter."""
+
+    def __init__(self, kind: str, result: str, options: Mapping[str, Any], **rules: Any) -> None:
+        super().__init__(options, **rules)
+        self.kind, self.result = kind, result
+
+    def work(self, task: Task) -> dict[str, Any]:
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.planning import engine
+        from pulumi_hosting.resources import RESOURCES
+
+        resource = RESOURCES[self.kind]
+        context = task.context(self.kind, read_only=True)
+        if (id := task.params.get("id")) is not None:
+            if not re.fullmatch(r"[1-9][0-9]{0,18}", str(id), re.ASCII):
+                raise InvalidInput({"id": "must be an id: a positive integer"}, resource.title)
+            found = resource.read(context, str(id))
+            states = [] if found is None else [found]
+        else:
+            named = [name for name in self.options if name in self.filters and task.params.get(name) is not None]
+            states = list(engine.listed(context, resource, **{name: task.params[name] for name in named}))
+        shown = [shown_fields(resource, engine.shown(resource, state)) for state in states]
+        return {"changed": False, self.result: [self.shown(task, context, values) for values in shown]}
+
+    @property
+    def filters(self) -> frozenset[str]:
+        """The options that filter."""
+        return frozenset(self.options) - {"id"}
+
+    def shown(self, task: Task, context: Context, values: dict[str, Any]) -> dict[str, Any]:
+        """One object, as the result shows it."""
+        return values
+
+
+class ServerInfoModule(ResourceInfoModule):
+    """With ``live``, the present state of each server is read too, with one expensive request per server."""
+
+    @property
+    def filters(self) -> frozenset[str]:
+        return super().filters - {"live"}
+
+    def shown(self, task: Task, context: Context, values: dict[str, Any]) -> dict[str, Any]:
+        from pulumi_hosting.client.exceptions import ServiceState
+        from pulumi_hosting.schema.fields import shown
+        from pulumi_hosting.schema.lookups import LOOKUPS
+
+        live = None
+        if task.params["live"]:
+            try:
+                live = shown(context.client.servers.status(int(values["id"])), LOOKUPS["getServerStatus"].value)
+            except ServiceState as error:  # an imported server has no record in the panel
+                task.warn(f"server {values['id']}: {error}")
+        return {**values, "live": live}
+
+
+class LookupInfoModule(HostingModule):
+    """Shows what a ``lookup`` finds under ``result``.
+
+    - ``one``: the lookup that is used instead where the option ``id`` names one item of the list.
+    - ``path``: the options that hold the ids in the operation's path.
+    """
+
+    def __init__(
+        self,
+        result: str,
+        lookup: str,
+        options: Mapping[str, Any],
+        *,
+        one: str | None = None,
+        path: tuple[str, ...] = (),
+        **rules: Any,
+    ) -> None:
+        super().__init__(options, **rules)
+        self.result, self.lookup, self.one, self.path = result, lookup, one, path
+
+    def work(self, task: Task) -> dict[str, Any]:
+        return {"changed": False, self.result: self.found(task, task.context(self.result, read_only=True))}
+
+    def found(self, task: Task, context: Context) -> Any:
+        from pulumi_hosting.client.exceptions import NotFound
+
+        if self.one is None or task.params.get("id") is None:
+            return ask(context, self.lookup, self.ids(task, context), self.query(task))
+        try:
+            return [ask(context, self.one, [task.params["id"]], {})]
+        except NotFound:
+            return []
+
+    def ids(self, task: Task, context: Context) -> list[Any]:
+        return [task.params[name] for name in self.path]
+
+    def query(self, task: Task) -> dict[str, Any]:
+        from pulumi_hosting.schema.lookups import LOOKUPS
+
+        names = {field.name for field in LOOKUPS[self.lookup].arguments} - {*self.path}
+        return {name: task.params[name] for name in self.options if name in names and task.params.get(name) is not None}
+
+
+class InvoiceInfoModule(LookupInfoModule):
+    """With ``pdf``, the invoice of the ``id`` is written to a file. Its items are shown as ``lines``, since
+    ``items`` is a method in templates."""
+
+    def found(self, task: Task, context: Context) -> Any:
+        path = task.params.get("pdf")
+        if path:
+            must_be_writable("pdf", Path(path))
+        found = [{"lines" if name == "items" else name: value for name, value in item.items()} for item in super().found(task, context)]
+        if path and found and not task.check_mode:
+            Path(path).write_bytes(context.client.invoices.pdf(int(task.params["id"])))
+        return found
+
+
+class ServerIpInfoModule(LookupInfoModule):
+    """The addresses of one server, including its primary ones, and the price of another one."""
+
+    def work(self, task: Task) -> dict[str, Any]:
+        context = task.context(self.result, read_only=True)
+        ids = self.ids(task, context)
+        quote = ask(context, "getServerIpQuote", ids, {}) if task.params["quote"] else None
+        found = ask(context, self.lookup, ids, {})
+        # The id that the modules server_ip and ptr use.
+        shown = [{"server_id": str(ids[0]), **item, "id": f"{ids[0]}/{item['id']}"} for item in found]
+        return {"changed": False, self.result: shown, "quote": quote}
+
+    def ids(self, task: Task, context: Context) -> list[Any]:
+        from pulumi_hosting.client.exceptions import InvalidInput
+
+        id = task.params["server_id"] or server_named(task, task.params["server_name"])
+        if not str(id).isdigit():
+            raise InvalidInput({"server_id": "must be an id: a positive integer"})
+        return [id]
+
+
+class DeliveryInfoModule(LookupInfoModule):
+    """The deliveries of one webhook subscription, or the one that ``delivery_id`` names."""
+
+    def ids(self, task: Task, context: Context) -> list[Any]:
+        from pulumi_hosting.actions import resolve
+        from pulumi_hosting.resources import RESOURCES
+
+        named = {name: task.params[name] for name in ("id", "url") if task.params[name] is not None}
+        return [resolve(context, RESOURCES["webhook_subscription"], **named).id]
+
+    def found(self, task: Task, context: Context) -> Any:
+        from pulumi_hosting.client.exceptions import NotFound
+
+        if task.params["delivery_id"] is None:
+            return ask(context, self.lookup, self.ids(task, context), self.query(task))
+        try:
+            return [ask(context, "getWebhookDelivery", [task.params["delivery_id"]], {})]
+        except NotFound:
+            return []
+
+
+def ask(context: Context, name: str, ids: list[Any], query: Mapping[str, Any]) -> Any:
+    """What the lookup finds: every field as a plain value, null where it is absent, without secrets."""
+    from pulumi_hosting.client.exceptions import InvalidInput
+    from pulumi_hosting.schema import lookups
+    from pulumi_hosting.schema.fields import shown
+
+    lookup = lookups.LOOKUPS[name]
+    for id in ids:
+        if not str(id).isdigit():
+            raise InvalidInput({"id": "must be an id: a positive integer"})
+    return shown(lookups.ask(context.client, lookup, ids, query), lookup.value)

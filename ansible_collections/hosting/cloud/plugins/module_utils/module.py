@@ -1,0 +1,106 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What every module is: options, the rules between them, and the work that a task asks for.
+
+A module is run by a process of its own (:mod:`module_process`) or by the action plugin in the controller.
+Both give it a :class:`Task` and print the same result.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any, ClassVar, NoReturn
+
+from ansible_collections.hosting.cloud.plugins.module_utils.failures import ORDER_FAILED, invalid_arguments, tried, unusable
+from ansible_collections.hosting.cloud.plugins.module_utils.options import CLIENT_OPTIONS
+from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import without_planned_ids
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+
+IN_PROGRESS = "idempotency_in_progress"
+
+
+class HostingModule(ABC):
+    """A module.
+
+    - ``shared``: options that it has in common with other modules of its class.
+    - ``charges``: whether its work may be paid from the balance.
+    - ``rules``: as ``AnsibleModule`` takes them (``mutually_exclusive`` …).
+    """
+
+    shared: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, options: Mapping[str, Any], *, charges: bool = False, **rules: Any) -> None:
+        self.options = options
+        self.charges = charges
+        self.rules = rules
+
+    @property
+    def argument_spec(self) -> dict[str, Any]:
+        return {**CLIENT_OPTIONS, **self.shared, **self.options}
+
+    def run(self) -> NoReturn:
+        """Run as a process: read the arguments, do the work, print the result, end."""
+        from ansible_collections.hosting.cloud.plugins.module_utils.module_process import ModuleProcess
+
+        process = ModuleProcess(argument_spec=self.argument_spec, supports_check_mode=True, **self.rules)
+        process.end(self.answer(process.task))
+
+    def answer(self, task: Task) -> dict[str, Any]:
+        """The task's result, with ``failure`` where it failed. Raises nothing."""
+        if task.refusal is not None:
+            return invalid_arguments(task.refusal)
+        result = unusable() or tried(lambda: self.work(task), task)
+        if task.check_mode:
+            result = without_planned_ids(result)
+        if not (task.booking or result.get("charge")):
+            return result
+        settled = tried(lambda: settle_charge(task, result))
+        return {**result, **settled} if "failure" in settled else settled
+
+    @abstractmethod
+    def work(self, task: Task) -> dict[str, Any]:
+        """Do the work. Whatever it raises becomes a failure."""
+
+
+def settle_charge(task: Task, result: dict[str, Any]) -> dict[str, Any]:
+    """The result, once its charge is counted. Each charge is reported by one task of the run."""
+    failure = result.get("failure")
+    identity, cost = task.booking or (task.charge_name or "", None)
+    if failure is not None and result.get("charge") is None:
+        if task.booking and _was_refused(failure):
+            task.memory.settle(identity, None)
+        elif cost is not None and not task.check_mode:
+            failure["charge"] = as_charge(str(cost.amount), cost.currency)
+        return result
+    made = result.get("charge")
+    if made is not None and made["amount"] is None:
+        made = None
+    if made is not None and task.charge_name is not None and not task.memory.claim(task.charge_name):
+        # Another host bought the same at the same moment, once, and reports it.
+        result.update(changed=failure is not None and task.wrote, charge=None)
+        result.pop("diff", None)
+        made = None
+    task.memory.settle(identity, made)
+    if made is not None and cost is not None and Decimal(made["amount"]) > cost.amount:
+        reason = (
+            f"{made['amount']} {made['currency']} were charged for {cost.what}, more than the announced {cost.amount}; this run "
+            "orders nothing more. Next: look at the price, then run again"
+        )
+        task.memory.stop(reason)
+        task.warn(reason)
+    return result
+
+
+def _was_refused(failure: Mapping[str, Any]) -> bool:
+    """Whether the failure says that nothing was charged."""
+    if failure["code"] == ORDER_FAILED:
+        return True
+    refused = 400 <= (failure["status"] or 0) < 500 and failure["code"] != IN_PROGRESS
+    return refused and not failure.get("outcome_unknown")
+
+
+def as_charge(amount: str | None, currency: str | None) -> dict[str, Any] | None:
+    """A charge as results show it."""
+    return None if amount is None else {"amount": amount, "currency": currency}

@@ -1,0 +1,76 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""A module in a process of its own, on whatever host the task runs."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.hosting.cloud.plugins.module_utils.failures import invalid_arguments
+from ansible_collections.hosting.cloud.plugins.module_utils.options import (
+    boolean_problem,
+    private_key_lines,
+    without_unknown_items,
+)
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+
+CONTROLLER = "_hosting"
+"""The argument in which the controller hands over what the run knows, and the part of the result that returns
+what is new.
+
+- To the module: ``RunMemory.for_module``, and ``booked`` for a task that goes on alone.
+- To the controller: ``charge_name``, ``booking`` (identity, amount, currency), ``stopped``, ``planned`` (new
+  changes).
+"""
+
+
+class ModuleProcess(AnsibleModule):
+    """Reads the arguments of a :class:`Task` and prints its result."""
+
+    params: dict[str, Any]
+    written: frozenset[str]
+    refusal: str | None
+    from_controller: dict[str, Any] | None
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        known = self.from_controller or {}
+        memory = RunMemory.of_controller(known, check_mode=self.check_mode)
+        self.task = Task(self.params, self.written, self.check_mode, bool(self._diff), memory, self.refusal)
+        self._known_changes = len(known.get("planned") or ())
+
+    def _load_params(self) -> None:
+        super()._load_params()
+        given: dict[str, Any] = dict(self.params)
+        self.from_controller = given.pop(CONTROLLER, None)
+        self.written = frozenset(given)
+        self.refusal = boolean_problem(self.argument_spec, given)
+        self.no_log_values.update(private_key_lines(given))
+        self.params = without_unknown_items(given) if given.get("_ansible_check_mode") else given
+
+    def fail_json(self, msg: str, **facts: Any) -> NoReturn:
+        super().fail_json(**{**invalid_arguments(msg), **facts, "msg": msg})
+        raise SystemExit
+
+    def end(self, result: dict[str, Any]) -> NoReturn:
+        """Print the result, with what the controller must remember, and end the process."""
+        task = self.task
+        self.no_log_values.update(task.secrets)
+        for warning in task.warnings:
+            self.warn(warning)
+        if self.from_controller is not None and not self.from_controller.get("booked"):
+            identity, cost = task.booking or (None, None)
+            booking = None if cost is None else {"identity": identity, "amount": str(cost.amount), "currency": cost.currency}
+            result[CONTROLLER] = {
+                "charge_name": task.charge_name,
+                "booking": booking,
+                "stopped": task.memory.stopped,
+                "planned": task.memory.effects[self._known_changes :],
+            }
+        if "failure" in result:
+            self.fail_json(**result)
+        self.exit_json(**result)
+        raise SystemExit

@@ -1,0 +1,62 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""Options that several modules have in common, and checks of a task's arguments that Ansible does not
+make."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from ansible.module_utils.common.parameters import env_fallback
+
+
+def from_environment(variable: str) -> dict[str, Any]:
+    """The part of an option's specification that reads it from the environment where it is not given."""
+    return {"fallback": (env_fallback, [variable])}
+
+
+CLIENT_OPTIONS: dict[str, Any] = {
+    "api_key": {"type": "str", "no_log": True, **from_environment("HOSTING_API_KEY")},
+    "base_url": {"type": "str", **from_environment("HOSTING_BASE_URL")},
+    "timeout": {"type": "float", "default": 30},
+    # Unused by modules that only read. They accept both, so that a play can set them for the whole action
+    # group.
+    "mode": {"type": "str", "choices": ["live", "test"], **from_environment("HOSTING_MODE")},
+    "max_charge": {"type": "str", **from_environment("HOSTING_MAX_CHARGE")},
+}
+WAIT_OPTIONS: dict[str, Any] = {
+    "wait": {"type": "bool", "default": True},
+    "wait_timeout": {"type": "float", "default": 600},
+}
+STATE_OPTION: dict[str, Any] = {"type": "str", "choices": ["present", "absent"], "default": "present"}
+
+
+def boolean_problem(spec: Mapping[str, Any], given: Mapping[str, Any]) -> str | None:
+    """Which option was given a boolean where text or a number is needed; None if none was.
+
+    YAML reads an unquoted ``no`` or ``on`` as a boolean.
+    """
+    for name, value in given.items():
+        values = value if isinstance(value, list) else [value]
+        needed = spec.get(name, {}).get("elements" if isinstance(value, list) else "type")
+        if needed in ("str", "int", "float") and any(isinstance(item, bool) for item in values):
+            kind = "text" if needed == "str" else "a number"
+            return f"{name}: must be {kind}, not a boolean. Next: put it in quotes, or correct it"
+    return None
+
+
+def private_key_lines(params: Mapping[str, Any]) -> Iterable[str]:
+    """The lines of private keys that were given by mistake. They must not be logged or printed."""
+    for value in params.values():
+        if isinstance(value, str) and "PRIVATE KEY" in value:
+            yield value
+            yield from filter(None, value.splitlines())
+
+
+def without_unknown_items(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters without empty items of lists: in check mode an earlier task's result may not be known
+    yet."""
+    return {
+        name: [item for item in value if item not in (None, "")] if isinstance(value, list) else value for name, value in params.items()
+    }

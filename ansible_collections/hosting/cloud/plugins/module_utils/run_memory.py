@@ -1,0 +1,315 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""What the tasks of one run know of each other: charges, changes that check mode predicts, and answers of the
+service.
+
+Tasks run in processes of their own. In the controller the memory is kept in files that these share
+(:mod:`..plugin_utils.run_files`); a module's process is given a copy, and returns what is new.
+"""
+
+from __future__ import annotations
+
+import copy
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from pulumi_hosting.session.cost import Cost
+    from pulumi_hosting.session.shared_reads import Reads
+
+UNKNOWN_ACCOUNT = "?"
+"""The account of a key that the controller does not know. Its charges count for every account, and those of
+every account for it."""
+CHARGED, PREDICTED, PLANNED = "charged", "predicted", "planned"
+"""The parts that are stored: charges, charges predicted by check mode, and changes predicted by check
+mode."""
+
+FIRST_ID = 1_900_000_000
+"""Ids of planned objects begin here. The service counts from 1, and simulated objects from 2,000,000,000 (API
+document)."""
+_ID_COUNT = 100_000_000
+
+Effect = list[Any]
+"""One predicted change, as JSON holds it: ``["add", kind, item]``, ``["set", kind, id, fields]``,
+``["delete", kind, id]``, ``["charge", amount]`` or ``["revoke"]``. Items and fields have the API's names;
+``billing.auto_renew`` is a field of ``billing``. No secret is part of it."""
+
+
+def planned_id(kind: str, name: str) -> int:
+    """The id of an object that does not exist yet. One object has the same id in every process of the run."""
+    return FIRST_ID + zlib.crc32(f"{kind}/{name}".encode()) % _ID_COUNT
+
+
+def is_planned(id: object) -> bool:
+    """Whether the id is that of an object that does not exist yet.
+
+    >>> is_planned(planned_id("server", "web-1")), is_planned("20001")
+    (True, False)
+    """
+    text = str(id)
+    return text.isdigit() and FIRST_ID <= int(text) < FIRST_ID + _ID_COUNT
+
+
+class Storage(Protocol):
+    """Where the memory of a run is kept."""
+
+    def open(self, part: str) -> AbstractContextManager[dict[str, Any]]:
+        """The content of one part, for one process at a time. Changes of it are kept."""
+
+
+class InMemory:
+    """Storage of one process. ``beneath``: where all other parts are kept."""
+
+    def __init__(self, parts: dict[str, dict[str, Any]] | None = None, beneath: Storage | None = None) -> None:
+        self._parts, self._beneath = parts or {}, beneath
+
+    @contextmanager
+    def open(self, part: str) -> Iterator[dict[str, Any]]:
+        if self._beneath is None or part in self._parts:
+            yield self._parts.setdefault(part, {})
+        else:
+            with self._beneath.open(part) as content:
+                yield content
+
+
+class RunMemory:
+    """The memory of one run, as one task uses it. See the methods by what they remember: charged, planned,
+    reads.
+
+    - ``storage``: where it is kept.
+    - ``account``: whose money the task spends. Called when it is needed first: it may ask the service.
+    - ``key``: what stands for the task's API key and service, without telling them.
+    - ``holder``: what tells the task from those of other hosts.
+    - ``check_mode``: whether charges are only predicted.
+    - ``allowance``: what was booked for a task that goes on alone (``async``); None for all others.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        *,
+        account: Callable[[], str],
+        key: str = "",
+        holder: str = "",
+        check_mode: bool = False,
+        allowance: Decimal | None = None,
+    ) -> None:
+        self._storage, self._ask_account, self._key, self._holder = storage, account, key, holder
+        self._charges = PREDICTED if check_mode else CHARGED
+        self._allowance = allowance
+
+    @classmethod
+    def of_controller(cls, given: Mapping[str, Any], *, check_mode: bool) -> RunMemory:
+        """The memory of a module's process. ``given``: what the controller's ``for_module`` returned, and
+        ``booked`` for a task that goes on alone."""
+        spent = [{"account": "", "amount": amount, "currency": unit} for unit, amount in (given.get("spent") or {}).items()]
+        stopped = {"": given["stopped"]} if given.get("stopped") else {}
+        charges: dict[str, Any] = {"spent": spent, "stopped": stopped}
+        parts = {PREDICTED if check_mode else CHARGED: charges, PLANNED: {"": list(given.get("planned") or ())}}
+        booked = given.get("booked")
+        allowance = None if booked is None else Decimal(str(booked["amount"]))
+        return cls(InMemory(parts), account=lambda: "", check_mode=check_mode, allowance=allowance)
+
+    def for_module(self, *, charges: bool) -> dict[str, Any]:
+        """What a module's process must know. ``charges``: whether the task has a limit, and so must know what
+        was spent."""
+        known: dict[str, Any] = {"planned": self.effects}
+        return {**known, "spent": self.spent(), "stopped": self.stopped} if charges else known
+
+    def without_planned(self) -> RunMemory:
+        """The same charges, and no predicted changes: for a task of which only the price is needed."""
+        twin = copy.copy(self)
+        twin._storage = InMemory({PLANNED: {}}, beneath=self._storage)
+        return twin
+
+    @cached_property
+    def account(self) -> str:
+        return self._ask_account()
+
+    # --- charged
+
+    def book(self, identity: str, cost: Cost, limit: Decimal | None) -> str | None:
+        """Count a purchase before it is sent. Returns why it may not be made; then it is not counted.
+
+        A purchase that is booked and never settled stays counted, since it may have been charged.
+
+        - ``identity``: what is bought, such as ``server/web-1``. Booked again (a retry, a rescue, the same
+          task on another host), it is counted once.
+        - ``limit``: the task's ``max_charge``; None where it has none.
+        """
+        with self._storage.open(self._charges) as content:
+            if reason := content.get("stopped", {}).get(self.account):
+                return str(reason)
+            bookings = content.setdefault("booked", {})
+            name = f"{self.account} {identity}"
+            total = spent_in(content, self.account, without=name).get(cost.currency, Decimal(0)) + cost.amount
+            if self._allowance is not None:
+                if total > self._allowance:
+                    return (
+                        f"{cost.what} costs {cost.amount} {cost.currency}, more than the {self._allowance} that were booked "
+                        f"for this task of max_charge {limit} when it began; it is not ordered. Next: run again"
+                    )
+            elif limit is not None and total > limit:
+                return (
+                    f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} {cost.currency}, more "
+                    f"than max_charge {limit}; it is not ordered. Next: raise max_charge, or leave tasks out"
+                )
+            holders = sorted({*bookings.get(name, {}).get("holders", ()), self._holder})
+            booking = {"account": self.account, "amount": str(cost.amount), "currency": cost.currency}
+            bookings[name] = {**booking, "holders": holders}
+            return None
+
+    def settle(self, identity: str, charged: Mapping[str, Any] | None) -> None:
+        """The task has ended. ``charged``: what its own request charged (``amount``, ``currency``); None if
+        nothing."""
+        with self._storage.open(self._charges) as content:
+            bookings = content.setdefault("booked", {})
+            name = f"{self.account} {identity}"
+            booking = bookings.pop(name, None)
+            if charged is not None:
+                content.setdefault("spent", []).append({"account": self.account, **charged})
+            others = [holder for holder in booking["holders"] if holder != self._holder] if booking else []
+            if others:  # they send the same purchase, which is counted once
+                amount = "0" if charged is not None else booking["amount"]
+                bookings[name] = {**booking, "amount": amount, "holders": others}
+
+    def claim(self, charge: str) -> bool:
+        """Whether no other task of the run has reported this charge. ``charge``: an invoice, or the object
+        that was bought."""
+        with self._storage.open(self._charges) as content:
+            claimed = content.setdefault("claimed", [])
+            name = f"{self.account} {charge}"
+            if name in claimed:
+                return False
+            claimed.append(name)
+            return True
+
+    def stop(self, reason: str) -> None:
+        """Refuse every further purchase of the run on this account."""
+        with self._storage.open(self._charges) as content:
+            content.setdefault("stopped", {})[self.account] = reason
+
+    @property
+    def stopped(self) -> str | None:
+        """Why nothing more may be bought; None while it may."""
+        with self._storage.open(self._charges) as content:
+            found = content.get("stopped", {}).get(self.account)
+        return None if found is None else str(found)
+
+    def spent(self) -> dict[str, str]:
+        """What the run has charged, or may have, by currency."""
+        with self._storage.open(self._charges) as content:
+            return {currency: str(amount) for currency, amount in spent_in(content, self.account).items()}
+
+    # --- planned
+
+    @property
+    def effects(self) -> list[Effect]:
+        """The changes that the earlier tasks of this check run would make, oldest first."""
+        with self._storage.open(PLANNED) as content:
+            return list(content.get(self._key, ()))
+
+    def predict(self, effect: Effect) -> None:
+        """Add one change."""
+        with self._storage.open(PLANNED) as content:
+            content.setdefault(self._key, []).append(effect)
+
+    def predict_new(self, kind: str, name: str, item: Mapping[str, Any]) -> int:
+        """An object would be made; ``name`` tells it from others of its kind. Returns its id."""
+        id = planned_id(kind, name)
+        self.predict(["add", kind, {**item, "id": id}])
+        return id
+
+    def predict_change(self, kind: str, id: object, fields: Mapping[str, Any]) -> None:
+        """Fields of an object would get these values; a rename changes ``name``."""
+        if fields:
+            self.predict(["set", kind, str(id), dict(fields)])
+
+    def predict_deletion(self, kind: str, id: object) -> None:
+        """An object would be deleted."""
+        self.predict(["delete", kind, str(id)])
+
+    def predict_charge(self, amount: Decimal | str) -> None:
+        """The balance would fall by this amount, or rise where it is negative."""
+        self.predict(["charge", str(amount)])
+
+    def predict_revocation(self) -> None:
+        """The task's API key would be revoked."""
+        self.predict(["revoke"])
+
+    def planned_objects(self, kind: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], set[str]]:
+        """Of one kind: the new objects by id, the changed fields of others by id, and the ids of the deleted
+        ones."""
+        added: dict[str, dict[str, Any]] = {}
+        changed: dict[str, dict[str, Any]] = {}
+        deleted: set[str] = set()
+        for change, *rest in self.effects:
+            if change not in ("add", "set", "delete") or rest[0] != kind:
+                continue
+            if change == "add":
+                id = _id_of(kind, rest[1])
+                deleted.discard(id)
+                added[id] = dict(rest[1])
+            elif change == "delete":
+                added.pop(rest[1], None)
+                changed.pop(rest[1], None)
+                deleted.add(rest[1])
+            elif rest[1] in added:
+                set_fields(added[rest[1]], rest[2])
+            else:
+                changed.setdefault(rest[1], {}).update(rest[2])
+        return added, changed, deleted
+
+    def planned_addresses(self, server_id: str) -> tuple[list[dict[str, Any]], set[str]]:
+        """The addresses that would be bought for a server, and the ids of those that would be released."""
+        added, _changed, deleted = self.planned_objects("server_ip")
+        bought = [item for item in added.values() if str(item["server_id"]) == server_id]
+        parts = (id.partition("/") for id in deleted)
+        return bought, {address for server, _slash, address in parts if server == server_id}
+
+    @property
+    def planned_charges(self) -> Decimal:
+        return sum((Decimal(effect[1]) for effect in self.effects if effect[0] == "charge"), Decimal(0))
+
+    @property
+    def key_is_revoked(self) -> bool:
+        return ["revoke"] in self.effects
+
+    # --- reads
+
+    @cached_property
+    def reads(self) -> Reads:
+        """Answers of the service that all parts of the task share."""
+        from pulumi_hosting.session.shared_reads import Reads
+
+        return Reads()
+
+
+def spent_in(content: Mapping[str, Any], account: str, without: str = "") -> dict[str, Decimal]:
+    """Settled and booked amounts of an account by currency. ``without``: the name of a booking that does not
+    count."""
+    rows = [*content.get("spent", ()), *(row for name, row in content.get("booked", {}).items() if name != without)]
+    totals: dict[str, Decimal] = {}
+    for row in rows:
+        if account == UNKNOWN_ACCOUNT or row["account"] in (account, UNKNOWN_ACCOUNT):
+            totals[row["currency"]] = totals.get(row["currency"], Decimal(0)) + Decimal(row["amount"])
+    return totals
+
+
+def set_fields(item: dict[str, Any], fields: Mapping[str, Any]) -> None:
+    """Set fields of an object of the API; ``billing.auto_renew`` is a field of ``billing``."""
+    for name, value in fields.items():
+        outer, dot, inner = name.partition(".")
+        if not dot:
+            item[name] = value
+        elif isinstance(item.get(outer), Mapping):
+            item[outer] = {**item[outer], inner: value}
+
+
+def _id_of(kind: str, item: Mapping[str, Any]) -> str:
+    """What tells an object from others of its kind. An address has a number within its server."""
+    return f"{item['server_id']}/{item['id']}" if kind == "server_ip" else str(item["id"])

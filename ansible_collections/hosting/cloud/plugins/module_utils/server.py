@@ -1,0 +1,244 @@
+# Copyright: the pulumi-hosting authors
+# GNU General Public License v3.0+ (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+"""The modules of servers, and of what belongs to a server: bought addresses and reverse DNS."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.options import STATE_OPTION
+from ansible_collections.hosting.cloud.plugins.module_utils.resource import ResourceModule, shown_fields
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import is_planned
+from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
+
+if TYPE_CHECKING:
+    from pulumi_hosting.actions import ActionResult
+    from pulumi_hosting.planning.engine import ApplyOptions
+    from pulumi_hosting.session.context import Context
+
+ACTIONS_OF_STATES = {"restarted": "server_restart", "reinstalled": "server_reinstall"}
+POWER_OF_STATES = {"started": "running", "stopped": "stopped"}
+
+
+class ServerModule(ResourceModule):
+    """``started`` and ``stopped`` are ``present`` with a power. ``restarted`` and ``reinstalled`` are actions
+    on a server."""
+
+    shared: ClassVar[Mapping[str, Any]] = {
+        **ResourceModule.shared,
+        "state": {**STATE_OPTION, "choices": ["present", "absent", *POWER_OF_STATES, *ACTIONS_OF_STATES]},
+    }
+
+    def desired(self, task: Task) -> dict[str, Any]:
+        power = POWER_OF_STATES.get(task.params["state"])
+        return super().desired(task) | ({"power": power} if power else {})
+
+    def bring(self, task: Task, context: Context, desired: dict[str, Any]) -> dict[str, Any]:
+        path, state = task.params.get("root_password_file"), task.params["state"]
+        file = SecretFile("root_password_file", path) if path and state != "absent" else None
+        if file is not None:
+            file.must_be_writable()
+        # The service shows the password once: keep it before anything else can fail.
+        context.save = lambda shown: _keep_password(task, context, file, shown)
+        if state in ACTIONS_OF_STATES:
+            action = ServerActionModule(ACTIONS_OF_STATES[state], self.options)
+            writes, result = action.generates_password(task), action.act(task, context)
+        else:
+            outcome = self.ensure(task, context, desired, self.inputs(desired), task.params.get("id"))
+            writes, result = outcome.action == "created", self.result(task, desired, outcome)
+        if file is not None and writes and "diff" in result:
+            result["diff"]["after"]["root_password_file"] = str(file.path)
+        return result
+
+
+def _keep_password(task: Task, context: Context, file: SecretFile | None, state: Any) -> None:
+    """Write the generated root password to the file, if the service showed one."""
+    password = state.values().get("root_password")
+    if password and password != task.params.get("password"):
+        task.hide([str(password)])
+        if file is not None:
+            file.keep(str(password), context.mode, task.warn)
+
+
+class ServerActionModule(CoreActionModule):
+    """Restarts or reinstalls a server, with the options and the result of the module ``server``."""
+
+    def generates_password(self, task: Task) -> bool:
+        """Whether the service will generate a root password."""
+        given = (task.params.get("password"), task.params.get("ssh_key_ids"))
+        return self.name == "server_reinstall" and given == (None, None)
+
+    def act(self, task: Task, context: Context) -> dict[str, Any]:
+        if self.generates_password(task) and not task.params.get("root_password_file"):
+            task.warn("its new root password is generated and will not be kept. Next: give password, ssh_key_ids or root_password_file")
+        return super().act(task, context)
+
+    def given(self, task: Task, context: Context) -> dict[str, Any]:
+        from pulumi_hosting.actions import resolve
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.resources import RESOURCES
+        from pulumi_hosting.session.errors import ResourceError
+
+        given, server = super().given(task, context), RESOURCES["server"]
+        if {"id", "name"} <= given.keys():
+            name, found = given.pop("name"), resolve(context, server, id=str(given["id"])).values()
+            if found["name"] != name:
+                raise ResourceError(
+                    f"server {given['id']} is named {found['name']!r}, not {name!r}; nothing was sent. Next: correct the id"
+                )
+        if self.name == "server_reinstall" and "erase" not in given:
+            reason = "must be the id or the name of the server, to say that its disk may be erased"
+            raise InvalidInput({"erase": reason}, server.title)
+        return given
+
+    def result(self, task: Task, done: ActionResult) -> dict[str, Any]:
+        from pulumi_hosting.resources import RESOURCES
+
+        if done.note and task.check_mode:  # a real run has said it already
+            task.warn(done.note)
+        server = shown_fields(RESOURCES["server"], cast("Mapping[str, Any]", done.after or {}))
+        result: dict[str, Any] = {"changed": done.changed, "server": server, "charge": None}
+        if task.diff and done.changed:
+            result["diff"] = {"before": {}, "after": {"state": task.params["state"]}}
+        return result
+
+
+class OfServerModule(ResourceModule):
+    """An object of a server, which ``server_id`` or ``server_name`` names.
+
+    In check mode the id of a server that an earlier task would order is not known. An empty ``server_id``
+    then means that server, if it is the only one. Otherwise neither the price nor the rest of the limit is
+    known.
+    """
+
+    def work(self, task: Task) -> dict[str, Any]:
+        from pulumi_hosting.planning import engine
+
+        desired = self.desired(task)
+        server_id = self._server_id(task, desired)
+        if server_id is None and not task.params.get("id"):
+            if self.is_absent(task):
+                return self.result(task, desired, engine.Outcome("unchanged", None, None, None))
+            outcome = engine.predict_create(self.resource, desired, ("server_id",))
+            result = self.result(task, desired, outcome)
+            return self.with_unknown_price(task, result) if self.charges else result
+        if server_id is not None:
+            desired["server_id"] = server_id
+        context = task.context(f"{self.kind}/{self.identity(task, desired)}")
+        return self.bring(task, context, desired)
+
+    def with_unknown_price(self, task: Task, result: dict[str, Any]) -> dict[str, Any]:
+        """The result of a predicted purchase whose price is known only when the server exists. It is not
+        shown as free."""
+        limit = "" if task.params.get("max_charge") is None else "; max_charge was not checked for it"
+        task.warn(f"price not known yet: the {self.kind.replace('_', ' ')} is paid for what is left of its server's period{limit}")
+        return {**result, "charge": {"amount": None, "currency": None}}
+
+    def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
+        return str(desired.get("server_id") or "")
+
+    def _server_id(self, task: Task, desired: Mapping[str, Any]) -> str | None:
+        """The server's id; None where there is none: in check mode, or where the object is to be absent."""
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.session.errors import NoSuchObject
+
+        if desired.get("server_id") not in (None, ""):
+            return str(desired["server_id"])
+        if name := task.params.get("server_name"):
+            try:
+                return server_named(task, name)
+            except NoSuchObject:
+                if self.is_absent(task):
+                    return None
+                raise
+        if task.params.get("id"):
+            return None
+        if not task.check_mode:
+            raise InvalidInput({"server_id": "is empty; name the server by server_id or server_name"}, self.kind)
+        ordered = list(task.memory.planned_objects("server")[0])
+        return ordered[0] if len(ordered) == 1 else None
+
+
+class PtrModule(OfServerModule):
+    """Reverse DNS of one address: the server's primary one where none is named."""
+
+
+class ServerIpModule(OfServerModule):
+    """Bought addresses have no names. ``id``, ``address`` or ``position`` (in the order of purchase) tells
+    which is meant."""
+
+    def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
+        return f"{desired.get('server_id') or ''}/{task.params.get('position')}"
+
+    def bring(self, task: Task, context: Context, desired: dict[str, Any]) -> dict[str, Any]:
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.planning.engine import Outcome
+
+        if task.params["position"] < 1:
+            raise InvalidInput({"position": "must be 1 or more"}, self.resource.title)
+        inputs, id = self.inputs(desired), task.params.get("id")
+        if id is None:
+            desired = inputs.given()
+            id = self._id(task, context, desired["server_id"])
+            if id is None and task.params.get("address"):  # it is to be absent, and is
+                return self.result(task, desired, Outcome("unchanged", None, None, None))
+        outcome = self.ensure(task, context, desired, inputs, id)
+        result = self.result(task, desired, outcome)
+        is_new = outcome.action == "created" and is_planned(desired.get("server_id") or "")
+        return self.with_unknown_price(task, result) if is_new else result
+
+    def _id(self, task: Task, context: Context, server_id: str) -> str | None:
+        """The id of the address that the task means; None where it is to be bought, or is absent already."""
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.planning import engine
+
+        every = engine.listed(context, self.resource, server_id=server_id)
+        bought = sorted(every, key=lambda state: int(state.id.rpartition("/")[2]))
+        for index, state in enumerate(bought, start=1):
+            context.ownership.add(f"{context.identity}#{index}", state.id)  # each has its place in the play
+        if task.params.get("address"):
+            return self._id_of_address(task, context, server_id, bought)
+        position = task.params["position"]
+        if len(bought) < position - 1:
+            first = len(bought) + 1
+            raise InvalidInput(
+                {"position": f"the server has {len(bought)} bought addresses; number {first} comes first"},
+                self.resource.title,
+            )
+        return bought[position - 1].id if len(bought) >= position else None
+
+    def _id_of_address(self, task: Task, context: Context, server_id: str, bought: list[Any]) -> str | None:
+        from pulumi_hosting.exactly_once import addresses
+        from pulumi_hosting.session.errors import ResourceError
+
+        address = task.params["address"]
+        for state in bought:
+            if state.address is not None and addresses.plain_address(state.address) == addresses.plain_address(address):
+                return str(state.id)
+        if addresses.pick(addresses.of_server(context, server_id) or [], address) is not None:
+            raise ResourceError(f"{address} came with the server and cannot be released. Next: correct address")
+        if self.is_absent(task):
+            return None
+        raise ResourceError(
+            f"server {server_id} has no bought address {address}, and an address cannot be chosen. "
+            "Next: leave address out to have one bought"
+        )
+
+    def terms(self, task: Task, context: Context, desired: Mapping[str, Any]) -> ApplyOptions:
+        terms = super().terms(task, context, desired)
+        # A server that does not exist yet has no quote: the purchase can be neither booked nor compared with
+        # the limit.
+        return replace(terms, priced=False) if is_planned(desired.get("server_id") or "") else terms
+
+
+def server_named(task: Task, name: str) -> str:
+    """The id of the active server of that name. Raises ``ResourceError`` if there is none, or more than
+    one."""
+    from pulumi_hosting.actions import resolve
+    from pulumi_hosting.resources import RESOURCES
+
+    return str(resolve(task.context("server", read_only=True), RESOURCES["server"], name=name).id)

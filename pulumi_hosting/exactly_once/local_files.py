@@ -98,10 +98,10 @@ def lock(
     ``timeout``: seconds of real time to wait for it. ``on_wait`` is called once if it has to wait; ``check`` is called between attempts and
     may raise to end the wait. Raises :class:`LockTimeout`, :class:`LocalFilesError`.
     """
-    from filelock import FileLock, Timeout  # loaded by those who lock, and by no import of this package
-
     path = _path(scope, purpose, "lock")
     _refuse_unsafe(path)
+    from filelock import FileLock, Timeout  # loaded by those who lock, on a platform that can
+
     # Never a soft lock, which stays behind when its process is killed.
     held = FileLock(path, mode=0o600, fallback_to_soft=False)
     until = time.monotonic() + timeout

@@ -180,7 +180,7 @@ def test_make_alone_lists_the_commands() -> None:
 
 
 def test_resources_do_not_import_each_other() -> None:
-    modules = {type(resource).__module__ for resource in RESOURCES.values()}
+    modules = {resource.State.__module__ for resource in RESOURCES.values()}
     for module in modules:
         tree = ast.parse(Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8"))
         imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -11,7 +11,7 @@ from pydantic import Field
 from pulumi_hosting.actions.action import Action, OfServer, Plan, Result, resolve
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CallError, InvalidResponse, RateLimited
-from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import Failed
 

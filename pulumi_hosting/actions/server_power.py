@@ -20,12 +20,12 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once import catalog
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.base import IdText
-from pulumi_hosting.resources.server import SERVER
-from pulumi_hosting.resources.server_shape import ServerState, sorted_ids
+from pulumi_hosting.resources.server import ServerState, sorted_ids
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import Failed, ResourceError
 
-_RESTART_PATIENCE = 60.0  # seconds
+_RESTART_SECONDS = 60.0  # seconds
 
 
 class ServerRestartInputs(OfServer):
@@ -70,7 +70,7 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
             finally:
                 context.reads.forget("servers")
             break
-        after = SERVER.until(context, state, lambda server: server.status in ("active", "pending_cancel"), poller=_RESTART_PATIENCE)
+        after = SERVER.until(context, state, lambda server: server.status in ("active", "pending_cancel"), seconds=_RESTART_SECONDS)
         return after.model_copy(update={"mode": state.mode, "power": after.power and "running"})
 
 

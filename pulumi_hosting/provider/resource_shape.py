@@ -55,7 +55,7 @@ def secrets_of(resource: Resource[Any, Any]) -> frozenset[str]:
 
 def title_of(resource: Resource[Any, Any]) -> str:
     """What it is, in a sentence: how its own file begins."""
-    text = inspect.cleandoc(sys.modules[type(resource).__module__].__doc__ or resource.title)
+    text = inspect.cleandoc(sys.modules[resource.State.__module__].__doc__ or resource.title)
     return text.split("\n\n")[0]
 
 

@@ -6,8 +6,8 @@ from typing import Any
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.domain import DOMAIN
 from pulumi_hosting.resources.ptr import PTR
-from pulumi_hosting.resources.server import SERVER
 from pulumi_hosting.resources.server_ip import SERVER_IP
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 

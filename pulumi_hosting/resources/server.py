@@ -1,89 +1,314 @@
 """A virtual server (API document, "Servers" and "Orders").
 
-Ordered once (see ``ordering``), waited for through a 202, changed in place where the API can (name, notes, auto-renew), replaced where it
-cannot. The id is ``order:<invoice_id>`` while all that is known of it is its order.
+Ordered once (see ``exactly_once.orders``), waited for through a 202, changed in place where the API can (name, notes, auto-renew), replaced
+where it cannot. The id is ``order:<invoice_id>`` while only its order is known. What the planner asks beside the four methods is in
+``server_powers``.
 """
 
-import uuid
-from collections.abc import Callable, Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import Any, ClassVar, Literal
+from collections.abc import Callable
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, BaseModel, Field, model_validator
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    CallError,
-    Conflict,
-    HostingError,
-    NotFound,
-    OperationInProgress,
-    ServerError,
-    ServiceState,
-    TransportError,
-    Unavailable,
-)
-from pulumi_hosting.client.results import Damaged, matching
-from pulumi_hosting.exactly_once import catalog
-from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
-from pulumi_hosting.exactly_once.orders import (
-    ORDER_PREFIX,
-    TAGGED,
-    Ordered,
-    ServerOrder,
-    find_tagged,
-    pending_orders,
-    refuse_namesakes,
-)
-from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
+from pulumi_hosting.api.operations import BY_ID
+from pulumi_hosting.api.secrets import Secret
+from pulumi_hosting.client import requests
+from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.exactly_once.orders import ORDER_PREFIX, Ordered, ServerOrder
+from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import OnChange, Takeover
-from pulumi_hosting.resources.powers import Adoptable, Findable, Predicted, Priced, Provisioned, Rebuildable, Remarked, Sandboxed, Validated
-from pulumi_hosting.resources.server_looks import (
-    addresses_along,
-    charge_of,
+from pulumi_hosting.resources.base import POLICY, REPLACES, WHEN_CREATING, Count, IdText, Takeover, Trait, WholeNumber
+from pulumi_hosting.resources.drift import Drift, edited, inverted, renamed
+from pulumi_hosting.resources.server_calls import (
+    delete_server,
+    must_be_ours,
+    order_id,
+    send_power,
+    send_reinstall,
+    stays,
+    wait_for_order,
+    wait_until,
+)
+from pulumi_hosting.resources.server_reads import (
+    adoptable_server,
     fingerprints_of,
     how_it_ended,
-    known_keys,
     listed_server,
     living_server,
-    remark_on_namesakes,
-    renewal_remarks,
-    servers_at_first,
+    must_have_scope_for,
 )
-from pulumi_hosting.resources.server_shape import (
-    POWER,
-    ServerInputs,
-    ServerState,
-    as_written,
-    from_api,
-    provisional,
-)
-from pulumi_hosting.session.context import Context, account
-from pulumi_hosting.session.cost import Cost
-from pulumi_hosting.session.errors import AmbiguousMatch, OrderFailed, ResourceError, TakenOver, WaitTimeout
+from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 from pulumi_hosting.session.text import as_text
 
+REBUILDS = Trait(rebuilds=True)
 
-class ServerResource(
-    base.Resource[ServerInputs, ServerState],
-    Findable[ServerInputs, ServerState],
-    Adoptable[ServerInputs],
-    Validated,
-    Priced,
-    Provisioned[ServerInputs, ServerState],
-    Sandboxed[ServerState],
-    Rebuildable,
-    Remarked[ServerState],
-    Predicted[ServerState],
-):
+
+def sorted_ids(ids: list[str]) -> list[str]:
+    return sorted(set(ids), key=int)
+
+
+def _trimmed(notes: str) -> str:
+    if split_tag(notes)[1]:
+        raise ValueError("must not end in [iac…]: that tag is kept by the provider")
+    return notes.rstrip()
+
+
+class ServerInputs(base.Inputs):
+    tariff_id: Annotated[WholeNumber, Field(description="Id of the tariff, from the catalog. A change replaces the server."), REPLACES]
+    os: Annotated[
+        m.OsSlug,
+        Field(description="Image slug, from the catalog. A change replaces it, or as rebuild says."),
+        REBUILDS,
+        Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
+    ]
+    name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -"), Drift(renamed)]
+    months: Annotated[
+        Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
+        Field(description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when ordering only."),
+        WHEN_CREATING,
+    ] = 1
+    hours: Annotated[
+        Annotated[WholeNumber, Field(le=720)] | None,
+        Field(description="Hours paid when ordering an hourly server: 1 to 720. Matters when ordering only."),
+        WHEN_CREATING,
+    ] = None
+    billing_cycle: Annotated[
+        Literal["monthly", "hourly"] | None,
+        Field(description="monthly or hourly. A change replaces the server."),
+        REPLACES,
+    ] = None
+    ssh_key_ids: Annotated[
+        Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
+        Field(
+            description="Ids of SSH keys to install; order does not matter, and another id of the same key is no change. A change has an "
+            "effect only with rebuild set to replace or reinstall."
+        ),
+        Trait(rebuilds=True, write_only=True, unordered=True),
+    ] = None
+    password: Annotated[
+        m.RootPassword | None,
+        Field(
+            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
+            "Generated and shown once when absent. A change has an effect only with rebuild set to replace or reinstall."
+        ),
+        Trait(rebuilds=True, write_only=True),
+    ] = None
+    rebuild: Annotated[
+        Literal["replace", "reinstall", "forbid"] | None,
+        Field(
+            description="What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one deleted; "
+            "reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused. Without it a "
+            "change of os replaces, and changed keys and passwords are for the next server: the present one keeps what it has."
+        ),
+        POLICY,
+    ] = None
+    promo_code: Annotated[m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING] = None
+    custom_fields: Annotated[
+        Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None,
+        Field(description="Answers to the provider's extra order questions, up to 30. Matter when ordering only."),
+        WHEN_CREATING,
+    ] = None
+    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)] = None
+    notes: Annotated[
+        Annotated[m.Notes, AfterValidator(_trimmed)] | None,
+        Field(description="Free text shown in the cabinet."),
+        Drift(edited),
+    ] = None
+    power: Annotated[
+        Literal["running", "stopped"] | None,
+        Field(description="running or stopped. Not managed when absent."),
+        Drift(lambda value: "active" if value == "stopped" else "stopped", "status"),
+    ] = None
+    adopt_id: Annotated[
+        IdText | None,
+        Field(description="Take over this existing server instead of ordering one. Tariff and image must be the declared ones."),
+        WHEN_CREATING,
+    ] = None
+    order_attempt: Annotated[
+        Annotated[Count, Field(le=10**6)] | None,
+        Field(description="Raise it to say 'order again' where the provider stopped rather than buy a second server of a name."),
+        WHEN_CREATING,
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_period(self) -> Self:
+        given = self.model_fields_set
+        if "hours" in given and self.hours is not None:
+            if "months" in given:
+                raise ValueError("hours: give either months or hours, not both")
+            if self.billing_cycle == "monthly":
+                raise ValueError("hours: a monthly server is ordered by months")
+        if self.billing_cycle == "hourly" and "months" in given:
+            raise ValueError("months: an hourly server is ordered by hours")
+        return self
+
+    @model_validator(mode="after")
+    def _sendable(self) -> Self:
+        """Everything that is sent, what follows the order too, is built and checked before anything is paid."""
+        if self.tariff_id is None or self.os is None or self.name is None:  # not known yet
+            return self
+        late = {"name": self.name, "notes": with_tag(self.notes, ownership_tag("", 10**9 - 1)), "auto_renew": self.auto_renew is True}
+        for id, body, where in (("create_server", self.order_body(), "custom_fields"), ("update_server", late, "notes")):
+            operation = BY_ID[id]
+            try:
+                content = requests.validated(operation, operation.request, body)
+                if content is not None:
+                    requests.encoded(operation, content)
+            except InvalidInput as error:
+                field, reason = next(iter(error.fields.items()))
+                field = field.split(".")[0] if field.split(".")[0] in type(self).model_fields else where
+                raise ValueError(f"{field}: {reason}") from None
+        return self
+
+    def order_body(self) -> dict[str, Any]:
+        """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly orders say so in both fields."""
+        body: dict[str, Any] = {"tariff_id": self.tariff_id, "os": self.os, "name": self.name}
+        if self.hours is not None or self.billing_cycle == "hourly":
+            body |= {"hours": self.hours or 1, "billing_cycle": "hourly"}
+        else:
+            body["months"] = self.months
+            if self.billing_cycle is not None:
+                body["billing_cycle"] = self.billing_cycle
+        if self.ssh_key_ids:
+            body["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids]
+        if self.password is not None:
+            body["password"] = self.password
+        if self.promo_code is not None:
+            body["promo_code"] = self.promo_code
+        if self.custom_fields:
+            body["custom_fields"] = dict(sorted(self.custom_fields.items()))
+        return body
+
+
+def _one_of(value: int, allowed: tuple[int, ...]) -> int:
+    if value not in allowed:
+        raise ValueError(f"must be one of {', '.join(map(str, allowed))}")
+    return value
+
+
+class RefundQuote(BaseModel):
+    """What a deletion would credit now."""
+
+    amount: str = Field(description="What would be credited (decimal, in currency).")
+    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    refundable: bool = Field(description="Whether anything would be credited.")
+    excluded_reason: str | None = Field(default=None, description="Why nothing would be.")
+
+
+class ServerState(base.State):
+    id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
+    name: str | None = Field(default=None, description="Host name.")
+    hostname: str | None = Field(default=None, description="Host name kept by the panel.")
+    status: str = Field(
+        description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created."
+    )
+    tariff_id: int | None = Field(default=None, description="Id of the tariff; empty once the tariff is gone.")
+    tariff: str | None = Field(default=None, description="Name of the tariff.")
+    os: str | None = Field(default=None, description="Image slug.")
+    os_shown: str | None = Field(
+        default=None, description="Image slug that the API goes on showing after a reinstallation, where it does not follow."
+    )
+    power: str | None = Field(default=None, description="running or stopped; empty while the service keeps it suspended.")
+    location: str | None = Field(default=None, description="Name of the location.")
+    ip: str | None = Field(default=None, description="Primary address.")
+    ips: list[str] = Field(default=[], description="Every address, v4 and v6.")
+    notes: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's tag.")
+    auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance.")
+    billing_cycle: str | None = Field(default=None, description="monthly or hourly.")
+    price_monthly: str | None = Field(default=None, description="Price per month (decimal, in currency).")
+    recurring_amount: str | None = Field(default=None, description="Price of the next renewal (decimal, in currency).")
+    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    next_due_at: str | None = Field(default=None, description="When the next renewal is due (RFC 3339, UTC).")
+    refund_quote: RefundQuote | None = Field(default=None, description="What a deletion would credit, as of the last single read.")
+    blocked: bool | None = Field(default=None, description="Locked by staff.")
+    created_at: str | None = Field(default=None, description="When it was created (RFC 3339, UTC).")
+    invoice_id: str | None = Field(default=None, description="Invoice of the order; empty in the sandbox and for adopted servers.")
+    charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
+    root_password: Secret | None = Field(default=None, description="Root password, where it was shown or declared.")
+    # Sent, and never shown by the API: kept as declared.
+    ssh_key_ids: list[str] | None = Field(default=None, description="Ids of the SSH keys installed, as declared.")
+    ssh_key_fingerprints: list[str] | None = Field(
+        default=None, description="Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known."
+    )
+    password: Secret | None = Field(default=None, description="Root password as declared.")
+    ownership_tag: str | None = Field(
+        default=None, description="Tag behind the notes on the account, as last written: tells whether a later run took the server over."
+    )
+
+
+POWER = {"active": "running", "stopped": "stopped"}
+KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "ssh_key_fingerprints", "password", "ownership_tag")
+
+
+def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
+    billing = server.billing
+    quote = server.refund_quote if isinstance(server, m.ServerDetail) else None
+    return ServerState(
+        id=str(server.id),
+        name=server.name,
+        hostname=server.hostname,
+        status=server.status,
+        tariff_id=server.tariff.id if server.tariff else None,
+        tariff=server.tariff.name if server.tariff else None,
+        os=last.os if last and last.os_shown and last.os_shown == server.os else server.os,
+        os_shown=last.os_shown if last and last.os_shown == server.os else None,
+        power=POWER.get(server.status),
+        location=server.location,
+        ip=server.ip,
+        ips=sorted(server.ips or ([server.ip] if server.ip else []), key=lambda text: (":" in text, text)),
+        notes=split_tag(server.notes)[0],
+        auto_renew=billing.auto_renew if billing else None,
+        billing_cycle=billing.cycle if billing else None,
+        price_monthly=as_text(billing.price_monthly) if billing else None,
+        recurring_amount=as_text(billing.recurring_amount) if billing else None,
+        currency=(billing.currency if billing else None) or (last.currency if last else None),
+        next_due_at=as_text(billing.next_due_at) if billing else None,
+        refund_quote=_refund(quote) if quote else (last.refund_quote if last else None),
+        blocked=server.flags.blocked if server.flags else None,
+        created_at=as_text(server.created_at),
+        **({name: getattr(last, name) for name in KEPT} if last else {}),
+    )
+
+
+def _refund(quote: m.RefundQuote) -> RefundQuote:
+    return RefundQuote(
+        amount=str(quote.amount), currency=quote.currency, refundable=quote.refundable, excluded_reason=quote.excluded_reason
+    )
+
+
+def as_written(context: Context, state: ServerState, last: ServerState | None) -> ServerState:
+    """With what was last written to a simulated server: responses need not show it, and only this account writes to it."""
+    if last is None or not last.status or not context.client.is_test_key or int(state.id) < m.SANDBOX_SERVER_IDS:
+        return state
+    written = {name: getattr(last, name) for name in ("name", "notes", "auto_renew", "os", "power")}
+    return state.model_copy(update={name: value for name, value in written.items() if value is not None})
+
+
+def provisional(order: m.Order, last: ServerState | None = None) -> ServerState:
+    known = last.model_dump() | {name: getattr(last, name) for name in KEPT} if last else {}
+    return ServerState(
+        **{
+            **known,
+            "id": f"{ORDER_PREFIX}{order.invoice_id}",
+            "status": "provisioning",
+            "name": order.server_name or known.get("name"),
+            "invoice_id": str(order.invoice_id),
+            "charged": as_text(order.amount) or known.get("charged"),
+            "currency": order.currency or known.get("currency"),
+        }
+    )
+
+
+class ServerBase(base.Resource[ServerInputs, ServerState]):
+    """The four methods of a server."""
+
     kind: ClassVar[str] = "server"
     title: ClassVar[str] = "server"
     Inputs = ServerInputs
     State = ServerState
-    natural_key: ClassVar = ("name",)
     default_name = True
-    sandbox = "listed"
     after_failed_deletion = "addresses and PTR records that were declared with server= are found again by the next up"
     scopes: ClassVar = {
         "read": ("servers:read",),
@@ -92,29 +317,10 @@ class ServerResource(
         "delete": ("servers:read", "servers:delete"),
     }
 
-    # --- looking
-
-    def find(self, context: Context, inputs: ServerInputs) -> ServerState | None:
-        """The living server of that name; one still being ordered counts too."""
-        if found := self._named(context, inputs.name):
-            return found
-        for order in context.client.orders.list():
-            if order.server_name == inputs.name and order.is_pending:
-                return provisional(order)
-        # An order that was carried out between the two looks is in neither; after it left the orders, it is among the servers.
-        return self._named(context, inputs.name)
-
-    @staticmethod
-    def _named(context: Context, name: str) -> ServerState | None:
-        living = matching(context.client.servers.list(), lambda server: server.name == name and not server.is_gone)
-        if len(living) > 1:
-            raise AmbiguousMatch(f"server name {name!r}", [str(server.id) for server in living])
-        return from_api(living[0]) if living else None
-
     def read(self, context: Context, id: str, last: ServerState | None = None) -> ServerState | None:
         """The tag that is there is recorded where it is this identity's; that of a later run is not, so that no deletion fits it."""
         if id.startswith(ORDER_PREFIX):
-            order = context.client.orders.get(_order_id(id))
+            order = context.client.orders.get(order_id(id))
             if order.is_failed:
                 return None
             if not (order.is_active and order.server_id):
@@ -122,8 +328,10 @@ class ServerResource(
             id = str(order.server_id)
         server = listed_server(context, id) or living_server(context, id)
         if server is None:
-            if last is not None and last.status and not self.is_simulated(id):
-                context.warn(f"{how_it_ended(context, last)}; a new one is ordered where the program declares it")
+            if last is not None and last.status and not is_simulated(id):
+                context.warn(
+                    f"{how_it_ended(context, id, last.name, last.next_due_at)}; a new one is ordered where the program declares it"
+                )
             return None
         state = as_written(context, from_api(server, last), last)
         tag = split_tag(server.notes)[1]
@@ -136,133 +344,11 @@ class ServerResource(
         tag = tag if is_tag_of(tag, context.identity) and not was_taken_over(recorded, tag) else recorded
         return state.model_copy(update={"ownership_tag": tag})
 
-    def is_simulated(self, id: str) -> bool:
-        return id.isdigit() and int(id) >= m.SANDBOX_SERVER_IDS
-
-    def has_lapsed(self, state: ServerState, now: datetime) -> bool:
-        """A sandbox server ends by itself after 24 hours (API document, "Sandbox")."""
-        if state.created_at is None or not self.is_simulated(state.id):
-            return False
-        return now - datetime.fromisoformat(state.created_at) > timedelta(seconds=SANDBOX_SERVER_SECONDS)
-
-    def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange | None:
-        if not self.Inputs.trait(field).rebuilds:
-            return None
-        choices: Mapping[str, OnChange] = {"replace": "replace", "reinstall": "update", "forbid": "refuse"}
-        return choices.get(desired.get("rebuild") or "", "replace" if field == "os" else "keep")
-
-    def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
-        """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are only the inputs of before and
-        their keys are gone, nothing can be told yet, and the comparison with the state decides."""
-        if field != "ssh_key_ids" or not after or not olds.get(field):
-            return False
-        installed = olds.get("ssh_key_fingerprints") or fingerprints_of(context, olds[field])
-        if installed is None:
-            return "id" not in olds
-        return fingerprints_of(context, after) == sorted(installed)
-
-    # --- asking before
-
-    def consequence(self, fields: frozenset[str]) -> str | None:
-        what = sorted(fields & {"os", "ssh_key_ids", "password"})
-        return f"{' and '.join(what)} by reinstalling the server: ITS DISK IS ERASED" if what else None
-
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
-        """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to be paid by the hour."""
-        if desired.get("adopt_id") is not None:
-            return {}
-        failures: dict[str, str] = {}
-        tariff = None
-        if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
-            tariff = catalog.tariffs(context).get(desired["tariff_id"])
-            if tariff is None:
-                failures["tariff_id"] = (
-                    f"there is no tariff {desired['tariff_id']}: choose one of {catalog.choices(catalog.tariffs(context))}"
-                )
-            elif "tariff_id" in fields and tariff.in_stock is False and not self._has_begun(context, desired):
-                failures["tariff_id"] = f"tariff {tariff.id} ({tariff.name}) is out of stock"
-            elif (
-                "hourly" in (desired.get("billing_cycle"), "hourly" if desired.get("hours") else None) and tariff.hourly_available is False
-            ):
-                failures["billing_cycle"] = f"tariff {tariff.id} ({tariff.name}) is not offered by the hour"
-            elif "tariff_id" in fields and tariff.in_stock is None:
-                context.warn(f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock")
-        if fields & {"tariff_id", "os"} and "os" in desired:
-            images = catalog.os_images(context)
-            if desired["os"] not in images:
-                failures["os"] = f"there is no image {desired['os']!r}: choose one of {', '.join(sorted(images))}"
-            elif tariff is not None and desired["os"] in (tariff.excluded_os or ()):
-                failures["os"] = f"image {desired['os']} is not offered with tariff {tariff.id} ({tariff.name})"
-        keys = desired.get("ssh_key_ids") if "ssh_key_ids" in fields and not context.client.is_test_key else None
-        if keys and (missing := [id for id in keys if id not in known_keys(context, keys)]):
-            failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
-        if "name" in desired:
-            context.ownership.name(context.identity, desired["name"])
-        if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
-            remark_on_namesakes(context, desired["name"])
-        return failures
-
-    def remarks(self, context: Context, state: ServerState) -> list[str]:
-        if context.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
-            return []
-        listed = servers_at_first(context)
-        if listed is None:
-            return []
-        try:
-            server = listed.get(state.id) or living_server(context, state.id)
-            if server is None:
-                return [f"{how_it_ended(context, state)}, and the state still has it. Next: pulumi up --refresh, which orders a new one"]
-            return renewal_remarks(context, server, listed.values())
-        except HostingError:
-            return []
-
-    def _has_begun(self, context: Context, desired: Mapping[str, Any]) -> bool:
-        """Whether a server of this name exists or is under way: an interrupted run may have taken the last one of its tariff."""
-        name = desired.get("name")
-        return name is not None and (
-            any(order.server_name == name for order in context.client.orders.list())
-            or any(server.name == name and not server.is_gone for server in context.client.servers.list())
-        )
-
-    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
-        """The quote: the same price functions as the order (API document, "Catalog")."""
-        if desired.get("adopt_id") is not None or "tariff_id" not in desired:
-            return None
-        period: dict[str, Any]
-        if desired.get("hours") is not None or desired.get("billing_cycle") == "hourly":
-            period = {"hours": desired.get("hours") or 1, "billing_cycle": "hourly"}
-            what = f"{period['hours']} h"
-        else:
-            period = {"months": desired.get("months") or 1}
-            what = f"{period['months']} month{'s' if period['months'] > 1 else ''}"
-        if desired.get("promo_code") is not None:
-            period["promo_code"] = desired["promo_code"]
-        quote = catalog.quote(context, desired["tariff_id"], period)
-        if quote is None:
-            return None
-        if quote.promo is not None and not quote.promo.valid:
-            context.warn(f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is likely to be refused")
-        tariff = catalog.tariffs(context).get(desired["tariff_id"])
-        return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance)
-
-    def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
-        """By ``status`` and ``ip`` (the service looks) and by ``name`` (we do)."""
-        for server in context.client.servers.list(**filters):
-            if isinstance(server, Damaged) and context.skip_damaged is not None:
-                context.skip_damaged(server.error())
-            elif name is None or server.name == name:
-                yield from_api(server)
-
-    def is_provisional(self, state: ServerState) -> bool:
-        return state.id.startswith(ORDER_PREFIX)
-
-    # --- making
-
     def create(self, context: Context, inputs: ServerInputs) -> ServerState:
         if inputs.adopt_id is not None:
-            server = self._adoptable(context, inputs, inputs.adopt_id)
+            server = adoptable_server(context, inputs.adopt_id, inputs.given())
             return self._taken(context, server, from_api(server), inputs, fingerprints_of(context, inputs.ssh_key_ids))
-        self._must_be_able_to_finish(context, inputs)
+        must_have_scope_for(context, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None])
         fingerprints = fingerprints_of(context, inputs.ssh_key_ids)
         ordered = ServerOrder(context, self._body(context, inputs), attempt=inputs.order_attempt or 0).place()
         state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
@@ -301,46 +387,6 @@ class ServerResource(
         tag = None if context.name_is_identity else next_tag(split_tag(server.notes)[1] if server else None, context.identity)
         return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs, fingerprints)
 
-    def takeover(self, context: Context, inputs: ServerInputs) -> Takeover | None:
-        """By ``adopt_id`` or by its tag. Raises ``ResourceConflict`` for a namesake beside which nothing is ordered; what only sending the order's
-        key could prove is a remark of ``validate``."""
-        if inputs.adopt_id is not None:
-            server = self._adoptable(context, inputs, inputs.adopt_id)
-            tag = split_tag(server.notes)[1]
-            others = is_tag(tag) and not is_tag_of(tag, context.identity)
-            reason = "adopt_id names it" + (
-                "; it carries the tag of another resource, which can no longer delete it then" if others else ""
-            )
-            return self._announced(context, server, reason)
-        if context.name_is_identity:
-            return None
-        found = find_tagged(context, inputs.name, attempt=inputs.order_attempt or 0)
-        if found is None and not inputs.order_attempt:
-            refuse_namesakes(context, inputs.name)
-        return None if found is None else self._announced(context, found, TAGGED)
-
-    def _announced(self, context: Context, server: m.Server, reason: str) -> Takeover:
-        billing = server.billing
-        return Takeover(
-            from_api(server),
-            reason,
-            server.created_at,
-            charge_of(context, server),
-            billing.currency if billing else None,
-            billing.price_monthly if billing else None,
-            self.title,
-        )
-
-    @staticmethod
-    def _must_be_able_to_finish(context: Context, inputs: ServerInputs) -> None:
-        """Stop before the money moves where the key may order but not set what an order cannot carry."""
-        late = [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
-        if late and "servers:manage" not in account(context.client).scopes:
-            raise ResourceError(
-                f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server is there; nothing was "
-                "ordered. Next: give the key that scope, or leave them out"
-            )
-
     @staticmethod
     def _kept(state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None = None) -> ServerState:
         """With what was declared and the API never shows. ``fingerprints``: of the declared keys, where they are not recorded yet."""
@@ -348,178 +394,25 @@ class ServerResource(
         known = {"ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password}
         return state.model_copy(update=known if fingerprints is None else {**known, "ssh_key_fingerprints": fingerprints})
 
-    @staticmethod
-    def _adoptable(context: Context, inputs: ServerInputs, id: str) -> m.Server:
-        server = living_server(context, id)
-        if server is None:
-            raise ResourceError(
-                f"adopt_id: there is no living server {id} on this account. Next: correct adopt_id, or leave it out to order one"
-            )
-        state = from_api(server)
-        differing = [
-            f"{name} is {getattr(state, name)!r}, not {desired!r}"
-            for name, desired in inputs.given().items()
-            if name in ("tariff_id", "os", "billing_cycle") and getattr(state, name) not in (None, desired)
-        ]
-        if differing:
-            raise ResourceError(f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is")
-        return server
-
-    def wait(self, context: Context, state: ServerState) -> ServerState:
-        return self._await(context, state) if state.id.startswith(ORDER_PREFIX) else state
-
-    def settle(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
-        """Wait for the order, then set what an order cannot carry: notes, auto-renew, our tag."""
-        if state.id.startswith(ORDER_PREFIX):
-            state = self._kept(self._await(context, state), inputs)
-            context.ownership.add(context.identity, state.id)
-        unkept = state.root_password is None or not (context.keeps_secrets or inputs.password is not None)
-        if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
-            context.warn(
-                f"server {state.id}: its generated root password "
-                + ("is not returned, since nothing here may keep it" if state.root_password else "was not shown to this run")
-                + ". Next: have another one made (with Ansible hosting.cloud.server_password, with Python servers.reset_password)"
-            )
-        return self._power(context, self._set_late(context, state, inputs), inputs)
-
-    def _set_late(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
-        late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
-        desired = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}
-        if context.name_is_identity:
-            return self._patch(context, state, desired) if desired else state
-        # What reads back without the tag is what was written with it, so the tag is written even where nothing else is.
-        notes = desired.get("notes", state.notes) or ""
-        try:
-            return self._patch(context, state, {**desired, "notes": notes})
-        except ApiError as error:
-            if desired:
-                raise
-            # Without the tag a lost answer is still found by its key, for seven days.
-            context.warn(f"server {state.id}: the ownership tag could not be written: {error}")
-            # What another resource's tag stays behind, no recorded tag must keep from being deleted.
-            return state if inputs.adopt_id is None else state.model_copy(update={"ownership_tag": None})
-
-    def _await(self, context: Context, state: ServerState) -> ServerState:
-        wait = context.poller()
-        while True:
-            # Everybody who waits shares one list; an order that left it is asked for itself.
-            if _order_id(state.id) in pending_orders(context, wait.next * 0.9) and not wait.over:
-                context.info(f"server {state.name}: order {_order_id(state.id)} is provisioning")
-                wait.pause()
-                continue
-            order = context.client.orders.get(_order_id(state.id))
-            if order.is_failed:
-                raise OrderFailed(
-                    f"order {order.invoice_id} for server {state.name!r} ended as {order.status}"
-                    + (f" ({order.failure_reason})" if order.failure_reason else "")
-                    + "; the charge was returned to the balance. Next: run again to order anew"
-                )
-            if order.is_active and order.server_id:
-                server = living_server(context, str(order.server_id))
-                if server is None:
-                    raise ResourceError(
-                        f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run again to order anew"
-                    )
-                return from_api(server, state)
-            if wait.over:
-                raise WaitTimeout(
-                    f"order {order.invoice_id} for server {state.name!r} is still {order.status} after {context.wait_timeout:.0f} s. "
-                    "Next: run again; the order is known and will be waited for, not placed again",
-                    id=state.id,
-                )
-            context.info(f"server {state.name}: order {order.invoice_id} is {order.status}")
-            wait.pause()
-
-    # --- changing
-
     def update(self, context: Context, state: ServerState, inputs: ServerInputs, fields: frozenset[str]) -> ServerState:
         if state.id.startswith(ORDER_PREFIX):
-            state = self._kept(self._await(context, state), inputs)
+            state = self.ordered(context, state, inputs)
         desired = {name: value for name, value in inputs.given().items() if name in fields & {"name", "notes", "auto_renew"}}
         if state.ownership_tag is not None:
-            self._must_be_held(context, state)
+            must_be_ours(context, state.id, state.ownership_tag)
         if desired:
-            state = self._patch(context, state, desired)
+            state = self.patch(context, state, desired)
             context.save(state)
         if fields & {"os", "ssh_key_ids", "password"}:
             state = self.reinstall(context, state, inputs)
-        return self._power(context, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
+        return self.set_power(context, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
+
+    def ordered(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+        """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
+        return self._kept(from_api(wait_for_order(context, state.id, state.name), state), inputs)
 
     @staticmethod
-    def _must_be_held(context: Context, state: ServerState) -> None:
-        """Raise ``TakenOver`` where a later run has it: writing this state's tag again would let this state delete it."""
-        server = living_server(context, state.id)
-        tag = split_tag(server.notes)[1] if server else None
-        if was_taken_over(state.ownership_tag, tag) == "by a later run":
-            raise TakenOver("server", state.id, tag, "nothing was changed")
-
-    def reinstall(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
-        """The same server with another image, keys or password. Sent once: what became of a lost answer is for a person to look at."""
-        context.warn(f"server {state.id} is reinstalled with {inputs.os}: its disk is erased")
-        body = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
-        if "ssh_key_ids" in body:
-            body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
-        fingerprints = fingerprints_of(context, inputs.ssh_key_ids)
-        try:
-            result = context.client.servers.reinstall(int(state.id), os=inputs.os, **body)
-        except CallError as error:
-            if not error.outcome_unknown:
-                raise
-            raise ResourceError(
-                f"{error.summary} — whether server {state.id} was reinstalled is not known. Next: look at it before running again: "
-                "a run that still shows the change erases the disk once more"
-            ) from None
-        context.reads.forget("servers")
-        shown = result.root_password.reveal() if result.root_password else ""
-        password = result.root_password if shown else inputs.password
-        if password is None and not inputs.ssh_key_ids:
-            context.warn(f"server {state.id}: its new root password was not shown. Next: declare a password, or reset it")
-        installed = {
-            "os": inputs.os,
-            "ssh_key_ids": inputs.ssh_key_ids,
-            "ssh_key_fingerprints": fingerprints,
-            "password": inputs.password,
-            "root_password": password,
-        }
-        # What follows may fail; that the disk was erased, and with which password it begins again, must not be forgotten.
-        context.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
-        state = self.until(context, state, lambda server: server.status in POWER and server.os == inputs.os, poller=120.0)
-        state = state.model_copy(update={**installed, "os_shown": None if state.os == inputs.os else state.os})
-        context.save(state)
-        return state
-
-    def _power(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
-        """Start or stop. Convergent, so a repeated run does no harm."""
-        if inputs.power is None or state.power == inputs.power:
-            return state
-        if state.power is None:
-            raise ResourceError(
-                f"server {state.id} is {state.status} and cannot be {'started' if inputs.power == 'running' else 'stopped'}. "
-                "Next: see why in the cabinet (an unpaid renewal, perhaps), or leave power out"
-            )
-        action: Literal["start", "stop"] = "start" if inputs.power == "running" else "stop"
-        context.client.servers.power(int(state.id), action=action)
-        context.reads.forget("servers")
-        return self.until(context, state, lambda server: POWER.get(server.status) == inputs.power, poller=60.0).model_copy(
-            update={"power": inputs.power}
-        )
-
-    @staticmethod
-    def until(context: Context, state: ServerState, done: Callable[[m.Server], bool], poller: float) -> ServerState:
-        """The server once it is as declared; after ``patience`` seconds as it is, since not every deployment shows it."""
-        wait = context.poller(poller)
-        while True:
-            server = living_server(context, state.id)
-            if server is None:
-                raise ResourceError(f"server {state.id} was deleted meanwhile. Next: run again")
-            # A simulated change is accepted and need not ever show.
-            if done(server) or context.client.is_test_key or wait.over:
-                return as_written(context, from_api(server, state), state)
-            context.info(f"server {state.id}: waiting for the change to show")
-            wait.pause()
-
-    @staticmethod
-    def _patch(context: Context, state: ServerState, desired: dict[str, Any]) -> ServerState:
+    def patch(context: Context, state: ServerState, desired: dict[str, Any]) -> ServerState:
         """PATCH what is declared. Whose tag stands behind the notes stays so; where the name is not the identity, it becomes ours."""
         body = {name: value for name, value in desired.items() if value is not None or name == "notes"}
         if "notes" in body:
@@ -539,90 +432,74 @@ class ServerResource(
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in desired.items() if value is not None})
 
-    def adjust_prediction(self, predicted: dict[str, Any], state: ServerState | None) -> dict[str, Any]:
-        if state and predicted["name"] != state.name:
-            predicted.pop("hostname", None)  # the document leaves open whether the panel's name follows
-        if state and predicted["power"] != state.power:
-            predicted.pop("status", None)  # a stopped server's status is stopped, and active once it runs again
-        return predicted
+    def reinstall(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+        """The same server with another image, keys or password."""
+        body = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
+        if "ssh_key_ids" in body:
+            body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
+        fingerprints = fingerprints_of(context, inputs.ssh_key_ids)
+        result = send_reinstall(context, state.id, inputs.os, body)
+        shown = result.root_password.reveal() if result.root_password else ""
+        password = result.root_password if shown else inputs.password
+        if password is None and not inputs.ssh_key_ids:
+            context.warn(f"server {state.id}: its new root password was not shown. Next: declare a password, or reset it")
+        installed = {
+            "os": inputs.os,
+            "ssh_key_ids": inputs.ssh_key_ids,
+            "ssh_key_fingerprints": fingerprints,
+            "password": inputs.password,
+            "root_password": password,
+        }
+        # What follows may fail. That the disk was erased, and the new password, must be in the state by then.
+        context.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
+        state = self.until(context, state, lambda server: server.status in POWER and server.os == inputs.os, seconds=120.0)
+        state = state.model_copy(update={**installed, "os_shown": None if state.os == inputs.os else state.os})
+        context.save(state)
+        return state
 
-    # --- removing
+    def set_power(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+        """Start or stop it. A repeated run does no harm."""
+        if inputs.power is None or state.power == inputs.power:
+            return state
+        send_power(context, state.id, inputs.power, state.status, state.power)
+        after = self.until(context, state, lambda server: POWER.get(server.status) == inputs.power, seconds=60.0)
+        return after.model_copy(update={"power": inputs.power})
+
+    @staticmethod
+    def until(context: Context, state: ServerState, done: Callable[[m.Server], bool], seconds: float) -> ServerState:
+        """The state once ``done``, or after ``seconds``."""
+        return as_written(context, from_api(wait_until(context, state.id, done, seconds), state), state)
 
     def delete(self, context: Context, state: ServerState) -> None:
-        """Delete it, unless its tag shows that it was taken over since: by a later run of the same resource (raises ``TakenOver``), or by
-        another resource, with which it stays. Where no tag was recorded, or none is there, it is deleted."""
+        """Delete it, unless its tag shows that it was taken over: by a later run of the same resource (raises ``TakenOver``), or by
+        another resource, with which it stays. If no tag was recorded, or none is there, it is deleted."""
         if state.id.startswith(ORDER_PREFIX):
             current = self.read(context, state.id, state)
             if current is not None and current.id.startswith(ORDER_PREFIX):
-                current = self._await_or_gone(context, current)
+                current = self._ordered_or_gone(context, current)
             if current is None:
                 return
             state = current.model_copy(update={"ownership_tag": state.ownership_tag})
         server = living_server(context, state.id)
-        if server is None or (state.ownership_tag is not None and self._stays(context, state, server)):
-            return
-        along = addresses_along(context, server)
-        wait = context.poller()
-        while True:
-            try:
-                # A fresh key each time: a stored failure would otherwise block the deletion for seven days.
-                result = context.client.servers.delete(int(state.id), idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}")
-            except NotFound:
-                return
-            except OperationInProgress:
-                if wait.over:
-                    raise
-                context.info(f"server {state.id}: another operation is running")
-                wait.pause()
-                continue
-            except (ServiceState, TransportError, Unavailable, ServerError, Conflict):
-                if living_server(context, state.id) is None:
-                    return
-                raise
-            context.reads.forget("servers")
-            context.reads.forget("world")
-            if result.refunded is not None or along:
-                credit = (
-                    ""
-                    if result.refunded is None
-                    else f"{';' if along else ','} {result.refunded} {result.currency or ''}".rstrip() + " credited"
-                )
-                context.info(f"server {state.id} deleted{along}{credit}")
-            return
+        if server is not None and not stays(context, state.ownership_tag, server):
+            delete_server(context, server)
 
     @staticmethod
-    def _stays(context: Context, state: ServerState, server: m.Server) -> bool:
-        """Whether another resource took it over, so that nothing is to be deleted. Raises ``TakenOver``."""
-        tag = split_tag(server.notes)[1]
-        taken = was_taken_over(state.ownership_tag, tag)
-        if taken == "by a later run":
-            raise TakenOver("server", state.id, tag)
-        if taken == "by another":
-            billing = server.billing
-            price = f" and costs {billing.price_monthly} {billing.currency or ''}".rstrip() + " a month" if billing else ""
-            context.warn(
-                f"server {state.id} ({server.name}) stays{price}: another resource took it over, its notes carry that one's tag. "
-                "Next: delete it there, if it is not wanted"
-            )
-        return taken is not None
-
-    def _await_or_gone(self, context: Context, state: ServerState) -> ServerState | None:
+    def _ordered_or_gone(context: Context, state: ServerState) -> ServerState | None:
         try:
-            return self._await(context, state)
+            return from_api(wait_for_order(context, state.id, state.name), state)
         except WaitTimeout:
             raise
         except ResourceError:
             return None
 
 
-def _order_id(id: str) -> int:
-    return int(id.removeprefix(ORDER_PREFIX))
+def is_simulated(id: str) -> bool:
+    """Whether the id is one of the sandbox's."""
+    return id.isdigit() and int(id) >= m.SANDBOX_SERVER_IDS
 
 
 def _expect_order(ordered: Ordered) -> m.Order:
     if ordered.order is None:  # pragma: no cover — Ordered holds a server or an order
         raise ResourceError("an order without server and order")
     return ordered.order
-
-
-SERVER = ServerResource()

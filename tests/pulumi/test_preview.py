@@ -218,7 +218,7 @@ def test_importing_what_is_not_there_says_so(program: Program) -> None:
         program.declare({"web": ("Server", {**SERVER, "adopt_id": "4711"})})
         refused = program.stack.preview()
         assert refused.exit_code != 0
-        assert "adopt_id: there is no living server 4711" in refused.output
+        assert "adopt_id: no active server 4711" in refused.output
     else:
         for kind, id in (
             ("Server", "4711"),

@@ -16,7 +16,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import Forbidden, InvalidInput, ServiceState, Unauthorized, WriteRefused
 from pulumi_hosting.resources.base import Resource, State
 from pulumi_hosting.resources.domain import DOMAIN
-from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceError

@@ -6,7 +6,7 @@ import pytest
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidResponse
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_powers import SERVER
 from tests.resources.conftest import GOOD, House
 
 

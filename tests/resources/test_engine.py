@@ -8,7 +8,7 @@ from pulumi_hosting.exactly_once.ownership_tag import split_tag, with_tag
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"

@@ -13,7 +13,7 @@ import pytest
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.orders import ServerOrder
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import ResourceConflict
 from tests.resources.conftest import GOOD, Dying, House
 

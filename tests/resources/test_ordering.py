@@ -11,7 +11,7 @@ import pytest
 from pulumi_hosting.client.exceptions import InsufficientFunds, NoCapacity
 from pulumi_hosting.exactly_once.ownership_tag import next_tag, ownership_tag, with_tag
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, TakenOver, WaitTimeout
 from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, Dying, EmulatorClock, House, Killed
@@ -506,7 +506,7 @@ def test_adopting_checks_what_it_takes(house: House) -> None:
     other = house.order(identity="somebody else", name_is_identity=True)
     with pytest.raises(ResourceError, match="os is 'debian-12'"):
         house.order({**GOOD, "os": "ubuntu-24.04", "adopt_id": other.id})
-    with pytest.raises(ResourceError, match="no living server"):
+    with pytest.raises(ResourceError, match="no active server"):
         house.order({**GOOD, "adopt_id": "424242"})
 
 

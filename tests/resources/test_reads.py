@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock, Poller
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import FEW, Reads

@@ -6,7 +6,7 @@ import pytest
 
 from pulumi_hosting.client.exceptions import TransportError
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.server import SERVER
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.session.errors import ResourceError
 from tests.resources.conftest import GOOD, House

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.server import SERVER
-from pulumi_hosting.resources.server_shape import ServerState
+from pulumi_hosting.resources.server import ServerState
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, House
 

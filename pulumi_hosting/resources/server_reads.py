@@ -1,12 +1,12 @@
-"""What the account shows of servers and of what belongs to them, asked for once and shared; and what a person should know of it."""
+"""What the account shows about servers: shared reads, and remarks for the user."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
 from itertools import islice
-from typing import Literal
+from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import (
@@ -21,8 +21,7 @@ from pulumi_hosting.exactly_once.orders import (
     pending_order,
 )
 from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.resources.server_shape import ServerState
-from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.text import age
 
@@ -64,19 +63,19 @@ def remark_on_namesakes(context: Context, name: str) -> None:
         )
 
 
-def how_it_ended(context: Context, state: ServerState) -> str:
+def how_it_ended(context: Context, id: str, name: str | None, next_due_at: str | None) -> str:
     """How a server that cannot be read any more has ended, as far as the account shows it."""
     how = "is gone from the account"
     statuses: tuple[Literal["terminated", "cancelled"], ...] = ("terminated", "cancelled")
     for status in statuses:
-        if any(str(server.id) == state.id for server in context.shared(("ended", status), partial(_of_status, context, status))):
+        if any(str(server.id) == id for server in context.shared(("ended", status), partial(_of_status, context, status))):
             how = f"was {status}"
-    due = f" (last due {state.next_due_at[:10]})" if state.next_due_at else ""
-    return f"server {state.id}{f' ({state.name})' if state.name else ''} {how}{due}"
+    due = f" (last due {next_due_at[:10]})" if next_due_at else ""
+    return f"server {id}{f' ({name})' if name else ''} {how}{due}"
 
 
 def listed_server(context: Context, id: str) -> m.Server | None:
-    """The server in the list that everybody shares; None where it is not there, or where so few are asked for that a list is dearer."""
+    """The server in the list that everybody shares; None where it is not there, or or if so few are read that a list costs more."""
     if not context.reads.many("server"):
         return None
     listed = context.shared(("servers",), lambda: {str(server.id): server for server in context.client.servers.list()})
@@ -184,3 +183,29 @@ def addresses_along(context: Context, server: m.Server) -> str:
         for ip in further
     ]
     return f" with {' and '.join(named)}" if named else ""
+
+
+def adoptable_server(context: Context, id: str, declared: Mapping[str, Any]) -> m.Server:
+    """The server that ``adopt_id`` names. Raises ``ResourceError`` if there is none, or if it is not what is ``declared``."""
+    server = living_server(context, id)
+    if server is None:
+        raise ResourceError(f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or leave it out to order one")
+    billing = server.billing
+    shown = {"tariff_id": server.tariff.id if server.tariff else None, "os": server.os, "billing_cycle": billing.cycle if billing else None}
+    differing = [
+        f"{name} is {shown[name]!r}, not {desired!r}"
+        for name, desired in declared.items()
+        if name in shown and shown[name] not in (None, desired)
+    ]
+    if differing:
+        raise ResourceError(f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is")
+    return server
+
+
+def must_have_scope_for(context: Context, late: Sequence[str]) -> None:
+    """Stop before anything is paid if the key may order a server but not set ``late``, the inputs that an order cannot carry."""
+    if late and "servers:manage" not in account(context.client).scopes:
+        raise ResourceError(
+            f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server is there; nothing was "
+            "ordered. Next: give the key that scope, or leave them out"
+        )

@@ -69,7 +69,7 @@ def test_a_directory_without_a_project_is_one_line(tmp_path: Path, project: str 
         (tmp_path / "Pulumi.yaml").write_text(project, encoding="utf-8")
     refused = run("rehearse", str(tmp_path), "--engine", "offline")
     assert refused.returncode == 1
-    assert refused.stderr.startswith("Error: the stack could not be made: ")
+    assert refused.stderr.startswith("Error: the stack could not be created: ")
     assert len(refused.stderr.splitlines()) == 1
 
 

@@ -1,21 +1,21 @@
-"""Errors of the offline engine. Each prints one line that says what is wrong and what to do next.
+"""Errors of the offline engine. Each prints one line: what is wrong and what to do next.
 
 OfflineError
 ├── ConfigurationError    project, stack, config or passphrase: exit 2
 ├── StackNotFound         exit 6
 ├── StackLocked           exit 1
-├── UnfinishedCreates     destroy would leave what an interrupted run made: exit 1
+├── UnfinishedCreates     destroy would leave what an interrupted run created: exit 1
 ├── PluginError           a provider or the program could not be started
-├── AlreadyReported                  reported already; the operation ends without another word
+├── AlreadyReported       the reason was printed; the operation ends
 └── ProviderError         a provider refused
-    └── InitError         … but made something first
+    └── InitError         the object exists, and is not ready
 """
 
 from .model.values import Properties
 
 
 class OfflineError(Exception):
-    """Anything the user should read without a traceback. `exit_code` is the command line's."""
+    """An error that the user reads without a traceback. `exit_code` is the command line's."""
 
     exit_code = 1
 
@@ -45,7 +45,7 @@ class AlreadyReported(OfflineError):
 
 
 class ProviderError(OfflineError):
-    """A call to a provider failed. `corrupting` when it is not known how far the provider had come."""
+    """A call of a provider failed. `corrupting`: it is unknown what the provider did."""
 
     def __init__(self, message: str, *, corrupting: bool = False) -> None:
         super().__init__(message)
@@ -53,7 +53,7 @@ class ProviderError(OfflineError):
 
 
 class InitError(ProviderError):
-    """The provider made or changed the thing, but it is not ready: what it answered is saved, and the operation fails."""
+    """The provider created or changed the object, but it is not ready. Its state is saved, and the operation fails."""
 
     def __init__(
         self, reasons: list[str], id: str, properties: Properties | None, inputs: Properties | None, refresh_before_update: bool

@@ -1,4 +1,4 @@
-"""One operation of a stack from beginning to end: lock, plugins, program, steps, display, summary."""
+"""One operation of a stack from start to end: lock, plugins, program, steps, display, summary."""
 
 import contextlib
 import os
@@ -101,7 +101,7 @@ class Operation:
     def run(self) -> Result:
         """Errors become part of the result; only mistakes of the caller are raised, as `OfflineError`."""
         started = time.monotonic()
-        snapshot = self._stack.snapshot()  # raised before the stack is locked: no such stack, wrong passphrase
+        snapshot = self._stack.snapshot()  # raises before the stack is locked
         with contextlib.ExitStack() as exit_stack:
             if not self._preview:
                 exit_stack.enter_context(self._stack.locked())
@@ -205,11 +205,11 @@ class _Log:
         deployment = self.deployment
         if severity != "error" or deployment is None:
             self._events.diagnostic(severity, message, urn, ephemeral=ephemeral)
-        elif not deployment.steps.failed:  # after a failure the program is interrupted: its errors then are no news
+        elif not deployment.steps.failed:  # after a failure the program is interrupted and logs that
             deployment.error(message, urn)
 
     def plugin_line(self, package: str, line: str, is_error: bool) -> None:
-        """A line that a provider printed: shown for dynamic providers, which are part of the program, else for debugging."""
+        """A line that a provider printed. Dynamic providers are part of the program; lines of others are for debugging."""
         severity = ("info#err" if is_error else "info") if package == DYNAMIC_PACKAGE else "debug"
         self._events.diagnostic(severity, line)
 

@@ -29,8 +29,8 @@ _NO_DOMAIN = ("cancelled", "terminated", "transferred_out")
 class AccountCheck:
     """The account of one emulator, checked step after step. ``control``: called as ``control("GET", "/objects")``.
 
-    ``allowed`` holds ids (``20001``, ``20001/30003``) of objects that need no claim and may be charged for: taken over by another tool,
-    retained on purpose, there before. Once a tool has claimed such an object, it is that tool's, and allowed no more.
+    ``allowed``: ids (``20001``, ``20001/30003``) of objects that may be in no state and may be charged for: adopted by
+    another tool, retained on purpose, existing before. An object that the tool manages is not allowed any more.
     """
 
     def __init__(self, control: Callable[..., Any], allowed: Iterable[object] = ()) -> None:
@@ -41,27 +41,27 @@ class AccountCheck:
         self._settled: set[int] = set()
         self._staying: set[str] = set()
 
-    def check(self, claims: ManagedObjects, *, printed: str = "") -> list[str]:
-        """What does not fit, one sentence each; empty when the account is what ``claims`` say.
+    def check(self, managed: ManagedObjects, *, printed: str = "") -> list[str]:
+        """The problems, one sentence each; empty when the account holds exactly what is ``managed``.
 
-        ``printed`` is what the step printed: a domain that no state holds is in order if its auto-renewal is off and the step said
-        that it stays, an SSH key if the step said that it stays.
+        ``printed``: the output of the step. A domain in no state is no problem if its auto-renew is off and the output says
+        that it stays; an SSH key if the output says that it stays.
         """
-        look = _Look(self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), claims)
-        self.allowed |= {claim.id for claim in self._known.values() if claim.is_retained}
-        self._known |= {(claim.kind, claim.id): claim for claim in claims}
-        self.allowed -= {id for claim in claims if claim.kind != PTR for id in (claim.id, claim.id.rpartition("/")[2])}
+        look = _Look(self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), managed)
+        self.allowed |= {item.id for item in self._known.values() if item.is_retained}
+        self._known |= {(item.kind, item.id): item for item in managed}
+        self.allowed -= {id for item in managed if item.kind != PTR for id in (item.id, item.id.rpartition("/")[2])}
         self._servers |= look.servers
-        problems = [*self._unclaimed(look, printed), *self._not_live(look), *self._unexplained(look)]
+        problems = [*self._unmanaged(look, printed), *self._missing(look), *self._unexplained(look)]
         return sorted(dict.fromkeys(problems))
 
     def empty(self, *, printed: str = "") -> list[str]:
-        """What is left although nothing is claimed any more."""
+        """What is left although nothing is managed any more."""
         return self.check(ManagedObjects(), printed=printed)
 
-    # --- live, and in no state
+    # --- on the account, and in no state
 
-    def _unclaimed(self, look: "_Look", printed: str) -> Iterator[str]:
+    def _unmanaged(self, look: "_Look", printed: str) -> Iterator[str]:
         for id, server in look.servers.items():
             if not (look.holds(SERVER, str(id)) or self._may(id)):
                 word = "sandbox server" if server["is_sandbox"] else "server"
@@ -76,14 +76,14 @@ class AccountCheck:
         for kind, rows, shown in ((SSH_KEY, look.ssh_keys, "name"), (WEBHOOK, look.subscriptions, "url")):
             for id, row in rows.items():
                 if kind == SSH_KEY and f"({id}) stays" in printed:
-                    self._staying.add(f"{kind} {id}")  # it was taken over, so no deletion concerns it
+                    self._staying.add(f"{kind} {id}")  # it was adopted: destroy keeps it
                 if not (look.holds(kind, str(id)) or self._may(id) or f"{kind} {id}" in self._staying):
                     yield f"{kind.replace('_', ' ')} {id} ({row[shown]}, 0.00 per month) is live and in no state"
 
     def _addresses(self, look: "_Look", server_id: int, server: Mapping[str, Any]) -> Iterator[str]:
         if server["is_sandbox"] or not (look.holds(SERVER, str(server_id)) or self._may(server_id)):
             return  # named with its server, whose price includes it
-        on_their_way = sum(1 for claim in look.claims if claim.kind == SERVER_IP and claim.id.startswith(f"pending:{server_id}/"))
+        on_their_way = sum(1 for item in look.managed if item.kind == SERVER_IP and item.id.startswith(f"pending:{server_id}/"))
         unheld = []
         for address in look.addresses_of(server_id):
             id = f"{server_id}/{address['id']}"
@@ -112,18 +112,18 @@ class AccountCheck:
         elif id not in self._staying:
             yield f"domain {id} ({name}) is live and in no state, and nothing said that it stays"
 
-    # --- in a state, and not live
+    # --- in a state, and not on the account
 
-    def _not_live(self, look: "_Look") -> Iterator[str]:
-        for claim in look.claims:
-            simulated = claim.mode == "test" and claim.kind != SERVER  # of a test key's objects only servers can be read
-            if simulated or claim.is_leaving or (claim.kind, claim.id) in self._outside or self._may(claim.id):
+    def _missing(self, look: "_Look") -> Iterator[str]:
+        for item in look.managed:
+            simulated = item.mode == "test" and item.kind != SERVER  # with a test key only servers can be read
+            if simulated or item.is_leaving or (item.kind, item.id) in self._outside or self._may(item.id):
                 continue
-            server = claim.id.removeprefix("pending:").partition("/")[0]
-            if claim.kind in (SERVER_IP, PTR) and (SERVER, server) in self._outside:
+            server = item.id.removeprefix("pending:").partition("/")[0]
+            if item.kind in (SERVER_IP, PTR) and (SERVER, server) in self._outside:
                 continue
-            if not look.lives(claim):
-                yield f"{claim} is in a state and not on the account"
+            if not look.lives(item):
+                yield f"{item} is in a state and not on the account"
 
     # --- money
 
@@ -150,7 +150,7 @@ class AccountCheck:
         if operation in _SERVICE:
             return
         if operation not in _PURCHASES:
-            if operation in look.claims.operations or self._may(row["object_id"], row["invoice_id"]):
+            if operation in look.managed.operations or self._may(row["object_id"], row["invoice_id"]):
                 self._settled.add(row["id"])
             else:
                 yield f"charge of {amount} for {_subject(row)} that nothing explains"
@@ -190,10 +190,10 @@ class AccountCheck:
         if not self._is_ours(row, SERVER, server_id):
             yield f"charge of {row['amount']} for an address of server {server_id}, which was never in a state"
         elif server or (SERVER, str(server_id)) in self._outside:
-            self._settled.add(row["id"])  # released alone, or gone with a server that was deleted outside: neither is refunded
+            self._settled.add(row["id"])  # released alone, or with a server deleted outside: neither is refunded
         elif not invoice.get("refundable", True):
-            held = [claim for claim in self._known.values() if claim.kind == SERVER_IP and claim.id.startswith(f"{server_id}/")]
-            if any(claim.leaves_with_server for claim in held):
+            held = [item for item in self._known.values() if item.kind == SERVER_IP and item.id.startswith(f"{server_id}/")]
+            if any(item.leaves_with_server for item in held):
                 yield f"charge of {row['amount']} for an address of server {server_id}: released before its server, so not refunded"
         elif self._refund_is_due(look, server_id, invoice, paid):
             yield f"charge of {row['amount']} for an address of server {server_id}, which is gone, was not refunded"
@@ -239,23 +239,23 @@ class AccountCheck:
         return bought or ordered or (kind, str(id)) in self._known or self._may(id)
 
 
-def check(control: Callable[..., Any], claims: ManagedObjects, *, allowed: Iterable[object] = (), printed: str = "") -> list[str]:
-    """One look, without what earlier steps knew: see :meth:`AccountCheck.check`."""
-    return AccountCheck(control, allowed).check(claims, printed=printed)
+def check(control: Callable[..., Any], managed: ManagedObjects, *, allowed: Iterable[object] = (), printed: str = "") -> list[str]:
+    """One check without earlier steps: see :meth:`AccountCheck.check`."""
+    return AccountCheck(control, allowed).check(managed, printed=printed)
 
 
 class _Look:
-    """The account at one moment beside the claims."""
+    """The account at one moment, and what is managed."""
 
-    def __init__(self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], claims: ManagedObjects) -> None:
+    def __init__(self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], managed: ManagedObjects) -> None:
         account = objects["accounts"][0]["id"]
-        # Of a second account only what the tool claims is its own.
+        # Servers of every account: a tool may manage some of a second one.
         self.everywhere = {str(row["id"]) for row in objects.get("servers", ())}
 
         def table(kind: str) -> dict[int, Mapping[str, Any]]:
             return {row["id"]: row for row in objects.get(kind, ()) if row.get("account_id", account) == account}
 
-        self.claims = claims
+        self.managed = managed
         self.servers = table("servers")
         self.orders: Mapping[int, Mapping[str, Any]] = table("orders")
         self.invoices: Mapping[int, Mapping[str, Any]] = table("invoices")
@@ -266,19 +266,19 @@ class _Look:
         self.ledger = [row for row in ledger if row.get("account_id", account) == account]
         self.pending_orders = [row for row in self.orders.values() if row["status"] not in _ORDER_ENDED and self._is_paid(row["id"])]
         self.now = max((key["last_used_at"] or 0.0 for key in objects.get("keys", ())), default=0.0)
-        self._held = {(claim.kind, self._current(claim)) for claim in claims}
+        self._held = {(item.kind, self._current(item)) for item in managed}
 
     def _is_paid(self, invoice: int) -> bool:
         return any(row["invoice_id"] == invoice and row["direction"] == "debit" for row in self.ledger)
 
-    def _current(self, claim: ManagedObject) -> str:
-        """The claim's id; for an order that has become a server, that server's."""
-        if claim.kind == SERVER and claim.id.startswith("order:"):
-            number = claim.id.removeprefix("order:")
+    def _current(self, item: ManagedObject) -> str:
+        """The id of the object; for an order that has become a server, the server's."""
+        if item.kind == SERVER and item.id.startswith("order:"):
+            number = item.id.removeprefix("order:")
             order = self.orders.get(int(number)) if number.isdigit() else None
             if order and order["server_id"]:
                 return str(order["server_id"])
-        return claim.id
+        return item.id
 
     def holds(self, kind: str, id: str) -> bool:
         return (kind, id) in self._held
@@ -286,18 +286,18 @@ class _Look:
     def addresses_of(self, server_id: int) -> list[Mapping[str, Any]]:
         return [address for address in self.addresses if address["server_id"] == server_id]
 
-    def lives(self, claim: ManagedObject) -> bool:
-        id = self._current(claim)
-        if claim.kind == SERVER:
+    def lives(self, item: ManagedObject) -> bool:
+        id = self._current(item)
+        if item.kind == SERVER:
             return id in self.everywhere or any(f"order:{row['id']}" == id for row in self.pending_orders)
-        if claim.kind in (SERVER_IP, PTR):
+        if item.kind in (SERVER_IP, PTR):
             if id.startswith("pending:"):
                 return id.removeprefix("pending:").partition("/")[0] in self.everywhere
             found = [row for row in self.addresses if f"{row['server_id']}/{row['id']}" == id]
-            return bool(found) and (claim.kind == SERVER_IP or bool(found[0]["ptr"]))
-        if claim.kind == DOMAIN:
+            return bool(found) and (item.kind == SERVER_IP or bool(found[0]["ptr"]))
+        if item.kind == DOMAIN:
             return any(id in (str(row["id"]), row["name"]) for row in self.domains.values())
-        return id in map(str, self.ssh_keys if claim.kind == SSH_KEY else self.subscriptions)
+        return id in map(str, self.ssh_keys if item.kind == SSH_KEY else self.subscriptions)
 
 
 def _rows(answer: Any, name: str) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from pulumi_hosting.rehearsal.managed_objects import DOMAIN, PTR, SERVER, SERVER
 
 @dataclass
 class Control:
-    """Calls the control interface: ``control("GET", "/objects")``. Records what is deleted through it: the tool does not know of that."""
+    """Calls the control interface, as ``control("GET", "/objects")``, and records which objects are deleted through it."""
 
     url: str
     outside: set[tuple[str, str]] = field(default_factory=set)

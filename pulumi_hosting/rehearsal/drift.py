@@ -1,4 +1,4 @@
-"""Changes made outside of Pulumi, through the emulator's control interface. What can change stands on the resources' fields."""
+"""Changes resources outside of Pulumi, through the emulator's control interface, as their fields declare it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Call = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Managed:
-    """A resource of a stack: ``resource`` as ``stack export`` gives it, ``declaration`` what our code knows of its kind."""
+    """A resource of a stack: ``declaration`` its kind, ``resource`` its entry as ``stack export`` prints it."""
 
     declaration: Resource[Any, Any]
     resource: Mapping[str, Any]
@@ -36,7 +36,7 @@ class Managed:
         return control_path(self.declaration).format(*str(self.resource["id"]).split("/"))
 
     def fields(self) -> list[str]:
-        """The fields that can change outside, that the program manages and an `up` repairs; those that cost a replacement last."""
+        """The managed fields that can change outside and that an `up` repairs; those that need a replacement last."""
         managed = self.resource["outputs"].get("__managed", ())
         declaration = self.declaration
         inputs = {field: self.resource["inputs"].get(camel(field)) for field in declaration.Inputs.model_fields}

@@ -1,6 +1,6 @@
-"""One driver for both engines: Pulumi's CLI where it is on PATH, and the offline engine, which takes the same command line.
+"""Runs both engines: Pulumi's CLI where it is on PATH, and the offline engine, which has the same command line.
 
-A :class:`Stack` is one program in one stack, isolated from the user's own Pulumi: state, plugins and passphrase in a directory of its own.
+A :class:`Stack` is one program in one stack, isolated from the user's Pulumi: it has its own state, plugins and passphrase.
 """
 
 import json
@@ -19,16 +19,16 @@ OFFLINE, PULUMI = "offline", "pulumi"
 
 
 class EngineError(Exception):
-    """An engine cannot do what is asked. ``str()`` is one line that says why and what to do."""
+    """An engine failed. ``str()`` is one line: the reason and what to do next."""
 
 
 class EngineMissing(EngineError):
-    """The engine asked for is not on this machine."""
+    """The engine is not installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A way to run Pulumi programs. ``name``: ``offline`` or ``pulumi``; ``command``: what stands before ``up``, ``preview`` …"""
+    """Runs Pulumi programs. ``name``: ``offline`` or ``pulumi``; ``command``: the command line before ``up``, ``preview`` …"""
 
     name: str
     version: str
@@ -38,10 +38,10 @@ class Engine:
         return f"{self.name} {self.version}".strip()
 
     def stack(self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev") -> "Stack":
-        """A new stack of the program in ``program``, kept below ``home``; ``environ`` is added to the environment of every command."""
-        made = Stack(self, program, home, name, dict(environ or {}))
-        made.init()
-        return made
+        """A new stack of the program in ``program``, saved in ``home``. ``environ``: added to the environment of commands."""
+        stack = Stack(self, program, home, name, dict(environ or {}))
+        stack.init()
+        return stack
 
 
 @cache
@@ -53,7 +53,7 @@ def _pulumi(path: str) -> Engine:
 
 
 def available() -> list[Engine]:
-    """The engines at hand: offline always, Pulumi's own where its CLI is on PATH."""
+    """The installed engines: offline always, Pulumi's where its CLI is on PATH."""
     engines = [Engine(OFFLINE, "", (sys.executable, "-m", "pulumi_hosting.cli", "offline"))]
     if path := shutil.which("pulumi"):
         engines.append(_pulumi(path))
@@ -74,7 +74,7 @@ def choose(name: str = "auto") -> Engine:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step an engine announced: ``op`` (create, update, replace, delete, same, refresh, read …) on ``name`` of ``type``."""
+    """One announced step: ``op`` (create, update, replace, delete, same, refresh, read …) on ``name`` of ``type``."""
 
     op: str
     name: str
@@ -84,7 +84,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Run:
-    """What one command did. ``output``: everything it printed; ``changes``: the summary's counts by operation."""
+    """The outcome of one command. ``output``: all that it printed; ``changes``: the summary's counts by operation."""
 
     command: tuple[str, ...]
     exit_code: int
@@ -95,13 +95,13 @@ class Run:
 
     @property
     def changed(self) -> dict[str, int]:
-        """Counts of what was, or would be, changed."""
+        """Counts of actual, or planned, changes by operation."""
         return {op: count for op, count in self.changes.items() if op not in ("same", "read", "refresh") and count}
 
 
 @dataclass
 class Stack:
-    """A program and its stack. Every method runs one command to its end and gives back what it did."""
+    """A program and its stack. Every method runs one command and returns its outcome."""
 
     engine: Engine
     program: Path
@@ -111,13 +111,13 @@ class Stack:
 
     def init(self) -> None:
         (self.home / "state").mkdir(parents=True, exist_ok=True)
-        made = self.run("stack", "init", self.name)
-        if made.exit_code:
+        run = self.run("stack", "init", self.name)
+        if run.exit_code:
             self.remove()
-            raise EngineError(f"the stack could not be made: {' '.join(made.output.split())}")
+            raise EngineError(f"the stack could not be created: {' '.join(run.output.split())}")
 
     def remove(self) -> None:
-        """Forget the stack: its settings file goes from the program's directory, which is then as it was."""
+        """Remove the stack's settings file from the program's directory."""
         (self.program / f"Pulumi.{self.name}.yaml").unlink(missing_ok=True)
 
     def up(self, *flags: str) -> Run:
@@ -147,7 +147,7 @@ class Stack:
         return found
 
     def saved(self) -> list[dict[str, Any]]:
-        """Every stack kept below ``home``, as ``export`` gives it, read from its file: costs no run of the engine."""
+        """Every stack saved in ``home``, as ``export`` prints it, read from its file without an engine."""
         found = [json.loads(path.read_text(encoding="utf-8")) for path in (self.home / "state" / ".pulumi" / "stacks").rglob("*.json")]
         return [{"version": 3, "deployment": (data.get("checkpoint") or {}).get("latest") or {}} for data in found]
 
@@ -165,14 +165,14 @@ class Stack:
         return Run(tuple(arguments), done.returncode, output, _steps(events), _changes(events), _errors(events))
 
     def command(self, *arguments: str, event_log: Path | None = None) -> list[str]:
-        """The whole command line, for those who start it themselves."""
+        """The complete command line."""
         operation = arguments[0] in ("up", "preview", "refresh", "destroy")
         extra = ["--event-log", str(event_log)] if event_log and operation else []
         chosen = [] if arguments[:2] == ("stack", "init") else ["--stack", self.name]
         return [*self.engine.command, *arguments, *chosen, "--non-interactive", *extra]
 
     def environment(self) -> dict[str, str]:
-        """Isolated from the user's own Pulumi, quiet, and nothing fetched."""
+        """Isolated from the user's Pulumi, without update checks and downloads."""
         return {
             **os.environ,
             "PULUMI_HOME": str(self.home / "pulumi"),
@@ -181,7 +181,7 @@ class Stack:
             "PULUMI_SKIP_UPDATE_CHECK": "true",
             "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
             "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
-            "PULUMI_DEBUG_COMMANDS": "true",  # the CLI knows --event-log only so
+            "PULUMI_DEBUG_COMMANDS": "true",  # enables --event-log
             "PULUMI_PYTHON_CMD": sys.executable,
             "NO_COLOR": "1",
             **self.environ,
@@ -202,7 +202,7 @@ def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
         if "resourcePreEvent" in event and event["resourcePreEvent"]["metadata"]["op"] == "refresh"
     }
     for event in events:
-        # A refresh announces "refresh" and tells with its outcome what it found.
+        # A refresh announces "refresh"; its outcome is the operation that it found.
         kind = "resourcePreEvent" if "resourcePreEvent" in event else "resOutputsEvent"
         metadata = event.get(kind, {}).get("metadata")
         if not metadata or (kind == "resOutputsEvent" and metadata["urn"] not in refreshed):
@@ -227,7 +227,7 @@ def _errors(events: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
 
 
 def install() -> Engine:
-    """Pulumi's CLI of the SDK's version, downloaded to where Pulumi keeps it. Needs the internet. Raises :class:`EngineMissing`."""
+    """Pulumi's CLI of the SDK's version, downloaded to Pulumi's folder. Raises :class:`EngineMissing`."""
     from pulumi_hosting.offline.download import NotDownloaded, download_cli
 
     try:

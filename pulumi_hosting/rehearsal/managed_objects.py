@@ -1,4 +1,4 @@
-"""What a tool says it manages: the resources of Pulumi stacks, the results of Ansible tasks."""
+"""The objects that a tool manages: the resources of Pulumi stacks, the results of Ansible tasks."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,23 +9,24 @@ SERVER, SERVER_IP, PTR = "server", "server_ip", "ptr"
 SSH_KEY, DOMAIN, WEBHOOK = "ssh_key", "domain", "webhook_subscription"
 KINDS = (SERVER, DOMAIN, SSH_KEY, SERVER_IP, PTR, WEBHOOK)
 
+_PAID_ACTIONS = ("renew_server", "renew_domain", "pay_invoice")
 _TYPE = re.compile(r"(?:pulumi-python:dynamic/hosting|hosting:index):(\w+)")
 
 
 @dataclass(frozen=True, slots=True)
 class ManagedObject:
-    """One object that a tool says it manages. ``id``: as the tool writes it, such as ``20001``, ``order:40001``, ``20001/30003``."""
+    """One managed object. ``id``: as the tool writes it, such as ``20001``, ``order:40001`` or ``20001/30003``."""
 
     kind: str
     id: str
     name: str = ""
     mode: str = "live"
     is_leaving: bool = False
-    """The tool still has to delete it: it may live, and it may be gone."""
+    """The tool still has to delete it: it may exist, and it may be gone."""
     leaves_with_server: bool = False
-    """The program says that it is deleted together with its server (``deleted_with``), so its price must have been refunded."""
+    """The program deletes it together with its server (``deleted_with``), so its price must have been refunded."""
     is_retained: bool = False
-    """The program says that the object outlives its removal (``retain_on_delete``)."""
+    """The object stays when it leaves the program (``retain_on_delete``)."""
 
     def __str__(self) -> str:
         return f"{self.kind.replace('_', ' ')} {self.id}" + (f" ({self.name})" if self.name else "")
@@ -33,20 +34,20 @@ class ManagedObject:
 
 @dataclass(frozen=True, slots=True)
 class ManagedObjects:
-    """All that a tool claims. ``operations``: paid actions that it reported, such as ``renew_server``; they explain their charges."""
+    """All managed objects of a tool. ``operations``: the paid actions that it reported, such as ``renew_server``."""
 
-    claims: tuple[ManagedObject, ...] = ()
+    objects: tuple[ManagedObject, ...] = ()
     operations: frozenset[str] = frozenset()
 
     def __iter__(self) -> Iterator[ManagedObject]:
-        return iter(self.claims)
+        return iter(self.objects)
 
     def __add__(self, other: "ManagedObjects") -> "ManagedObjects":
-        return ManagedObjects(self.claims + other.claims, self.operations | other.operations)
+        return ManagedObjects(self.objects + other.objects, self.operations | other.operations)
 
     @classmethod
     def of_stack(cls, *exports: Mapping[str, Any]) -> "ManagedObjects":
-        """The resources of one or several stacks, each as ``stack export`` gives it. What the program only read is no claim."""
+        """The resources of stacks, each as ``stack export`` prints it; without those that the program only reads."""
         found = []
         for export in exports:
             for resource in (export.get("deployment") or {}).get("resources") or ():
@@ -68,41 +69,55 @@ class ManagedObjects:
 
     @classmethod
     def of_results(cls, results: Iterable[Mapping[str, Any]]) -> "ManagedObjects":
-        """What the results of Ansible tasks say, in their order; those of check mode do not belong here.
+        """The results of Ansible tasks, in order; without those of check mode.
 
-        A task that reports an object claims it, from a task that reports its absence on it is claimed no more (by the id or name in
-        the task's diff or arguments). A task that failed claims what it says that it made, else nothing.
+        A task that reports an object manages it. After a task that reports its absence it is not managed any more; it is
+        found by the id or name in the task's diff or arguments. A failed task manages what it reports as changed.
         """
-        held: dict[tuple[str, str], ManagedObject] = {}
-        key_lines: dict[str, str] = {}  # of SSH keys, which are recognised by them
-        operations: set[str] = set()
+        known = _KnownFromTasks()
         for result in _flat(results):
-            if (result.get("failed") and not result.get("changed")) or result.get("skipped"):
-                continue
-            for kind in KINDS:
-                shown = result.get(kind)
-                if isinstance(shown, Mapping) and shown.get("id"):
-                    id = str(shown["id"])
-                    before = _removed(result, kind)
-                    if before.get("id") not in (None, "", shown["id"]):
-                        held.pop((kind, str(before["id"])), None)  # replaced, or an order that has become a server
-                    name = str(shown.get("name") or shown.get("url") or shown.get("address") or "")
-                    held[kind, id] = ManagedObject(kind, id, name, str(shown.get("mode") or "live"))
-                    if kind == SSH_KEY:
-                        key_lines[id] = _key(shown.get("public_key"))
-                elif kind in result and shown is None:
-                    removed = _removed(result, kind)
-                    gone = {str(value) for key, value in removed.items() if key in ("id", "name", "url") and value}
-                    gone |= {claim.id for claim in held.values() if claim.kind == kind and claim.name in gone}
-                    line = _key(removed.get("public_key"))
-                    gone |= {id for id, known in key_lines.items() if kind == SSH_KEY and line and known == line}
-                    for key, claim in list(held.items()):
-                        goes_along = kind == SERVER and claim.kind in (SERVER_IP, PTR) and claim.id.partition("/")[0] in gone
-                        if goes_along or (claim.kind == kind and gone & {claim.id, claim.name}):
-                            del held[key]
-            if result.get("charge") and result.get("changed"):
-                operations |= {name for name in ("renew_server", "renew_domain", "pay_invoice") if _is_action(result, name)}
-        return cls(tuple(held.values()), frozenset(operations))
+            if not result.get("skipped") and (result.get("changed") or not result.get("failed")):
+                known.add(result)
+        return cls(tuple(known.objects.values()), frozenset(known.operations))
+
+
+class _KnownFromTasks:
+    """What the tasks so far manage."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], ManagedObject] = {}
+        self.operations: set[str] = set()
+        self._key_lines: dict[str, str] = {}
+        """Of SSH keys, which tasks may remove by their public key."""
+
+    def add(self, result: Mapping[str, Any]) -> None:
+        for kind in KINDS:
+            reported = result.get(kind)
+            if isinstance(reported, Mapping) and reported.get("id"):
+                self._manage(kind, reported, _before(result))
+            elif kind in result and reported is None:
+                self._remove(kind, _before(result))
+        if result.get("charge") and result.get("changed"):
+            self.operations |= {name for name in _PAID_ACTIONS if _is_action(result, name)}
+
+    def _manage(self, kind: str, reported: Mapping[str, Any], before: Mapping[str, Any]) -> None:
+        id = str(reported["id"])
+        if before.get("id") not in (None, "", reported["id"]):
+            self.objects.pop((kind, str(before["id"])), None)  # replaced, or an order that has become a server
+        name = str(reported.get("name") or reported.get("url") or reported.get("address") or "")
+        self.objects[kind, id] = ManagedObject(kind, id, name, str(reported.get("mode") or "live"))
+        if kind == SSH_KEY:
+            self._key_lines[id] = _key(reported.get("public_key"))
+
+    def _remove(self, kind: str, before: Mapping[str, Any]) -> None:
+        gone = {str(value) for key, value in before.items() if key in ("id", "name", "url") and value}
+        gone |= {item.id for item in self.objects.values() if item.kind == kind and item.name in gone}
+        line = _key(before.get("public_key"))
+        gone |= {id for id, known in self._key_lines.items() if kind == SSH_KEY and line and known == line}
+        for key, item in list(self.objects.items()):
+            with_its_server = kind == SERVER and item.kind in (SERVER_IP, PTR) and item.id.partition("/")[0] in gone
+            if with_its_server or (item.kind == kind and gone & {item.id, item.name}):
+                del self.objects[key]
 
 
 def _flat(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
@@ -113,8 +128,8 @@ def _flat(results: Iterable[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
             yield result
 
 
-def _removed(result: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
-    """The object as it was before the task: from its diff, else what the task's arguments name."""
+def _before(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The object before the task: from its diff, else from its arguments."""
     diff = result.get("diff")
     before = diff.get("before") if isinstance(diff, Mapping) else None
     arguments = (result.get("invocation") or {}).get("module_args") or {}
@@ -122,11 +137,11 @@ def _removed(result: Mapping[str, Any], kind: str) -> Mapping[str, Any]:
 
 
 def _key(line: object) -> str:
-    """The key itself of an OpenSSH line: without its comment."""
+    """The key of an OpenSSH line, without its comment."""
     return " ".join(str(line or "").split()[:2])
 
 
 def _is_action(result: Mapping[str, Any], operation: str) -> bool:
-    """Whether the result is of the module that does ``operation``: ``renew_server`` is done by ``server_renew``."""
+    """Whether the result is of the module of an operation: ``server_renew`` for ``renew_server``."""
     verb, _, subject = operation.partition("_")
     return f"{subject}_{verb}" in result or str(result.get("action", "")).rpartition(".")[2] == f"{subject}_{verb}"

@@ -37,7 +37,7 @@ class Events:
         self.emit("cancelEvent", {})
 
     def diagnostic(self, severity: str, message: str, urn: str = "", *, ephemeral: bool = False) -> None:
-        """`severity` is debug, info, info#err, warning or error; info#err is what a process printed on stderr."""
+        """`severity`: debug, info, info#err (a line that a process printed on stderr), warning or error."""
         prefix = {"error": "error: ", "warning": "warning: "}.get(severity, "")
         body: dict[str, Any] = {"prefix": prefix, "message": message.rstrip("\n") + "\n", "color": "never", "severity": severity}
         if urn:
@@ -118,7 +118,7 @@ def _state(state: State | None) -> dict[str, Any] | None:
 
 
 def _shown(properties: dict[str, Any]) -> dict[str, Any]:
-    """Properties for people: no secrets, and not what the SDK and the engine keep for themselves."""
+    """Properties to print: without secrets and without the internal ones of SDK and engine."""
     return {key: hide_secrets(value) for key, value in properties.items() if not key.startswith("__")}
 
 
@@ -133,8 +133,8 @@ class Digest:
             self.content["config"] = prelude["config"]
         elif before := event.get("resourcePreEvent"):
             self.content["steps"].append(_digested(before["metadata"]))
-        elif (said := event.get("diagnosticEvent")) and said["severity"] != "debug" and not said.get("ephemeral"):
-            self.content["diagnostics"].append({key: said[key] for key in ("urn", "message", "severity") if key in said})
+        elif (message := event.get("diagnosticEvent")) and message["severity"] != "debug" and not message.get("ephemeral"):
+            self.content["diagnostics"].append({key: message[key] for key in ("urn", "message", "severity") if key in message})
         elif summary := event.get("summaryEvent"):
             self.content["duration"] = summary["durationSeconds"] * 1_000_000_000
             self.content["changeSummary"] = summary["resourceChanges"]

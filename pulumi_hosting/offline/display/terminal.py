@@ -1,4 +1,4 @@
-"""What an operation says on the terminal: one line for each resource, in Pulumi's signs, then diagnostics, outputs and a summary."""
+"""Prints an operation: one line per resource, with Pulumi's signs, then diagnostics, outputs and a summary."""
 
 import json
 from collections.abc import Callable
@@ -107,7 +107,7 @@ class Display:
             self._resource(event["resOutputsEvent"]["metadata"])
         elif "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
-            # Components have no outcome of their own: they are shown when they are announced.
+            # Components have no result: they are printed when they are announced.
             if metadata["new"] is not None and not metadata["new"]["custom"] and metadata["op"] not in (SAME, REFRESH):
                 self._resource(metadata)
         elif "resOpFailedEvent" in event:
@@ -130,9 +130,10 @@ class Display:
         self._write(f" {_SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} {urn_name(metadata['urn'])} {status}{detail}")
 
     def _retained(self, metadata: dict[str, Any]) -> str | None:
-        """What is left as it is although its entry goes. It is counted all the same, as Pulumi counts it."""
+        """The status of a delete that keeps the object (`retain_on_delete`). It is counted as a delete, as in Pulumi."""
         old = metadata["old"]
-        is_deletion = metadata["op"] in (DELETE, DELETE_REPLACED) and metadata["new"] is None  # not a refresh that found nothing
+        # A refresh that found nothing has a new state.
+        is_deletion = metadata["op"] in (DELETE, DELETE_REPLACED) and metadata["new"] is None
         if not is_deletion or not old["custom"] or not old.get("retainOnDelete"):
             return None
         return f"{'retained, not deleted' if self._words is _DONE else 'retain, not delete'} (id {old['id']})"
@@ -174,7 +175,7 @@ class Display:
             self._write("")
             self._write(f"Duration: {seconds:.0f}s")
 
-    # Values, as the CLI writes them: keys in order and aligned, a line for each, secret and unknown ones without quotes.
+    # Values as Pulumi's CLI prints them: keys sorted and aligned, one line each, secret and unknown ones without quotes.
 
     def _mapping(self, values: dict[str, Any], indent: int) -> None:
         width = max(map(len, values))

@@ -1,6 +1,6 @@
 """One operation on one stack: serves what the program registers, has the steps decided, and runs them.
 
-Every registration is served on a thread of its own. Decisions are made under one lock, in the order of arrival, as in Pulumi;
+Every registration is served on its own thread. As in Pulumi, decisions are made under one lock, in the order of arrival;
 refreshes, diffs and steps run in parallel.
 """
 
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass
 class Registered:
-    """What the program is told of a resource."""
+    """The answer to a registration."""
 
     state: State
     unknown: bool = False
@@ -115,7 +115,7 @@ class Deployment:
     # Registrations, called by the monitor on its threads.
 
     def register(self, goal: Goal) -> Registered:
-        """Bring one resource to what the program declares. Raises `DeploymentClosed` when the deployment ends before that."""
+        """Bring one resource to what the program declares. Raises `DeploymentClosed` when the deployment ends before."""
         decision = self._decide(self._generator.register(goal))
         return Registered(decision.result(), decision.unknown)
 
@@ -300,7 +300,7 @@ class Deployment:
             self.journal.rebase([state for state in kept if state is not None])
 
     def _succeeded(self) -> bool:
-        """Whether all went well; says so where it did not."""
+        """Whether the operation succeeded; reports it if not."""
         steps = self.steps
         steps.drain()
         operation = "preview" if self.preview else "update"

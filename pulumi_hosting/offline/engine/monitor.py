@@ -1,4 +1,4 @@
-"""The ResourceMonitor service: registers and reads the resources of one program, and forwards its calls of functions."""
+"""The ResourceMonitor service: registers and reads the resources of one program, and calls functions for it."""
 
 import re
 import threading
@@ -50,7 +50,7 @@ class StackInfo:
 
 
 class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
-    """Serves one program. `finished` is set when the program has registered all it wants."""
+    """Serves one program. `finished` is set when the program has registered everything."""
 
     def __init__(self, deployment: Deployment, info: StackInfo) -> None:
         self._deployment = deployment

@@ -1,4 +1,4 @@
-"""The program as a process of its own, with a resource monitor that serves it."""
+"""Runs the program in a process of its own, with a resource monitor that serves it."""
 
 import json
 import subprocess
@@ -23,7 +23,7 @@ _RUN_PROGRAM = Path(__file__).with_name("run_program.py")
 
 @dataclass
 class ProgramProcess:
-    """Called with a deployment it runs the program until everything is registered. The program ends with the deployment."""
+    """Called with a deployment, it runs the program until everything is registered. The program ends with the deployment."""
 
     project: Project
     python: str
@@ -98,7 +98,7 @@ class ProgramProcess:
 def _forward(stream: Any, severity: str, deployment: Deployment) -> None:
     for raw in stream:
         line = raw.decode(errors="replace").rstrip("\r\n")
-        # A program that is interrupted prints a traceback of the interruption: the engine caused that, it is no news.
+        # A program that the engine interrupts prints a traceback; the user need not see it.
         if line and not deployment.steps.failed:
             deployment.events.diagnostic(severity, line)
 

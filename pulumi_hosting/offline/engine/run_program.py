@@ -1,13 +1,12 @@
 """Runs a Pulumi program in a process of its own: what `pulumi-language-python-exec` is in Pulumi's distribution.
 
-Started by path with the program's own Python, which need not have this package installed: it imports `pulumi` and the standard
-library only.
+Started by path with the program's Python, which need not have this package: it imports `pulumi` and the standard library only.
 """
 
 import sys
 
 if __name__ == "__main__":
-    # Python put this file's folder first, where its neighbours would hide modules of the standard library.
+    # Python put this file's folder first; its modules would hide those of the standard library.
     del sys.path[0]
 
 import argparse
@@ -35,18 +34,18 @@ def parse_arguments(arguments: list[str]) -> argparse.Namespace:
 
 
 def user_traceback(error: BaseException, program: str) -> str:
-    """The traceback of an exception, beginning where the program's own code begins."""
+    """The traceback of an exception, starting with the first frame of the program."""
     frames = traceback.extract_tb(error.__traceback__)
     folder = program if os.path.isdir(program) else os.path.dirname(program)
     for index, frame in enumerate(frames):
-        # "<frozen runpy>" and its like are no files, least of all in the current folder.
+        # "<frozen runpy>" is not a file of the current folder.
         if not frame.filename.startswith("<") and os.path.abspath(frame.filename).startswith(folder + os.sep):
             return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=index - len(frames)))
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
 def end_with(parent: int) -> None:
-    """End when the engine has died: nobody is left to register anything with."""
+    """End this process when the engine has died: nothing can be registered any more."""
     while os.getppid() == parent:
         time.sleep(1)
     os._exit(1)
@@ -71,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         )
     )
     os.chdir(options.pwd)
-    # Python tells an edited file from its bytecode by the second: edited and run again within one, the old program would run.
+    # Bytecode is compared with its source by the second: a program edited within a second would run in its old form.
     sys.dont_write_bytecode = True
     sys.argv = [options.program]
     sys.path.insert(0, options.pwd)
@@ -79,7 +78,7 @@ def run(options: argparse.Namespace) -> int:
     asyncio.set_event_loop(loop)
     executor = ThreadPoolExecutor(max(options.parallel, 1) * 4)
     loop.set_default_executor(executor)
-    # A program that fails leaves futures behind that nobody will look at: that is no news to the user.
+    # A failed program leaves futures that are never awaited; asyncio would log them.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
     def program() -> None:
@@ -93,7 +92,7 @@ def run(options: argparse.Namespace) -> int:
     except pulumi.RunError as error:
         pulumi.log.error(str(error))
         return ALREADY_REPORTED
-    except Exception as error:  # noqa: BLE001  the user's program may raise anything, and is told about it
+    except Exception as error:  # noqa: BLE001  the user's program may raise anything
         pulumi.log.error("Program failed with an unhandled exception:\n" + user_traceback(error, options.program))
         return ALREADY_REPORTED
     finally:

@@ -120,7 +120,7 @@ def _steps(decisions: Decisions, registration: Registration, old: State, diff: D
     changed = diff.changes == "some" or old.pending_replacement
     if changed and (diff.replace or triggered or old.pending_replacement):
         return _replacement(decisions, registration, old, diff)
-    # A resource that was made but never got ready gets an update without changes.
+    # A resource that was created but is not ready gets an update without changes.
     if changed or old.init_errors:
         decisions.outcomes.add("update", new.urn)
         return [UpdateStep(UPDATE, old, new, diffs=diff.diffs, detailed=diff.detailed)]
@@ -132,7 +132,7 @@ def _replacement(decisions: Decisions, registration: Registration, old: State, d
     _refuse_replacement(decisions, goal, old, new)
     decisions.outcomes.add("replace", new.urn)
     if registration.provider is not None and not old.taint:
-        # The first check may have carried over inputs of the old resource, which its replacement must not have.
+        # The first check may have copied inputs of the old resource; the replacement must not have them.
         checked = registration.provider.check(new.urn, {}, goal.properties, registration.seed, preview=operation.preview)
         decisions.report(new, checked.failures)
         new.inputs = checked.inputs

@@ -57,7 +57,7 @@ Work = DiffRequest | RefreshStep | ImportStep | list[Step]
 
 @dataclass(frozen=True)
 class Decision:
-    """The steps for a resource, and what the program is told once they are done."""
+    """The steps for a resource, and the answer to the program once they are done."""
 
     steps: list[Step]
     result: Callable[[], State]
@@ -132,7 +132,7 @@ class Decisions:
         return self.operation.target_dependents and not self.targeted.isdisjoint(state.needed_urns())
 
     def provider_of(self, state: State) -> ResourceProvider | None:
-        """The provider that manages a resource; None for a component. Raises `AlreadyReported` when it is not known."""
+        """The provider of a resource; None for a component. Raises `AlreadyReported` when it is not known."""
         if not state.custom:
             return None
         operation = self.operation

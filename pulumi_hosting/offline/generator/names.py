@@ -1,4 +1,4 @@
-"""URNs: who is called what in this operation, and who was called something else in the last one."""
+"""The URNs of an operation, and the old URNs that aliases lead to."""
 
 from collections.abc import Iterable, Mapping
 
@@ -9,7 +9,7 @@ from ..model.urns import STACK_TYPE, make_urn, qualified_type, urn_name, urn_typ
 
 
 class NameClash(AlreadyReported):
-    """Two resources claim one name. `urn` is the resource that came second."""
+    """Two resources have one URN or alias. `urn` is the one registered second."""
 
     def __init__(self, message: str, urn: str) -> None:
         super().__init__(message)
@@ -24,7 +24,7 @@ class Names:
         self._project = project
         self.taken: set[str] = set()
         self._new_of: dict[str, str] = {}
-        """From an old URN to the new one that claims it."""
+        """Old URN -> new URN."""
         self._old_of: dict[str, str] = {}
 
     def claim(self, parent: str, type: str, name: str) -> str:
@@ -38,11 +38,11 @@ class Names:
         return urn
 
     def current(self, urn: str) -> str:
-        """What an old URN is called now."""
+        """The new URN of an old one."""
         return self._new_of.get(urn, urn)
 
     def find_old(self, urn: str, goal: Goal, olds: Mapping[str, State]) -> tuple[State | None, str]:
-        """The resource as it was, and the old URN it was found under if that was another. Raises `NameClash` when two claim it."""
+        """The old state, and its old URN if that was another. Raises `NameClash` when two resources have the same alias."""
         if urn in self._new_of:
             raise NameClash(f"Duplicate resource URN '{urn}' conflicting with alias on resource with URN '{self._new_of[urn]}'", urn)
         if urn in olds:
@@ -63,7 +63,7 @@ class Names:
     def _aliases(self, goal: Goal) -> Iterable[str]:
         own = [self._alias(goal, alias) for alias in goal.aliases]
         yield from own
-        # A renamed parent renames its children: what they were called follows from what it was called.
+        # A renamed parent renames its children: their old URNs follow from its old URN.
         if goal.parent in self._old_of:
             yield self._inherited(goal.type, goal.name, goal.parent)
             for urn in own:
@@ -79,7 +79,7 @@ class Names:
         return make_urn(stack, project, parent, alias.type or goal.type, alias.name or goal.name)
 
     def _inherited(self, type: str, name: str, parent: str) -> str:
-        """The old URN of a child; a name built from its parent's was built from the old one then."""
+        """The old URN of a child. A name that starts with its parent's name started with the old one."""
         old_parent = self._old_of[parent]
         if name.startswith(urn_name(parent)):
             name = urn_name(old_parent) + name.removeprefix(urn_name(parent))

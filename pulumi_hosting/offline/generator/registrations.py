@@ -78,7 +78,7 @@ def _refresh(decisions: Decisions, old: State, new: State) -> Generator[Work, An
 
 
 def _decision_of_mode(decisions: Decisions, old: State | None, new: State) -> Decision | None:
-    """The decision of a refresh or a destroy that runs the program: it creates and updates nothing. None: go on."""
+    """The decision of a refresh or destroy that runs the program: it creates and updates nothing. None: go on."""
     skipped = decisions.depends_on_skipped(new)
     if decisions.mode == "refresh" and (skipped or _is_managed(new)):
         return decisions.skip_create(new) if old is None else nothing_to_do(old)
@@ -104,7 +104,7 @@ def _is_import(registration: Registration) -> bool:
 
 
 def _import(decisions: Decisions, registration: Registration) -> Generator[Work, Any, None]:
-    """Read the object by its id. What was found is then compared with what the program declares, as any old state is."""
+    """Read the object by its id. What was found is then compared with the declaration, as any old state is."""
     old, new = registration.old, registration.new
     imported = new.copy()
     replacing = old is not None and not registration.recreating
@@ -156,7 +156,7 @@ def _check(decisions: Decisions, registration: Registration, *, targeted: bool, 
     if not targeted:
         new.inputs = old.inputs if old else {}
         return
-    # A resource to be replaced on demand is checked as if it were new, and its provider is not asked for a diff.
+    # A resource to be replaced on demand is checked as a new one, and the provider is not asked for a diff.
     as_new = registration.recreating or was_external or old is None or old.taint
     olds = {} if as_new or old is None else old.inputs
     preview = decisions.operation.preview

@@ -8,7 +8,7 @@ from .decisions import Decision, Decisions
 
 
 def leave_untargeted(decisions: Decisions, old: State, new: State) -> Decision:
-    """Keep a resource as it is, and before it everything it depends on that the program no longer declares."""
+    """Keep a resource as it is, and everything it depends on that the program no longer declares."""
     steps: list[Step] = []
 
     def keep(state: State) -> State:

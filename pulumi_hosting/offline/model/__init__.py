@@ -1,1 +1,1 @@
-"""What everything here is made of: values, URNs, resource states, the dependency graph, goals."""
+"""The data model: property values, URNs, resource states, the dependency graph, goals."""

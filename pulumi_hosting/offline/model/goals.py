@@ -1,4 +1,4 @@
-"""What a program asks for: resources as it wants them, resources it looks at, and which of them an operation is confined to."""
+"""What a program declares (`Goal`), what it reads (`ReadGoal`), and the URNs that an operation is restricted to (`Targets`)."""
 
 import re
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Alias:
 
 @dataclass
 class Goal:
-    """A resource as the program wants it."""
+    """A resource as the program declares it."""
 
     type: str
     name: str
@@ -50,7 +50,7 @@ class Goal:
 
 @dataclass
 class ReadGoal:
-    """A resource the program wants to look at."""
+    """A resource that the program reads."""
 
     type: str
     name: str
@@ -65,7 +65,7 @@ class ReadGoal:
 
 @dataclass(frozen=True)
 class Targets:
-    """URNs an operation is confined to; `*` stands for anything but a colon, `**` for anything. None given means everything."""
+    """URNs that an operation is restricted to; `*` matches anything but a colon, `**` anything. Without any: all."""
 
     patterns: tuple[str, ...] = ()
 

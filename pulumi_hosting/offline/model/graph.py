@@ -28,7 +28,7 @@ class Graph:
         return id(state) in self._index
 
     def dependencies_of(self, state: State) -> list[State]:
-        """Resources that must outlive this one: what it depends on (with the children of components), its provider, its parent."""
+        """What must outlive a resource: its dependencies (with the children of components), its provider, its parent."""
         at = self._index[id(state)]
         urns = {urn for kind, urn in state.needs() if kind != "parent"} | ({provider_urn(state.provider)} if state.provider else set())
         found = {position for urn in (urns | {state.parent}) for position in self._by_urn.get(urn, ()) if position < at}
@@ -60,7 +60,7 @@ class Graph:
         return found
 
     def depths(self, states: Iterable[State]) -> dict[int, int]:
-        """How deep each of the given states lies among them, by identity: 0 for one that depends on none of the others."""
+        """The depth of each state among the given ones, by identity: 0 for one that depends on none of the others."""
         depths: dict[int, int] = {}
         # What a state depends on comes before it, so its depth is known when it is needed.
         for state in sorted(states, key=lambda state: self._index[id(state)]):
@@ -88,7 +88,7 @@ class Graph:
 
 
 def rebuild(resources: Iterable[State]) -> list[State]:
-    """The same resources with references to vanished ones taken out, and orphans given to their parent's parent."""
+    """The same resources without references to removed ones; an orphan gets its parent's parent."""
     result: list[State] = []
     present: set[str] = set()
     parents: dict[str, str] = {}

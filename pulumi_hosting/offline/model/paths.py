@@ -33,7 +33,7 @@ def path_contains(outer: Iterable[str | int], inner: Iterable[str | int]) -> boo
 
 
 def reset_path(path: list[str | int], old: Any, new: Any) -> tuple[Any, bool]:
-    """`new` with what lies at `path` put back to its value in `old`; False when there is no such place on both sides."""
+    """`new` with the value at `path` reset to that in `old`; False when the path is not in both."""
     if not path:
         return old, True
     part, rest = path[0], path[1:]

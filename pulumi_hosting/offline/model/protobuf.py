@@ -25,7 +25,7 @@ from .values import (
 
 
 def from_struct(struct: struct_pb2.Struct, *, keep_null: bool = True, allow_unknown: bool = True) -> Properties:
-    """The properties in a Struct. Without `keep_null` null entries of maps are dropped, as a registration drops them."""
+    """The properties in a Struct. Without `keep_null` null entries of maps are dropped, as in a registration."""
     return {
         key: from_value(value, keep_null=keep_null, allow_unknown=allow_unknown)
         for key, value in struct.fields.items()
@@ -72,7 +72,7 @@ def number(value: float) -> float | int:
 
 @dataclass(frozen=True)
 class WireFormat:
-    """What the other side of a connection understands; what it does not is sent in its plain form."""
+    """What the peer understands; other values are sent in plain form."""
 
     secrets: bool = False
     resources: bool = False

@@ -15,7 +15,7 @@ def now() -> str:
 
 @dataclass(eq=False)
 class State:
-    """One resource as it is, or as it shall be. Property maps are replaced, never changed in place."""
+    """The state of one resource: saved, or planned. Property maps are replaced, never changed in place."""
 
     urn: str
     type: str
@@ -49,7 +49,7 @@ class State:
     replacement_trigger: Any = None
     refresh_before_update: bool = False
     extra: dict[str, Any] = field(default_factory=dict)
-    """What another engine wrote and this one does not know; kept as it is."""
+    """Fields of another engine that this one does not know; saved unchanged."""
     saved_text: str | None = field(default=None, init=False, repr=False)
     """The resource as JSON text of the state file; None after a change."""
 
@@ -66,7 +66,7 @@ class State:
         return replace(self, **changes)
 
     def needs(self) -> Iterator[tuple[Literal["parent", "dependency", "property", "deletedWith", "replaceWith"], str]]:
-        """Every URN this resource cannot be without, and why; its provider apart."""
+        """Every URN that this resource needs, and why; without its provider."""
         if self.parent:
             yield "parent", self.parent
         yield from (("dependency", urn) for urn in self.dependencies)
@@ -77,13 +77,13 @@ class State:
         yield from (("replaceWith", urn) for urn in self.replace_with)
 
     def needed_urns(self) -> set[str]:
-        """Every URN this resource cannot be without, its provider's among them."""
+        """Every URN that this resource needs, with its provider's."""
         return {urn for _, urn in self.needs()} | ({provider_urn(self.provider)} if self.provider else set())
 
 
 @dataclass
 class PendingOperation:
-    """Something that was begun and of which nobody knows the end."""
+    """An operation that was started and whose outcome is unknown."""
 
     type: str
     resource: State
@@ -96,10 +96,10 @@ class Snapshot:
     extra: dict[str, Any] = field(default_factory=dict)
 
     def unfinished(self) -> list[PendingOperation]:
-        """Creates that a killed run began, and of which no later run has learned what came of them.
+        """Creates that a killed run started, and whose outcome no later run has found.
 
-        Pulumi keeps such an entry for ever. One that a later run has answered (its resource is in the state, made after the entry) gets
-        the id of that resource here, so that it counts as answered also when the resource has been deleted.
+        Pulumi keeps such an entry for ever. Where a later run has created the resource, the entry gets its id here, so that
+        it counts as finished also after the resource is deleted.
         """
         present = {state.urn: state for state in self.resources if not state.delete}
         for item in self.pending:

@@ -30,7 +30,7 @@ UNKNOWN_STRINGS = frozenset(
 
 
 class Unknown:
-    """A value that is not known before something has been created; there is one, `UNKNOWN`, and it equals only itself."""
+    """A value that is known after a create only. The one instance is `UNKNOWN`; it equals only itself."""
 
     def __repr__(self) -> str:
         return "<unknown>"
@@ -41,7 +41,7 @@ UNKNOWN = Unknown()
 
 @dataclass(frozen=True)
 class Secret:
-    """A value nobody may read: encrypted in state, hidden in every display."""
+    """A secret value: encrypted in the state, hidden in the display."""
 
     value: Any
 
@@ -87,7 +87,7 @@ def plain_output(value: Output) -> Any:
 
 
 def without_outputs(value: Any) -> Any:
-    """The same value with every `Output` replaced by what it holds."""
+    """The same value with every `Output` replaced by its value."""
     if isinstance(value, dict):
         return {key: without_outputs(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -100,7 +100,7 @@ def without_outputs(value: Any) -> Any:
 
 
 def without_secrets(value: Any) -> Any:
-    """The same value with every secret laid open: for comparing, and for providers that do not know secrets."""
+    """The same value with secrets in plain form: for comparisons, and for providers that do not know secrets."""
     if isinstance(value, dict):
         return {key: without_secrets(item) for key, item in value.items()}
     if isinstance(value, list):

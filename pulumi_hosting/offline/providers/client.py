@@ -26,10 +26,10 @@ _CORRUPTING = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS, grpc.StatusC
 
 
 class Provider:
-    """A configured or still unconfigured provider process, asked as the engine asks it.
+    """A provider process, configured or not yet.
 
-    All methods raise `ProviderError` when the provider refuses; create, read and update raise `InitError` when it made
-    something that is not ready.
+    All methods raise `ProviderError` when the provider refuses. Create, read and update raise `InitError` when the object
+    exists and is not ready.
     """
 
     def __init__(self, process: PluginProcess, engine_address: str, root: Path, program: Path) -> None:
@@ -40,7 +40,7 @@ class Provider:
         self._supports_preview = False
         self._handshaken = False
         self._configured: bool | None = None
-        """None: not yet; False: with unknown values, so that it can be asked nothing."""
+        """None: not yet. False: with unknown values, so that it cannot be called."""
         self._handshake(engine_address, root, program)
 
     @property
@@ -83,7 +83,7 @@ class Provider:
             supports_refresh_before_update=True,
         )
         try:
-            # The very first call waits for the connection; every later one fails at once when the process is gone.
+            # The first call waits for the connection; later ones fail at once when the process has ended.
             answer = self._stub.Handshake(request, wait_for_ready=True, timeout=START_TIMEOUT)
         except grpc.RpcError as error:
             if error.code() is not grpc.StatusCode.UNIMPLEMENTED:
@@ -215,7 +215,7 @@ class Provider:
         return ProviderResult(answer.id, self._marked(outputs, inputs), refresh_before_update=answer.refresh_before_update)
 
     def read(self, urn: str, id: str, inputs: Properties | None, state: Properties | None, timeout: float) -> ProviderResult:
-        """What is there now. None for `inputs` and `state` asks for an import. `Answer.id` is empty when nothing is there."""
+        """Read an object. None for `inputs` and `state`: an import. The result's id is empty when the object is gone."""
         if not self._known:
             return ProviderResult(id, {}, {})
         wire = replace(self._wire, unknowns=False)

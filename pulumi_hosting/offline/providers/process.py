@@ -16,11 +16,11 @@ START_TIMEOUT = 60.0
 STOP_TIMEOUT = 5.0
 
 LineSink = Callable[[str, bool], None]
-"""Takes a line a process printed, and whether it came on stderr."""
+"""Takes a line that a process printed, and whether it was on stderr."""
 
 
 class PluginProcess:
-    """A started provider. It leads its own process group, so that Ctrl-C and a killed engine leave it to finish what it does."""
+    """A started provider. It has its own process group: it finishes its work after Ctrl-C and when the engine is killed."""
 
     def __init__(self, name: str, command: list[str], cwd: Path, environ: Mapping[str, str], on_line: LineSink) -> None:
         self.name = name
@@ -80,10 +80,10 @@ class PluginProcess:
         return self._process.pid
 
     def interrupt(self) -> None:
-        """Ask it to end. Once only: a second SIGINT would break into its clean-up."""
+        """Ask it to end, once: a second SIGINT would interrupt its clean-up."""
         if not self._interrupted and self._process.poll() is None:
             self._interrupted = True
-            # Started from a script's background job, we and our children ignore SIGINT: it would be waited for in vain.
+            # In the background job of a script this process and its children ignore SIGINT.
             ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGTERM if ignored else signal.SIGINT)

@@ -69,7 +69,7 @@ class Registry:
         return diff
 
     def same(self, state: State, inputs: Properties) -> None:
-        """Make a provider of the state usable, with its old inputs."""
+        """Configure a provider of the state with its old inputs."""
         with self._lock:
             if provider_reference(state.urn, state.id) in self._providers:
                 return
@@ -78,7 +78,7 @@ class Registry:
             self._set(state.urn, state.id, provider)
 
     def ensure(self, ref: str, states: list[State]) -> None:
-        """Have the provider of a resource in the state at hand, started from the state if the program did not."""
+        """Load the provider of a resource in the state, unless the program has registered it."""
         if not ref:
             return
         with self._lock:
@@ -117,4 +117,4 @@ class Registry:
         return ProviderResult(id, _config(news))
 
     def delete(self, urn: str, id: str, inputs: Properties, outputs: Properties, timeout: float) -> None:
-        """Nothing to do: the plugins end with the operation."""
+        """Nothing to do: plugins end with the operation."""

@@ -11,7 +11,7 @@ Changes = Literal["none", "some", "unknown"]
 
 @dataclass(frozen=True)
 class Diff:
-    """What a provider says of a change. `detailed` maps property paths to add, update, delete, each perhaps with `-replace`."""
+    """The result of a diff. `detailed` maps property paths to add, update or delete, with `-replace` where it replaces."""
 
     changes: Changes
     replaces: tuple[str, ...] = ()
@@ -25,7 +25,7 @@ class Diff:
         return bool(self.replaces) or any(kind.endswith("-replace") for kind in (self.detailed or {}).values())
 
     def inverted(self) -> "Diff":
-        """The same change looked at from the other side."""
+        """The diff in the other direction."""
         turned = {"add": "delete", "delete": "add", "add-replace": "delete-replace", "delete-replace": "add-replace"}
         detailed = None if self.detailed is None else {path: turned.get(kind, kind) for path, kind in self.detailed.items()}
         return replace(self, detailed=detailed)
@@ -45,7 +45,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class ProviderResult:
-    """What a provider made, found or changed. `outputs` is None only when a read found nothing."""
+    """The result of a create, read or update. `outputs` is None only when a read found nothing."""
 
     id: str
     outputs: Properties | None
@@ -54,7 +54,7 @@ class ProviderResult:
 
 
 def diff_of_inputs(old: Mapping[str, Any], new: Mapping[str, Any]) -> Diff:
-    """The engine's own comparison, for providers that have no opinion."""
+    """The engine's comparison, for providers that leave it to the engine."""
     keys = changed_keys(old, new)
     detailed = {key: "add" if key not in old else "delete" if key not in new else "update" for key in keys}
     return Diff("some" if keys else "none", diffs=tuple(keys), detailed=detailed or None)

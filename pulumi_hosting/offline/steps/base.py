@@ -1,4 +1,4 @@
-"""A step: one operation on one resource. The generator decides steps, the engine announces, applies and saves them."""
+"""A step: one operation on one resource. The generator decides steps; the engine announces, applies and saves them."""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -22,7 +22,7 @@ class StepContext(Protocol):
 
 @dataclass(eq=False)
 class Step:
-    """One announced operation. `partial` is set when the provider failed after having made something that is now in `new`."""
+    """One announced operation. `partial`: the provider failed, and what it had created or changed is in `new`."""
 
     op: str
     old: State | None = None
@@ -65,7 +65,7 @@ class Step:
         return is_provider(self.res.type) and self.res.name.startswith("default")
 
     def apply(self, context: StepContext) -> None:
-        """Do it. Raises `ProviderError`; afterwards `new` is the state to save."""
+        """Run the step. Raises `ProviderError`; afterwards `new` is the state to save."""
 
 
 def mark_secret_outputs(state: State) -> None:

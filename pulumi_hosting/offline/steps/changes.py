@@ -24,7 +24,7 @@ class SameStep(Step):
         new.id, new.outputs = old.id, old.outputs
         new.created, new.modified = old.created, old.modified
         if is_provider(new.type) and not self.skipped and not self.untargeted:
-            # The provider decided that it is the same: it goes on with what it was configured with before.
+            # The provider reported no change: it is configured with its old inputs.
             context.same_provider(new, old.inputs)
 
 
@@ -32,7 +32,7 @@ class SameStep(Step):
 class CreateStep(Step):
     replacing: bool = False
     delete_old_later: bool = False
-    """The old one is to be deleted at the end: marked in the state now, so that it is never forgotten."""
+    """The old resource is deleted at the end; until then it is marked in the state."""
 
     @property
     def logical(self) -> bool:
@@ -84,7 +84,7 @@ class UpdateStep(Step):
         new.outputs, new.refresh_before_update = answer.outputs or {}, answer.refresh_before_update
         new.modified = now()
         if failure is not None:
-            # Half done: the new inputs are not in force, so the next diff must see the old ones.
+            # The update is incomplete: the next diff must compare with the old inputs.
             self.partial = True
             new.inputs = old.inputs
             raise failure
@@ -95,7 +95,7 @@ class DeleteStep(Step):
     replacing: bool = False
     pending_replacement: bool = False
     deleted: frozenset[str] | set[str] = frozenset()
-    """URNs deleted in this operation, shared with the generator: who is deleted with one of them needs no call."""
+    """URNs deleted in this operation, shared with the generator: what is deleted with one of them needs no call."""
 
     @property
     def logical(self) -> bool:
@@ -118,7 +118,7 @@ class DeleteStep(Step):
 
 @dataclass(eq=False)
 class ReplaceStep(Step):
-    """Says only that the two physical steps beside it belong together."""
+    """Announces that the create and the delete beside it are one replacement."""
 
 
 @dataclass(eq=False)

@@ -10,7 +10,7 @@ from ..providers.results import Diff, diff_of_inputs
 
 
 def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple[Properties, list[str]]:
-    """Inputs with every ignored path put back to its old value, and the paths where that could not be done."""
+    """Inputs with every ignored path reset to its old value, and the paths that could not be reset."""
     failed = []
     for path in paths:
         try:
@@ -23,7 +23,7 @@ def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple
 
 
 def diff_resource(provider: ResourceProvider, state: State, news: Properties, ignore: Iterable[str], *, preview: bool) -> Diff:
-    """The provider's opinion of a change; the engine's own comparison of inputs where it has none."""
+    """The provider's diff; the engine's comparison of the inputs where the provider leaves it to the engine."""
     ignore = list(ignore)
     diff = provider.diff(state.urn, state.id, state.inputs, state.outputs, news, ignore, preview=preview)
     if diff.changes != "unknown":

@@ -15,7 +15,7 @@ from .operations import DELETE, SAME, UPDATE
 
 @dataclass(eq=False)
 class ReadStep(Step):
-    """A resource the program only looks at (`get`)."""
+    """Reads a resource that the program does not manage (`get`)."""
 
     replacing: bool = False
 
@@ -55,7 +55,7 @@ class ReadStep(Step):
 
 @dataclass(eq=False)
 class RefreshStep(Step):
-    """Look how a resource really is. `persisted` ones belong to a running program and are saved at once."""
+    """Reads the real resource. `persisted`: it belongs to a running program and is saved at once."""
 
     persisted: bool = False
     hidden: bool = False
@@ -76,7 +76,7 @@ class RefreshStep(Step):
 
     @property
     def result_op(self) -> str:
-        """What was found out, in the words of an update: same, update, or delete for a vanished one."""
+        """What was found, as an operation: same, update, or delete for a resource that is gone."""
         old, new = self.before, self.after
         if self.gone:
             return DELETE
@@ -124,9 +124,9 @@ class ImportStep(Step):
     replacing: bool = False
     original: State | None = None
     commanded: bool = False
-    """Asked for by the `import` command: no program says what it should be like, so the inputs found are checked as if it did."""
+    """For the `import` command: no program declares the resource, so the inputs found are checked."""
     found: State | None = field(default=None, init=False)
-    """As it was found: what the program's inputs are compared with next."""
+    """As it was found: the program's inputs are compared with it next."""
 
     @property
     def logical(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where state lives: a directory in the layout of Pulumi's own file backend, so that `pulumi login file://DIR` reads the same stacks."""
+"""Saves state in a directory with the layout of Pulumi's file backend: `pulumi login file://DIR` reads the same stacks."""
 
 import getpass
 import json
@@ -20,7 +20,10 @@ DEFAULT_DIRECTORY = ".pulumi-offline"
 
 
 def backend_directory(environ: Mapping[str, str], project_root: Path) -> Path:
-    """PULUMI_BACKEND_URL where it is `file://DIR` (`file://~` is the home directory); `.pulumi-offline` beside Pulumi.yaml without it."""
+    """The directory of PULUMI_BACKEND_URL (`file://DIR`; `file://~` is the home directory).
+
+    Without the variable: `.pulumi-offline` beside Pulumi.yaml.
+    """
     url = environ.get("PULUMI_BACKEND_URL", "")
     if not url:
         return project_root / DEFAULT_DIRECTORY
@@ -61,7 +64,7 @@ class Backend:
         self.write(stack, None)
 
     def read(self, stack: str) -> dict[str, Any] | None:
-        """The deployment as saved, None for a stack that never had one. Raises `ConfigurationError` for a file that is no state."""
+        """The saved deployment; None for a stack that never had one. Raises `ConfigurationError` for an invalid file."""
         file = self.stack_file(stack)
         try:
             data = json.loads(file.read_bytes())
@@ -82,14 +85,14 @@ class Backend:
         return latest
 
     def unreadable(self, stack: str, problem: str) -> ConfigurationError:
-        """What is raised for a state that cannot be used: says what is wrong, and what can be put in its place."""
+        """The error for an invalid state: what is wrong, and which file can replace it."""
         file = self.stack_file(stack)
         saved = Path(f"{file}.bak")
         copy = f"{saved} is the state one save earlier" if saved.exists() else "put a good copy in its place"
         return ConfigurationError(f"{file} is not a stack's state: {problem}. Nothing was changed. Next: {copy}")
 
     def write(self, stack: str, deployment: str | None) -> None:
-        """Save a deployment, given as JSON text. A reader, or a kill at any time, meets either the old file or the new one, whole."""
+        """Save a deployment, given as JSON text. At any time, also after a kill, the file is complete: the old or the new one."""
         name = json.dumps(f"organization/{self.project}/{stack}")
         latest = f', "latest": {deployment}' if deployment is not None else ""
         file = self.stack_file(stack)
@@ -102,7 +105,7 @@ class Backend:
         if self.selected() == stack:
             self._selection().unlink(missing_ok=True)
 
-    # The stack that commands without --stack mean.
+    # The stack that commands without --stack use.
 
     def _selection(self) -> Path:
         return self._root / "offline" / f"{self.project}.json"
@@ -120,7 +123,7 @@ class Backend:
             raise StackNotFound(f"no stack named '{stack}' found; create it with `stack init {stack}`")
         write_private(self._selection(), json.dumps({"stack": stack}))
 
-    # Locks. They outlive a killed engine on purpose: somebody must look before the next one goes on.
+    # Locks. They outlive a killed engine on purpose: the user must check what it did before the next operation.
 
     def lock_directory(self, stack: str) -> Path:
         return self._root / "locks" / "organization" / self.project / stack
@@ -192,7 +195,7 @@ def _make_private(directory: Path) -> None:
 
 
 def write_private(path: Path, text: str, *, backup: Path | None = None) -> None:
-    """Replace a file as a whole, readable by its owner only, and on the disk when this returns. ``backup`` becomes what it was before."""
+    """Replace a file atomically, readable by its owner only, synced to the disk. ``backup`` becomes its old content."""
     _make_private(path.parent)
     # The name must not end in .json: the file backend takes every such file for a stack.
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)
@@ -211,7 +214,7 @@ def write_private(path: Path, text: str, *, backup: Path | None = None) -> None:
 
 
 def _keep(path: Path, backup: Path) -> None:
-    """Let ``backup`` be the present file. The file itself stays in its place: a kill in between finds it there."""
+    """Make ``backup`` a copy of the file, which stays in place all the time."""
     if not path.exists():
         return  # the first save
     spare = backup.with_name(f".{backup.name}.{uuid.uuid4().hex}.tmp")
@@ -226,11 +229,11 @@ def _keep(path: Path, backup: Path) -> None:
 
 
 def _sync_directory(directory: Path) -> None:
-    """The new name must survive a power cut as well as the content does."""
+    """Sync the new name, so that it survives a power cut."""
     try:
         handle = os.open(directory, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
     except OSError:
-        return  # a system where directories cannot be opened
+        return  # this system cannot open directories
     try:
         os.fsync(handle)
     finally:

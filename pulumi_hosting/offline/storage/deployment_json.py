@@ -60,7 +60,7 @@ def resource_from_json(data: dict[str, Any], crypter: Crypter | None) -> State:
 
 
 def value_to_json(value: Any, crypter: Crypter | None) -> Any:
-    """A value as state holds it; without a crypter secrets are in plain text, as in `stack export --show-secrets`."""
+    """A value as saved; without a crypter secrets are in plain text, as in `stack export --show-secrets`."""
     if isinstance(value, dict):
         return {key: value_to_json(item, crypter) for key, item in value.items()}
     if isinstance(value, list):
@@ -102,7 +102,7 @@ def value_from_json(value: Any, crypter: Crypter | None) -> Any:
 
 
 def resource_text(state: State, crypter: Crypter | None) -> str:
-    """One resource as JSON text. With a crypter it is made once per change: an unchanged secret is not encrypted again."""
+    """One resource as JSON text. With a crypter it is cached until a change: a secret is not encrypted again."""
     if crypter is None:
         return json.dumps(resource_to_json(state, None), ensure_ascii=False)
     if state.saved_text is None:

@@ -1,4 +1,4 @@
-"""Saves the state of a stack while it changes: after every step, and before every step that makes something."""
+"""Saves the state of a stack while it changes: after every step, and before every step that changes something outside."""
 
 import threading
 from collections.abc import Callable
@@ -40,14 +40,14 @@ _PENDING = {
 
 
 class Journal:
-    """The state as it shall be saved now: what is new in this operation, then what of the old is not yet dealt with.
+    """The state to save now: the new resources of this operation, then the old ones that no step has handled yet.
 
-    `save` gets the snapshot and must write it as a whole. Several steps that wait for a write share one.
+    `save` must write the whole snapshot. Several steps that wait for a write share one.
     """
 
     def __init__(self, base: Snapshot, save: Callable[[Snapshot], None]) -> None:
         self._base = base.resources
-        # A pending create outlives every operation: only a person can say what became of it.
+        # A pending create is kept by every operation: its outcome is unknown until a run finds the resource.
         self._base_pending = [operation for operation in base.pending if operation.type == "creating"]
         self._extra = base.extra
         self._save = save
@@ -74,7 +74,7 @@ class Journal:
             return
         subject = step.before if kind == "deleting" else step.after
         with self._lock:
-            # A copy without id: the entry must not look answered because the step has got that far when it is killed.
+            # A copy without id: an entry with an id counts as finished (see `Snapshot.unfinished`).
             self._pending[id(subject)] = PendingOperation(kind, subject.copy(id="") if kind == "creating" else subject)
             self._changes += 1
         self._flush()
@@ -87,7 +87,7 @@ class Journal:
         self._flush()
 
     def _record(self, step: Step, successful: bool) -> bool:
-        """True when it must be written at once."""
+        """Record the outcome of a step. True when it must be written at once."""
         old, new = step.old, step.new
         for state in (old, new):
             if state is not None:
@@ -126,7 +126,7 @@ class Journal:
 
     def _mark_done(self, state: State) -> None:
         self._done.add(id(state))
-        self._keep.append(state)  # an identity is only worth something while its object lives
+        self._keep.append(state)  # keeps its identity unique
 
     def outputs_changed(self) -> None:
         with self._lock:
@@ -151,7 +151,7 @@ class Journal:
             self._written = written
 
     def close(self) -> None:
-        """Write what was not worth a write of its own."""
+        """Write the changes that were not written at once."""
         if self._dirty:
             with self._lock:
                 self._changes += 1
@@ -202,5 +202,5 @@ _ELSE = (
 
 
 def _same_text(old: State, new: State) -> str | None:
-    """The saved text of `old` where it serves for `new` too: nothing is encrypted anew that did not change."""
+    """The saved text of `old` if it is valid for `new` too, so that unchanged secrets are not encrypted again."""
     return old.saved_text if all(getattr(old, name) == getattr(new, name) for name in _ELSE) else None

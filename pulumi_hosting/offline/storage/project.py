@@ -19,7 +19,7 @@ from .passphrase import WEAK_TEST_SECRETS, Crypter, passphrase_from
 
 @dataclass(frozen=True)
 class Project:
-    """A program's project file. `root` is where Pulumi.yaml lies, `program` what is run (a file, or a directory with `__main__.py`)."""
+    """A project file. `root`: the directory of Pulumi.yaml; `program`: a file, or a directory with `__main__.py`."""
 
     name: str
     root: Path
@@ -81,7 +81,7 @@ def _parse_project(path: Path) -> Project:
 
 
 def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:
-    """A mapping of a settings file, or nothing. Raises `ConfigurationError` for anything else."""
+    """A mapping of a settings file; empty if absent. Raises `ConfigurationError` for anything else."""
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
@@ -104,7 +104,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def find_python(project: Project, environ: Mapping[str, str]) -> str:
-    """The interpreter for the program and for dynamic providers: PULUMI_PYTHON_CMD, else the project's virtualenv, else this one."""
+    """The Python of the program and of dynamic providers: PULUMI_PYTHON_CMD, else the project's virtualenv, else this one."""
     if command := environ.get("PULUMI_PYTHON_CMD"):
         return command
     if virtualenv := project.options.get("virtualenv"):
@@ -118,7 +118,7 @@ def find_python(project: Project, environ: Mapping[str, str]) -> str:
 
 @dataclass
 class StackConfig:
-    """The configuration of one stack. Keys are `namespace:name`; a key without namespace belongs to the project."""
+    """The configuration of one stack. Keys are `namespace:name`; without namespace it is the project's name."""
 
     path: Path
     project: Project
@@ -137,7 +137,7 @@ class StackConfig:
 
     def save(self) -> None:
         write_private(self.path, yaml.safe_dump(self.data, sort_keys=False))
-        self.path.chmod(0o644)  # as Pulumi writes it: made to be committed, its secrets are encrypted
+        self.path.chmod(0o644)  # as in Pulumi: the file is meant to be committed; its secrets are encrypted
 
     def crypter(self, passphrase: str | None) -> Crypter | None:
         salt = self.data.get("encryptionsalt")
@@ -162,7 +162,7 @@ class StackConfig:
         config[self.key(name)] = value if crypter is None else {"secure": crypter.encrypt(value)}
 
     def values(self, crypter: Crypter | None) -> Properties:
-        """Every value as text, secrets as `Secret`; defaults of the project file below those of the stack's."""
+        """Every value as text, secrets as `Secret`. Values of the stack override those of the project file."""
         result: Properties = {}
         for name, declared in self.project.config.items():
             default = declared.get("value", declared.get("default")) if isinstance(declared, dict) else declared

@@ -42,7 +42,7 @@ class StackStore:
     # The stack and its configuration.
 
     def init(self) -> None:
-        """Create the stack, with its own encryption salt, and select it. Raises `ConfigurationError` when it exists."""
+        """Create the stack with a new encryption salt, and select it. Raises `ConfigurationError` when it exists."""
         self.backend.check_new(self.name)
         self.config().ensure_crypter(self.environ)
         self.backend.create(self.name)
@@ -65,7 +65,7 @@ class StackStore:
         return str(without_secrets(values[config.key(key)]))
 
     def list_config(self, *, show_secrets: bool = False) -> dict[str, tuple[str, bool]]:
-        """Every value and whether it is secret; keys of the project without its name, secrets as `[secret]` unless shown."""
+        """Every value and whether it is secret. Keys of the project are without its name; secrets are `[secret]` unless shown."""
         config = self.config()
         values = config.values(config.crypter(passphrase_from(self.environ)))
         own = f"{self.project.name}:"
@@ -81,7 +81,7 @@ class StackStore:
             config.save()
 
     def crypter(self) -> Crypter:
-        """What the stack's secrets are encrypted with: the salt of its settings, else of its state, else a new one."""
+        """Encrypts the stack's secrets with the salt of its settings, else of its state, else a new one."""
         if self._crypter is None:
             config = self.config()
             if not config.data.get("encryptionsalt"):
@@ -134,7 +134,7 @@ class StackStore:
         return {"version": 3, "deployment": data}
 
     def import_state(self, data: Any) -> None:
-        """Replace the state by an exported deployment, without its pending operations, as Pulumi's import does."""
+        """Replace the state by an exported deployment, without its pending operations, as in Pulumi."""
         if not isinstance(data, dict) or data.get("version") != 3:
             raise ConfigurationError("this is not an exported deployment of version 3")
         deployment = {} if data.get("deployment") is None else data["deployment"]

@@ -1,4 +1,4 @@
-"""Whether what was read has the form of a saved deployment. A file that people or other programs have touched may hold any JSON."""
+"""Checks the structure of a deployment read from a file: it may have been edited and hold any JSON."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ _LISTS = (
 
 
 def problem_of(deployment: Any) -> str | None:
-    """What is wrong with a deployment, in a few words and without a value of it; None when it has the right form."""
+    """What is wrong with a deployment, without its values; None when its structure is valid."""
     if not isinstance(deployment, dict):
         return "its deployment is no object"
     secrets = deployment.get("secrets_providers")

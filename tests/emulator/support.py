@@ -1,6 +1,7 @@
 """An emulator in process with a manual clock, called through httpx, for the tests of the emulator."""
 
 import itertools
+import ssl
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,8 @@ from pulumi_hosting.emulator.webhook_delivery import Attempt, Outcome
 # 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.
 START = 1_870_934_400.0
 DAY = 86400
+# For clients of an emulator process: by default httpx loads the certificates of the machine, which takes longer than a test.
+NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 # Webhook URLs with a route.
 GOOD, ODD = "https://hooks.example.org/good", "https://hooks.example.org/é?q=ö€"

@@ -3,9 +3,10 @@
 from email.utils import formatdate, parsedate_to_datetime
 
 import httpx
+import pytest
 
 from pulumi_hosting.emulator import running
-from tests.emulator.support import START, EmulatorHarness
+from tests.emulator.support import NO_CERTIFICATES, START, EmulatorHarness
 
 
 def sent_at(response: httpx.Response) -> float:
@@ -43,10 +44,14 @@ def test_the_date_of_replayed_and_delayed_answers(emu: EmulatorHarness) -> None:
     assert sent_at(emu.api("GET", "/me")) == START + 90
 
 
+@pytest.mark.usefixtures("warm")
 def test_the_date_over_http_is_the_time_of_the_clock() -> None:
-    with running(clock="manual") as emulator, httpx.Client(headers={"Authorization": f"Bearer {emulator.live_key}"}) as http:
+    with (
+        running(clock="manual") as emulator,
+        httpx.Client(verify=NO_CERTIFICATES, headers={"Authorization": f"Bearer {emulator.live_key}"}) as http,
+    ):
         before = sent_at(http.get(f"{emulator.control_url}/"))
-        httpx.post(f"{emulator.control_url}/clock", json={"advance": 40 * 86400}).raise_for_status()
+        http.post(f"{emulator.control_url}/clock", json={"advance": 40 * 86400}).raise_for_status()
         origin = emulator.base_url.removesuffix("/v1")
         paths = ("/v1/me", "/v1/nothing", "/_control/", "/_control/odd", "/elsewhere")
         assert {sent_at(http.get(origin + path)) for path in paths} == {before + 40 * 86400}

@@ -18,24 +18,29 @@ from pulumi_hosting.emulator import NotStarted, Running, log_redaction, running
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from tests.emulator.calls import CALLS
-from tests.emulator.support import EmulatorHarness
+from tests.emulator.support import NO_CERTIFICATES, EmulatorHarness
+from tests.support.emulators import EmulatorPool
+from tests.support.warm import PYTHON
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 KEY = {"Idempotency-Key": "0123456789abcdef"}
 
+pytestmark = pytest.mark.usefixtures("warm")  # processes are forked from one that has imported everything
+
 
 def api(emulator: Running, **options: Any) -> httpx.Client:
-    return httpx.Client(base_url=emulator.base_url, headers={"Authorization": f"Bearer {emulator.live_key}"}, **options)
+    headers = {"Authorization": f"Bearer {emulator.live_key}"}
+    return httpx.Client(base_url=emulator.base_url, headers=headers, **{"verify": NO_CERTIFICATES, **options})
 
 
 def control(emulator: Running, method: str, path: str, body: Any = None) -> Any:
-    response = httpx.request(method, f"{emulator.control_url}{path}", json=body)
+    response = httpx.request(method, f"{emulator.control_url}{path}", json=body, verify=NO_CERTIFICATES)
     assert response.status_code == 200, response.text
     return response.json()
 
 
-def start(*arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "pulumi_hosting.emulator", *arguments]
+def start(*arguments: str, python: str | None = None) -> "subprocess.Popen[str]":
+    command = [python or sys.executable, "-m", "pulumi_hosting.emulator", *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
@@ -44,12 +49,14 @@ def start(*arguments: str) -> "subprocess.Popen[str]":
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_ready_line_and_exit_code_0(sign: signal.Signals) -> None:
-    with start("--seed", "3") as process:
+    with start("--seed", "3", python=PYTHON) as process:
         assert process.stdout is not None
         line = json.loads(process.stdout.readline())
         assert list(line) == ["base_url", "control_url", "live_key", "test_key", "pid"]
         assert (line["pid"], line["base_url"].endswith("/v1"), line["control_url"].endswith("/_control")) == (process.pid, True, True)
-        httpx.get(f"{line['base_url']}/me", headers={"Authorization": f"Bearer {line['live_key']}"}).raise_for_status()
+        httpx.get(
+            f"{line['base_url']}/me", headers={"Authorization": f"Bearer {line['live_key']}"}, verify=NO_CERTIFICATES
+        ).raise_for_status()
         process.send_signal(sign)
         out, err = process.communicate(timeout=10)
         assert (process.returncode, out, err) == (0, "", "")
@@ -157,17 +164,10 @@ def make_certificate(certificate: Path, key: Path) -> None:
 # --- connections ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module")
-def shared() -> Any:
-    with running(clock="manual") as emulator:
-        yield emulator
-
-
 @pytest.fixture
-def emulator(shared: Running) -> Running:
+def emulator(emulator_pool: EmulatorPool) -> Running:
     """One process for all tests of connections, with a fresh account for each."""
-    control(shared, "POST", "/reset", {})
-    return shared
+    return emulator_pool.get(clock="manual")
 
 
 @pytest.mark.parametrize(("when", "ordered"), [("before", 0), ("after", 1)])
@@ -209,7 +209,7 @@ def test_drop_and_truncate_in_process() -> None:
 
 
 def test_a_second_request_with_the_same_key_is_in_progress(emulator: Running) -> None:
-    control(emulator, "POST", "/faults", {"method": "POST", "action": {"delay": 1.0}})
+    control(emulator, "POST", "/faults", {"method": "POST", "action": {"delay": 2.0}})
     answers: list[httpx.Response] = []
     with api(emulator) as http:
         slow = threading.Thread(target=lambda: answers.append(http.post("/servers", json=SERVER, headers=KEY)))
@@ -263,15 +263,17 @@ def test_an_incomplete_request_changes_nothing(emulator: Running) -> None:
 def test_paths_outside_the_api(emulator: Running) -> None:
     root = emulator.base_url.removesuffix("/v1")
     for path in ("/", "/v2/me", "/servers"):
-        response = httpx.get(root + path)
+        response = httpx.get(root + path, verify=NO_CERTIFICATES)
         assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
     for method in ("HEAD", "OPTIONS", "TRACE"):
         refused = httpx.request(method, f"{emulator.base_url}/servers")
         assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, POST")
-    assert httpx.get(emulator.base_url).status_code == 404
-    assert httpx.get(emulator.control_url).json()["pid"] == emulator.pid
-    server = httpx.post(f"{emulator.control_url}/servers", json={}).json()["id"]
-    response = httpx.get(f"{emulator.base_url}/servers%2F{server}", headers={"Authorization": f"Bearer {emulator.live_key}"})
+    assert httpx.get(emulator.base_url, verify=NO_CERTIFICATES).status_code == 404
+    assert httpx.get(emulator.control_url, verify=NO_CERTIFICATES).json()["pid"] == emulator.pid
+    server = httpx.post(f"{emulator.control_url}/servers", json={}, verify=NO_CERTIFICATES).json()["id"]
+    response = httpx.get(
+        f"{emulator.base_url}/servers%2F{server}", headers={"Authorization": f"Bearer {emulator.live_key}"}, verify=NO_CERTIFICATES
+    )
     assert response.status_code == 404
 
 

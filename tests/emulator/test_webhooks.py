@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator import running, webhook_delivery
-from tests.emulator.support import DAY, EmulatorHarness, code
+from tests.emulator.support import DAY, NO_CERTIFICATES, EmulatorHarness, code
 
 
 def deliveries(emu: EmulatorHarness, hook: int, query: str = "") -> list[dict[str, Any]]:
@@ -281,10 +281,11 @@ def receiver() -> Iterator[Receiver]:
         thread.join()
 
 
+@pytest.mark.usefixtures("warm")
 @pytest.mark.parametrize("clock", ["real", "manual"])
 def test_delivery_over_http(clock: str, receiver: Receiver) -> None:
     routes = {"https://hooks.example.org": receiver.url}
-    with running(clock=clock, webhook_route=routes) as emulator, httpx.Client() as http:
+    with running(clock=clock, webhook_route=routes) as emulator, httpx.Client(verify=NO_CERTIFICATES) as http:
         http.headers["Authorization"] = f"Bearer {emulator.live_key}"
         body = {"url": "https://hooks.example.org/in?q=1", "events": ["server.created", "server.terminated"]}
         hook = http.post(f"{emulator.base_url}/webhooks", json=body).json()
@@ -333,12 +334,13 @@ def test_a_receiver_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> Non
         assert webhook_delivery.send(webhook_delivery.Attempt(url, {}, b"{}")).error == "no answer within 0.05 seconds"
 
 
+@pytest.mark.usefixtures("warm")
 def test_undeliverable_urls_do_not_block_others(receiver: Receiver) -> None:
     """Over HTTP with a real clock: a URL beyond ASCII, and an origin that does not listen."""
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
         unreachable = f"http://127.0.0.1:{closed.server_port}"
     routes = {"https://hooks.example.org": receiver.url, "https://dead.example.org": unreachable}
-    with running(webhook_route=routes) as emulator, httpx.Client(base_url=emulator.base_url) as http:
+    with running(webhook_route=routes) as emulator, httpx.Client(base_url=emulator.base_url, verify=NO_CERTIFICATES) as http:
         http.headers["Authorization"] = f"Bearer {emulator.live_key}"
         hooks = {}
         for path in ("dead.example.org/", "hooks.example.org/%C3%A9", "hooks.example.org/é", "hooks.example.org/good"):
@@ -352,8 +354,8 @@ def test_undeliverable_urls_do_not_block_others(receiver: Receiver) -> None:
             invoice = http.post(
                 "/balance/topup", json={"amount": "10.00", "gateway": "card"}, headers={"Idempotency-Key": "k" * (16 + number)}
             )
-            httpx.post(f"{emulator.control_url}/invoices/{invoice.json()['invoice_id']}/confirm", json={}).raise_for_status()
-        httpx.post(f"{emulator.control_url}/clock", json={"advance": 0}).raise_for_status()
+            http.post(f"{emulator.control_url}/invoices/{invoice.json()['invoice_id']}/confirm", json={}).raise_for_status()
+        http.post(f"{emulator.control_url}/clock", json={"advance": 0}).raise_for_status()
         paths = [path for path, _, _ in receiver.got]
         assert paths.count("/good") == 3
         assert paths.count("/%C3%A9") == 6

@@ -28,8 +28,8 @@ CORES = {
     "2.21": ("3.12", "3.13", "3.14"),
 }
 """The supported releases of ansible-core, and the Pythons that each runs its controller with."""
-NEEDS = ("pytest", "pytest-xdist", "pytest-mock", "aiohttp")
-"""What the units need beside the core: ansible-test's runner, and what ansible-rulebook brings along for the event source."""
+NEEDS = ("pytest", "pytest-xdist", "pytest-mock")
+"""What the units need beside the core: ansible-test's runner."""
 
 
 @dataclass(frozen=True)

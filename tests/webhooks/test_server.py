@@ -131,7 +131,7 @@ def test_a_large_body_is_refused() -> None:
             ((reader, writer),) = await running.connect(1, HEAD % (b"/hosting", 10**12))
             for _ in range(20):
                 writer.write(b" " * 64 * 1024)
-            assert await first_line(reader) == b"HTTP/1.1 413 Request Entity Too Large\r\n"
+            assert (await first_line(reader)).startswith(b"HTTP/1.1 413 ")
             await until_closed([(reader, writer)])
 
     asyncio.run(play())

@@ -78,7 +78,7 @@ def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
     for name, model in vars(models).items():
         if not inspect.isclass(model) or not issubclass(model, base) or not model.__module__.startswith(models.__name__):
             continue
-        if model is not base and not name.startswith("_") and not model.__pydantic_generic_metadata__["parameters"]:
+        if model.model_fields and not name.startswith("_") and not model.__pydantic_generic_metadata__["parameters"]:
             yield model
 
 

@@ -7,6 +7,7 @@ contract tests loop over it. Nobody keeps a second list: a fact about an operati
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
@@ -129,7 +130,8 @@ class Operation:
 
     @property
     def path_parameters(self) -> tuple[str, ...]:
-        return tuple(re.findall(r"{(\w+)}", self.path))
+        """The names in braces in the path, in its order."""
+        return _path_parameters(self.path)
 
     @property
     def success(self) -> int:
@@ -181,14 +183,11 @@ class Operation:
                 shared |= {"idempotency_key_required", "idempotency_conflict", "idempotency_in_progress"}
         return tuple(code for code in CODES if code in shared or code in self.codes)
 
-    def response_model(self, status: int) -> Any:
-        """The model for a success status: the declared one, else that of the first success (other 2xx are tolerated), 204 = none."""
-        if status in self.responses:
-            return self.responses[status]
-        return None if status == 204 else self.responses[self.success]
 
+@cache
+def _path_parameters(path: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"{(\w+)}", path))
 
-_PAGE = m.PageQuery
 
 OPERATIONS: tuple[Operation, ...] = (
     # --- meta

@@ -6,7 +6,7 @@ travels, and a :class:`Redactor` removes known secrets from text that somebody e
 
 import base64
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -16,6 +16,8 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema, from_json, to_json
 
 MASK = "**********"
+REVEALED: Mapping[str, Any] = {"secrets": "revealed"}
+"""The context with which a model is serialised with its secrets: for the body of a request, and nothing else."""
 
 # C0 and C1 controls, ANSI sequences and the Unicode characters that reorder text: none may reach a terminal or a log.
 _ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
@@ -75,7 +77,11 @@ class Secret:
         return core_schema.json_or_python_schema(
             json_schema=from_text,
             python_schema=core_schema.union_schema([core_schema.is_instance_schema(cls), from_text]),
-            serialization=core_schema.plain_serializer_function_ser_schema(lambda secret: MASK, return_schema=core_schema.str_schema()),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda secret, info: secret.reveal() if info.context is REVEALED else MASK,
+                info_arg=True,
+                return_schema=core_schema.str_schema(),
+            ),
         )
 
     @classmethod

@@ -16,22 +16,21 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
 
-from pulumi_hosting.api.metadata import Bucket
 from pulumi_hosting.api.operations import BY_ID, Operation
-from pulumi_hosting.api.secrets import Redactor, Secret
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import responses
-from pulumi_hosting.client.exceptions import CallError, HostingError, InvalidInput, TransportError, WriteRefused
-from pulumi_hosting.client.rate_limit import Limiter, Unlimited
-from pulumi_hosting.client.requests import build_path, checked_key, encoded, query_text, validated
+from pulumi_hosting.client.exceptions import HostingError, InvalidInput, WriteRefused
+from pulumi_hosting.client.requests import HttpRequest, checked_key, prepare
 from pulumi_hosting.client.results import Items, Pages, given
-from pulumi_hosting.client.retry import Outcome, Retry, Rng, decide, outcome, parse_http_date
+from pulumi_hosting.client.retry import Attempts, Rng, Stop, decide, parse_http_date
 from pulumi_hosting.client.services import Services
 from pulumi_hosting.client.settings import settings
-from pulumi_hosting.client.transport import HttpRequest, Transport
+from pulumi_hosting.client.transport import HttpResponse, Transport
 
 if TYPE_CHECKING:
     import httpx
@@ -54,7 +53,7 @@ class Client(Services):
     - ``read_only``: refuse everything that is not a GET with ``WriteRefused``, before anything is sent.
     - ``user_agent``: words added to the client's identification.
     - ``transport``: an httpx transport to send through instead of the network.
-    - ``limiter``: shares rate limits between processes. ``clock``, ``wall``, ``sleep``, ``rng``, ``new_id``: time, randomness and ids.
+    - ``clock``, ``wall``, ``sleep``, ``rng``, ``new_id``: time, randomness and ids.
 
     Raises ``ConfigurationError`` for a key, address or option that cannot be used. Errors of calls: :mod:`pulumi_hosting.client.exceptions`.
     """
@@ -70,7 +69,6 @@ class Client(Services):
         read_only: bool = False,
         user_agent: str | None = None,
         transport: "httpx.BaseTransport | None" = None,
-        limiter: Limiter | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], float] = time.time,
         sleep: Callable[[float], None] = time.sleep,
@@ -79,19 +77,20 @@ class Client(Services):
     ) -> None:
         self._settings = settings(api_key, base_url, timeout=timeout, deadline=deadline, ca_file=ca_file, user_agent=user_agent)
         self._read_only = read_only
-        self._wire = Transport(self._settings, clock, transport)
-        self._limiter: Limiter = limiter or Unlimited()
+        self.transport = Transport(self._settings, clock, transport)
+        """Sends each attempt. May be wrapped, to watch the requests of this client."""
         self._clock, self._wall, self._sleep = clock, wall, sleep
         self._rng: Rng = rng or random.Random()  # noqa: S311  # jitter, not a secret
         self._new_id = new_id
         # When, by the monotonic clock, the latest response came, and its Date header as sent.
         self._latest_date: tuple[float, str] | None = None
+        self._prepare = partial(prepare, base_url=self._settings.base_url, api_key=self._settings.api_key)
         super().__init__(self)
 
     @property
     def is_test_key(self) -> bool:
         """Whether the key is a test key (``vk_test_…``): reads are real, writes are simulated. (API document, "Sandbox")"""
-        return self._settings.api_key.reveal().startswith("vk_test_")
+        return self._settings.is_test_key
 
     def service_now(self) -> datetime:
         """The service's time in UTC, to the second: compare ages of objects with this, never with the local clock, which may be wrong.
@@ -121,128 +120,53 @@ class Client(Services):
         """Calls an operation, given as its row or its id: ``ids`` fill its path in order, ``query`` and ``body`` hold its fields.
 
         A field that is ``UNSET`` is not sent. A list comes as one page, the one at ``cursor``. Raises ``InvalidInput`` and
-        ``WriteRefused`` before anything is sent, then whatever the answer is.
+        ``WriteRefused`` before anything is sent, then the error that the answer is.
         """
-        if not isinstance(operation, Operation):
-            operation = _row(operation)
-        if self._read_only and operation.is_write:
-            raise WriteRefused(f"{operation.id} would change something, and this client only reads")
-        key = checked_key(operation, idempotency_key, self._new_id)
-        request, redact = self._prepare(operation, ids, query or {}, body or {}, key, cursor)
-        return self._send(request, key, redact)
+        row = operation if isinstance(operation, Operation) else _row(operation)
+        if self._read_only and row.is_write:
+            raise WriteRefused(f"{row.id} would change something, and this client only reads")
+        key = checked_key(row, idempotency_key, self._new_id)
+        request = self._prepare(row, ids, query or {}, body or {}, key=key, cursor=cursor)
+        retry_policy, attempts, began = self._settings.retry_policy, Attempts(row, key), self._clock()
+        while True:
+            attempts.count += 1
+            sent_id = self._new_id()
+            # The error is looked at, and raised, outside of the except block: its context must not grow with the attempts.
+            try:
+                answer = self.transport.send(request, sent_id, began + retry_policy.deadline)
+                return self._read(request, answer, sent_id, attempts.count)
+            except HostingError as error:
+                failure = error
+            failure = attempts.failed(failure, sent_id)
+            elapsed = self._clock() - began
+            decision = decide(row, failure, attempt=attempts.count, elapsed=elapsed, retry_policy=retry_policy, rng=self._rng)
+            log.debug("%s %s: %s, %s", row.method, request.path, type(failure).__name__, decision)
+            if isinstance(decision, Stop):
+                raise failure
+            self._sleep(decision.after)
 
     def pages(self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Pages[Any]:
         """A list with cursors, with the same filters for each page. Sends nothing yet, but checks the filters."""
-        if not isinstance(operation, Operation):
-            operation = _row(operation)
+        row = operation if isinstance(operation, Operation) else _row(operation)
         filters = {"limit": WALK_LIMIT, **given(**(query or {}))}
-        self._prepare(operation, ids, filters, {}, None)
-        return self._walk(operation, ids, filters, filters.pop("cursor", None))
+        self._prepare(row, ids, filters, {})
+        return self._walk(row, ids, filters, filters.pop("cursor", None))
 
     def items(self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Items[Any]:
         """A short list, whole. The document gives these no cursor; should one ever come, it is followed."""
-        if not isinstance(operation, Operation):
-            operation = _row(operation)
-        pages = list(self._walk(operation, ids, query or {}, None).pages())
+        row = operation if isinstance(operation, Operation) else _row(operation)
+        pages = list(self._walk(row, ids, query or {}, None).pages())
         return Items([item for page in pages for item in page.data], pages[-1].meta)
 
     def _walk(self, operation: Operation, ids: Sequence[int | str], query: Mapping[str, Any], start: str | None) -> Pages[Any]:
         return Pages(operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start)
 
-    # --- checking
-
-    def _prepare(
-        self,
-        operation: Operation,
-        ids: Sequence[int | str],
-        query: Mapping[str, Any],
-        body: Mapping[str, Any],
-        key: str | None,
-        cursor: str | None = None,
-    ) -> tuple[HttpRequest, Redactor]:
-        path = build_path(operation, ids)
-        fields = validated(operation, operation.query, query)
-        content = validated(operation, operation.request, body)
-        headers = {"Accept": "application/pdf, application/json" if bytes in operation.responses.values() else "application/json"}
-        if operation.auth:
-            headers["Authorization"] = f"Bearer {self._settings.api_key.reveal()}"
-        if key is not None:
-            headers["Idempotency-Key"] = key
-        payload = encoded(operation, content) if content is not None else None
-        sent = [getattr(content, name) for name in content.model_fields_set] if content is not None else []
-        redact = Redactor((value for value in sent if isinstance(value, Secret)), own_key=self._settings.api_key)
-        if payload is not None:
-            headers["Content-Type"] = "application/json"
-        text = query_text(operation, fields)
-        if cursor is not None:
-            text["cursor"] = cursor
-        return HttpRequest(operation, self._settings.base_url + path, path, text, headers, payload), redact
-
-    # --- sending
-
-    def _send(self, request: HttpRequest, key: str | None, redact: Redactor) -> Any:
-        import tenacity  # with the first call, as httpx: importing the package stays light
-
-        operation = request.operation
-        bucket: Bucket = "expensive" if operation.is_expensive(request.query) else "normal"
-        retry_policy = self._settings.retry_policy
-        began = self._clock()
-        attempts = 0
-        maybe_processed = False  # whether an attempt so far may have been
-        decision: Any = None
-
-        def attempt() -> Any:
-            nonlocal attempts, maybe_processed
-            attempts += 1
-            sent_id = self._new_id()
-            # Enriched inside, raised outside of the except block: the context of an error must not grow with the attempts.
-            failure: HostingError
-            try:
-                return once(sent_id)
-            except HostingError as error:
-                failure = error
-            earlier = maybe_processed
-            said = outcome(operation, failure)
-            maybe_processed = said is Outcome.UNKNOWN or (earlier and said is not Outcome.DECIDED)
-            if maybe_processed and not isinstance(failure, CallError):
-                failure = TransportError(str(failure), outcome_unknown=True, operation=operation.id)
-            if isinstance(failure, CallError):
-                failure.sent_as(
-                    request_id=sent_id,
-                    idempotency_key=key,
-                    attempts=attempts,
-                    outcome_unknown=maybe_processed,
-                    because_of_earlier=said is not Outcome.UNKNOWN,
-                )
-            raise failure
-
-        def once(sent_id: str) -> Any:
-            self._limiter.reserve(bucket, began + retry_policy.deadline - self._clock())
-            answer = self._wire.send(request, sent_id, began + retry_policy.deadline)
-            self._latest_date = (self._clock(), answer.headers.get("Date", ""))
-            self._limiter.observe(bucket, answer.status, answer.headers)
-            meta = responses.metadata(
-                operation, answer, sent_id=sent_id, bucket=bucket, idempotency_key=key, attempts=attempts, redact=redact
-            )
-            log.debug("%s %s: %s (attempt %s, request %s)", operation.method, request.path, answer.status, attempts, meta.request_id)
-            return responses.read(operation, answer, meta, redact, self._wall())
-
-        def again(error: BaseException) -> bool:
-            nonlocal decision
-            if not isinstance(error, HostingError):
-                return False
-            decision = decide(operation, error, attempt=attempts, elapsed=self._clock() - began, retry_policy=retry_policy, rng=self._rng)
-            what = f"again in {decision.after:.1f} s" if isinstance(decision, Retry) else decision.why
-            log.debug("%s %s: %s, %s", operation.method, request.path, type(error).__name__, what)
-            return isinstance(decision, Retry)
-
-        loop = tenacity.Retrying(
-            retry=tenacity.retry_if_exception(again),
-            wait=lambda state: decision.after,
-            sleep=self._sleep,
-            reraise=True,
-        )
-        return loop(attempt)
+    def _read(self, request: HttpRequest, answer: HttpResponse, sent_id: str, attempt: int) -> Any:
+        """The result that the answer is. Raises the error that it is."""
+        self._latest_date = (self._clock(), answer.headers.get("Date", ""))
+        meta = responses.metadata(request, answer, sent_id=sent_id, attempts=attempt)
+        log.debug("%s %s: %s (attempt %s, request %s)", request.operation.method, request.path, answer.status, attempt, meta.request_id)
+        return responses.read(request.operation, answer, meta, request.redact, self._wall())
 
     # --- the object itself
 
@@ -258,7 +182,7 @@ class Client(Services):
 
     def close(self) -> None:
         """Closes the connections. The client may be used again."""
-        self._wire.close()
+        self.transport.close()
 
     def __enter__(self) -> Self:
         return self

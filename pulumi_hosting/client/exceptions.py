@@ -400,12 +400,7 @@ class OperationInProgress(Conflict):
 
 
 class ServiceState(Conflict):
-    """409 ``service_state``; ``service_status`` is the server's status where the answer names it."""
-
-    @property
-    def service_status(self) -> str | None:
-        raw = self.details.get("status")
-        return clean_text(raw, 64) if isinstance(raw, str) else None
+    """409 ``service_state``: the server or domain is in a state that does not allow this."""
 
 
 class NoCapacity(Conflict):

@@ -1,16 +1,90 @@
-"""Arguments checked and made into what is sent. Pure functions; what they refuse is ``InvalidInput``, and no value is repeated in it."""
+"""Arguments checked and made into the request to send. Pure functions; what they refuse is ``InvalidInput``, which repeats no value."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import ValidationError
+from pydantic_core import PydanticSerializationError
 
 from pulumi_hosting.api.models import INT64, Request
 from pulumi_hosting.api.operations import KEY_LENGTH, MAX_BODY_BYTES, Operation
+from pulumi_hosting.api.secrets import REVEALED, Redactor, Secret
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.unset import UNSET
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """A request as it will be sent, in every attempt with the same bytes. What may be secret in it is not printed.
+
+    ``redact`` removes the secrets that it carries from any text.
+    """
+
+    operation: Operation
+    url: str
+    path: str
+    query: Mapping[str, str]
+    idempotency_key: str | None
+    headers: Mapping[str, str] = field(repr=False)
+    body: bytes | None = field(repr=False)
+    redact: Redactor = field(repr=False)
+
+
+class NoFields(Request):
+    """The query, or the body, of an operation that takes none."""
+
+
+def prepare(
+    operation: Operation,
+    ids: Sequence[int | str],
+    query: Mapping[str, Any],
+    body: Mapping[str, Any],
+    *,
+    key: str | None = None,
+    cursor: str | None = None,
+    base_url: str,
+    api_key: Secret,
+) -> HttpRequest:
+    """The request of an operation; fields that are ``UNSET`` are left out. Raises ``InvalidInput``."""
+    path = build_path(operation, ids)
+    payload: bytes | None = None
+    wrong: dict[str, str] = {}
+    try:
+        # The models are strict about lists and maps; callers may give any sequence and mapping.
+        parameters, content = (
+            (model or NoFields)(
+                **{
+                    name: {**value} if isinstance(value, Mapping) else [*value] if _is_list(value) else value
+                    for name, value in fields.items()
+                    if value is not UNSET
+                }
+            )
+            for model, fields in ((operation.query, query), (operation.request, body))
+        )
+        if operation.request is not None and not (operation.body_optional and not content.model_fields_set):
+            payload = content.model_dump_json(exclude_unset=True, by_alias=True, context=REVEALED).encode()
+    except ValidationError as error:
+        wrong = _reasons(error)
+    except PydanticSerializationError:
+        wrong = {"(fields)": "one of the texts is not valid Unicode"}
+    if payload is not None and len(payload) > MAX_BODY_BYTES:
+        payload, wrong = None, {"(fields)": f"together they are larger than {MAX_BODY_BYTES // 1024} KB"}
+    if wrong:  # raised outside of the except block: pydantic's error holds the refused values
+        raise InvalidInput(wrong, operation.id)
+    text = query_text(operation, parameters)
+    if cursor is not None:
+        text["cursor"] = cursor
+    headers = {"Accept": "application/pdf, application/json" if bytes in operation.responses.values() else "application/json"}
+    if operation.auth:
+        headers["Authorization"] = f"Bearer {api_key.reveal()}"
+    if key is not None:
+        headers["Idempotency-Key"] = key
+    if payload is not None:
+        headers["Content-Type"] = "application/json"
+    secrets = (value for value in vars(content).values() if isinstance(value, Secret))
+    return HttpRequest(operation, base_url + path, path, text, key, headers, payload, Redactor(secrets, own_key=api_key))
 
 
 def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
@@ -39,50 +113,33 @@ def _id_number(given: object) -> int | None:
     return None
 
 
-def validated(operation: Operation, model: type[Request] | None, fields: Mapping[str, Any]) -> Request | None:
-    """The fields as the row's model, without those that are ``UNSET``; ``None`` where the operation takes none."""
-    if model is None:
-        if fields:
-            raise InvalidInput(dict.fromkeys(fields, "is not a field of this operation"), operation.id)
-        return None
-    sent: dict[str, Any] = {}
-    for name, value in fields.items():
-        if value is not UNSET:
-            # The models are strict about lists and maps; callers may give any sequence and mapping.
-            is_list = isinstance(value, Sequence) and not isinstance(value, str | bytes)
-            sent[name] = [*value] if is_list else {**value} if isinstance(value, Mapping) else value
-    try:
-        return model(**sent)
-    except ValidationError as error:
-        wrong: dict[str, str] = {}
-        for problem in error.errors(include_url=False, include_context=False, include_input=False):
-            name = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-")) or "(fields)"
-            wrong.setdefault(name, problem["msg"].removeprefix("Value error, "))
-    # Outside of the except block: pydantic's error holds the refused values.
-    raise InvalidInput(wrong, operation.id)
+def check_body(operation: Operation, body: Mapping[str, Any]) -> None:
+    """Raise ``InvalidInput`` where this body could not be sent."""
+    ids = [1] * len(operation.path_parameters)
+    prepare(operation, ids, {}, body, base_url="", api_key=Secret(""))
 
 
-def encoded(operation: Operation, content: Request) -> bytes | None:
-    """The body as JSON; ``None`` where it may be left out and nothing was given."""
-    if operation.body_optional and not content.model_fields_set:
-        return None
-    text = json.dumps(content.to_api(), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    if not _is_unicode(text):
-        raise InvalidInput({"(fields)": "one of the texts is not valid Unicode"}, operation.id)
-    payload = text.encode()
-    if len(payload) > MAX_BODY_BYTES:
-        raise InvalidInput({"(fields)": f"together they are larger than {MAX_BODY_BYTES // 1024} KB"}, operation.id)
-    return payload
-
-
-def query_text(operation: Operation, fields: Request | None) -> dict[str, str]:
+def query_text(operation: Operation, parameters: Request) -> dict[str, str]:
     """Query parameters as text; a query has no null, so what is ``None`` is left out."""
-    sent = fields.to_api() if fields is not None else {}
+    sent = parameters.model_dump(mode="json", exclude_unset=True, by_alias=True)
     text = {name: str(value) for name, value in sent.items() if value is not None}
     wrong = [name for name, value in text.items() if not _is_unicode(value)]
     if wrong:
         raise InvalidInput(dict.fromkeys(wrong, "is not valid Unicode"), operation.id)
     return text
+
+
+def _reasons(error: ValidationError) -> dict[str, str]:
+    """Field → what is wrong with it, the first reason of each."""
+    wrong: dict[str, str] = {}
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        name = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-")) or "(fields)"
+        wrong.setdefault(name, problem["msg"].removeprefix("Value error, "))
+    return wrong
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str | bytes)
 
 
 def _is_unicode(text: str) -> bool:

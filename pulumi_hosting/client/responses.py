@@ -24,6 +24,7 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import Redactor, clean_text
 from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, RedirectRefused, error_class
 from pulumi_hosting.client.lenient import from_damaged, item_model, parsed_object, readable_facts
+from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.results import Damaged, Document, Done, File
 from pulumi_hosting.client.retry import parse_retry_after
 from pulumi_hosting.client.transport import MAX_ANSWER_BYTES, HttpResponse
@@ -54,26 +55,17 @@ def with_meta(result: T, meta: Meta) -> T:
     return result
 
 
-def metadata(
-    operation: Operation,
-    answer: HttpResponse,
-    *,
-    sent_id: str,
-    bucket: Bucket,
-    idempotency_key: str | None,
-    attempts: int,
-    redact: Redactor,
-) -> Meta:
-    """What the headers say. The echo of the request id is somebody else's text: cleaned, and ours where there is none."""
+def metadata(request: HttpRequest, answer: HttpResponse, *, sent_id: str, attempts: int) -> Meta:
+    """What the headers say. The echoed request id is foreign text: it is cleaned, and ours stands in where there is none."""
     headers = answer.headers
-    echo = printable(headers.get("X-Request-ID", ""), redact, 128)
+    echo = printable(headers.get("X-Request-ID", ""), request.redact, 128)
     return Meta(
-        operation=operation.id,
+        operation=request.operation.id,
         status=answer.status,
         request_id=echo or sent_id,
         sandbox=headers.get("X-Sandbox", "").strip().lower() == "true",
-        rate_limit=rate_limit(headers, bucket),
-        idempotency_key=idempotency_key,
+        rate_limit=rate_limit(headers, "expensive" if request.operation.is_expensive(request.query) else "normal"),
+        idempotency_key=request.idempotency_key,
         attempts=attempts,
     )
 

@@ -1,7 +1,8 @@
-"""Wait, or give up? Small pure functions; the loop that asks them is in the client (API document, "Idempotency", "Errors").
+"""Whether a call is sent again, and after which pause. Pure functions, and what is known of a call's attempts; the loop itself is in
+:meth:`~pulumi_hosting.client.client.Client.call` (API document, "Idempotency", "Errors").
 
-A read, and a mutation that carries an Idempotency-Key, may be sent again after 429, 502, 503, 504, ``idempotency_in_progress`` and after
-a failure of the connection. Nothing else is: not a 500, and never a mutation without a key.
+A read, and a write that carries an Idempotency-Key, may be sent again after 429, 502, 503, 504, ``idempotency_in_progress`` and after a
+failure of the connection. Nothing else is: not a 500, and never a write without a key.
 """
 
 import re
@@ -11,7 +12,7 @@ from enum import Enum
 from typing import Protocol
 
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, TransportError
+from pulumi_hosting.client.exceptions import ApiError, CallError, HostingError, InvalidResponse, TransportError
 
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})
 FIRST_WAIT = 0.5
@@ -41,12 +42,44 @@ class Retry:
 
     after: float
 
+    def __str__(self) -> str:
+        return f"again in {self.after:.1f} s"
+
 
 @dataclass(frozen=True, slots=True)
 class Stop:
     """Give the error to the caller; ``why`` is for the log."""
 
     why: str
+
+    def __str__(self) -> str:
+        return self.why
+
+
+@dataclass(slots=True)
+class Attempts:
+    """What is known of the attempts of one call. ``maybe_processed``: whether one of those that failed may have been processed."""
+
+    operation: Operation
+    idempotency_key: str | None
+    count: int = 0
+    maybe_processed: bool = False
+
+    def failed(self, error: HostingError, request_id: str) -> HostingError:
+        """The error of the latest attempt, which was sent with ``request_id``, with what is known of all of them."""
+        this = outcome(self.operation, error)
+        self.maybe_processed = this is Outcome.UNKNOWN or (self.maybe_processed and this is not Outcome.DECIDED)
+        if self.maybe_processed and not isinstance(error, CallError):
+            error = TransportError(str(error), outcome_unknown=True, operation=self.operation.id)
+        if isinstance(error, CallError):
+            error.sent_as(
+                request_id=request_id,
+                idempotency_key=self.idempotency_key,
+                attempts=self.count,
+                outcome_unknown=self.maybe_processed,
+                because_of_earlier=this is not Outcome.UNKNOWN,
+            )
+        return error
 
 
 def decide(operation: Operation, error: HostingError, *, attempt: int, elapsed: float, retry_policy: RetryPolicy, rng: Rng) -> Retry | Stop:

@@ -30,6 +30,7 @@ class Settings:
     """Where to send, as whom, and how long to wait. ``timeout`` is seconds per attempt."""
 
     api_key: Secret
+    is_test_key: bool
     base_url: str
     host: str
     timeout: float
@@ -72,6 +73,7 @@ def settings(
         raise ConfigurationError("user_agent must be 1 to 128 printable ASCII characters")
     return Settings(
         api_key=key,
+        is_test_key=key.reveal().startswith("vk_test_"),
         base_url=url,
         host=host,
         timeout=float(timeout),

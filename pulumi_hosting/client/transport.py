@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidResponse, TimedOut, TransportError
+from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.settings import Settings
 
 # httpx, ssl and cookies are loaded with the first request: whoever only checks arguments or reads help does not wait for them.
@@ -30,18 +31,6 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 # Shorter than the five seconds after which common servers close an idle connection: a mutation without a key must not be lost in that gap.
 KEEPALIVE_SECONDS = 2.0
 LOCATION = "hosting_location"
-
-
-@dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """A request as it will be sent, in every attempt with the same bytes. What may be secret in it is not printed."""
-
-    operation: Operation
-    url: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str] = field(repr=False)
-    body: bytes | None = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +58,34 @@ class Transport:
 
         Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large), ``ConfigurationError`` (certificate refused).
         """
+        from pulumi_hosting.client import deadlines
+
         # Translated inside, raised outside of the except block: the failure underneath does not even become __context__.
         failure: HostingError
+        response: httpx.Response | None = None
         try:
-            return self._send(request, request_id, stop_at)
-        except HostingError:
-            raise
+            # Seconds for the whole attempt, and so for each wait in it.
+            wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
+            with (
+                deadlines.until(wait),
+                self._connected().stream(
+                    request.operation.method,
+                    request.url,
+                    params=request.query or None,
+                    headers={**request.headers, "X-Request-ID": request_id},
+                    content=request.body,
+                    timeout=wait,
+                ) as response,
+            ):
+                found = self._read(request.operation, response, stop_at)
+            if isinstance(found, HttpResponse):
+                return found
+            failure = found
+        except HostingError as error:
+            failure = error
         except Exception as error:  # noqa: BLE001  # a transport of the caller's may raise anything
             failure = self._failure(request.operation, error)
+        response = None  # nor may the frame of the failure hold it: its request carries the key
         raise failure
 
     def close(self) -> None:
@@ -85,32 +94,6 @@ class Transport:
             client, self._client = self._client, None
         if client is not None:
             client.close()
-
-    def _send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
-        client = self._connected()
-        from pulumi_hosting.client import deadlines
-
-        # Seconds for the whole attempt, and so for each wait in it.
-        wait = max(0.001, min(self._settings.timeout, stop_at - self._clock()))
-        message = client.build_request(
-            request.operation.method,
-            request.url,
-            params=request.query or None,
-            headers={**request.headers, "X-Request-ID": request_id},
-            content=request.body,
-            timeout=wait,
-        )
-        with deadlines.until(wait):
-            response = client.send(message, stream=True)
-            try:
-                body = self._body(request.operation, response, stop_at)
-                if isinstance(body, HostingError):
-                    raise body
-                if LOCATION in response.extensions:
-                    response.headers["Location"] = response.extensions[LOCATION]
-                return HttpResponse(response.status_code, response.headers, body)
-            finally:
-                response.close()
 
     def _connected(self) -> "httpx.Client":
         with self._lock:
@@ -143,8 +126,8 @@ class Transport:
         client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
         return client
 
-    def _body(self, operation: Operation, response: "httpx.Response", stop_at: float) -> bytes | HostingError:
-        """The whole body, or why there is none: returned, so that no frame of the error holds a part of the body."""
+    def _read(self, operation: Operation, response: "httpx.Response", stop_at: float) -> HttpResponse | HostingError:
+        """The whole answer, or why there is none: returned, so that no frame of the error holds a part of the body."""
         parts: list[bytes] = []
         size = 0
         for part in _decoded(response):
@@ -158,7 +141,9 @@ class Transport:
             if self._clock() > stop_at:
                 return self._too_late(operation)
             parts.append(part)
-        return b"".join(parts)
+        if LOCATION in response.extensions:
+            response.headers["Location"] = response.extensions[LOCATION]
+        return HttpResponse(response.status_code, response.headers, b"".join(parts))
 
     def _too_late(self, operation: Operation) -> TimedOut:
         return TimedOut(f"{operation.id}: no whole answer in time", outcome_unknown=operation.is_write, operation=operation.id)

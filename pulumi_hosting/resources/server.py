@@ -13,8 +13,8 @@ from pydantic import AfterValidator, BaseModel, Field, model_validator
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.client import requests
 from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.client.requests import check_body
 from pulumi_hosting.exactly_once.orders import ORDER_PREFIX, Ordered, ServerOrder
 from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
 from pulumi_hosting.resources import base
@@ -151,11 +151,8 @@ class ServerInputs(base.Inputs):
             return self
         late = {"name": self.name, "notes": with_tag(self.notes, ownership_tag("", 10**9 - 1)), "auto_renew": self.auto_renew is True}
         for id, body, where in (("create_server", self.order_body(), "custom_fields"), ("update_server", late, "notes")):
-            operation = BY_ID[id]
             try:
-                content = requests.validated(operation, operation.request, body)
-                if content is not None:
-                    requests.encoded(operation, content)
+                check_body(BY_ID[id], body)
             except InvalidInput as error:
                 field, reason = next(iter(error.fields.items()))
                 field = field.split(".")[0] if field.split(".")[0] in type(self).model_fields else where

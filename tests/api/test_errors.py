@@ -52,9 +52,6 @@ def test_the_facts_of_single_codes() -> None:
     limited = exceptions.RateLimited(status=429, code="rate_limited", message="", details={"bucket": "expensive", "limit": 20})
     assert limited.bucket == "expensive"
     assert exceptions.RateLimited(status=429, code="rate_limited", message="").bucket is None
-    state = exceptions.ServiceState(status=409, code="service_state", message="", details={"status": "suspended"})
-    assert state.service_status == "suspended"
-    assert exceptions.ServiceState(status=409, code="service_state", message="").service_status is None
     bare = exceptions.InsufficientFunds(status=402, code="insufficient_funds", message="", details={"required": "x"})
     assert (bare.required, bare.balance, bare.shortfall) == (None, None, None)
     assert "does not cover" in str(bare)

@@ -124,12 +124,12 @@ def test_an_answer_that_cannot_be_read_is_a_known_outcome_with_a_key() -> None:
 
 def test_a_certificate_that_is_refused_after_a_lost_attempt_does_not_hide_it(monkeypatch: pytest.MonkeyPatch) -> None:
     client, _ = scripted(httpx.ReadError("gone"), httpx.ConnectError("certificate"))
-    real = client._wire._failure
+    real = client.transport._failure
 
     def refused(operation: Any, error: Exception) -> Any:
         return ConfigurationError("not trusted") if isinstance(error, httpx.ConnectError) else real(operation, error)
 
-    monkeypatch.setattr(client._wire, "_failure", refused)
+    monkeypatch.setattr(client.transport, "_failure", refused)
     with pytest.raises(TransportError, match="not trusted") as caught:
         ordered(client)
     assert caught.value.outcome_unknown

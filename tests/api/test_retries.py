@@ -6,7 +6,6 @@ from typing import Any
 import httpx
 import pytest
 
-from pulumi_hosting.api.metadata import Bucket
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
 from pulumi_hosting.client.exceptions import (
     ApiError,
@@ -181,44 +180,6 @@ def test_a_damaged_answer_is_not_asked_for_again() -> None:
     with pytest.raises(InvalidResponse, match="text/html"):
         client.servers.get(1)
     assert len(script.requests) == 1
-
-
-# --- the place of a limiter --------------------------------------------------------------------------------------------------
-
-
-class Recorder:
-    def __init__(self) -> None:
-        self.seen: list[Any] = []
-
-    def reserve(self, bucket: Bucket, longest: float) -> None:
-        self.seen.append((bucket, longest))
-
-    def observe(self, bucket: Bucket, status: int, headers: Any) -> None:
-        self.seen.append((bucket, status, headers["X-RateLimit-Remaining"]))
-
-
-def test_a_limiter_is_asked_before_every_attempt_and_told_of_every_answer() -> None:
-    recorder = Recorder()
-    client, _ = scripted(
-        refusal(429, "rate_limited", Retry_After="10", X_RateLimit_Remaining="0"),
-        answer(200, SERVER, X_RateLimit_Remaining="19"),
-        limiter=recorder,
-        deadline=100,
-    )
-    client.servers.get(1, include="live")
-    (first, refused, second, done) = recorder.seen
-    assert first == ("expensive", 100)
-    assert refused == ("expensive", 429, "0")
-    assert second[0] == "expensive"
-    assert 89 < second[1] <= 90
-    assert done == ("expensive", 200, "19")
-
-
-def test_a_limiter_that_knows_the_bucket() -> None:
-    recorder = Recorder()
-    client, _ = scripted(answer(200, SERVER, X_RateLimit_Remaining="1"), limiter=recorder)
-    client.servers.get(1)
-    assert recorder.seen[0][0] == "normal"
 
 
 # --- threads and the object itself -------------------------------------------------------------------------------------------

@@ -113,7 +113,7 @@ def test_a_client_shows_its_key_nowhere() -> None:
     client, _ = scripted(answer(200, {"id": 1, "name": "a", "status": "active"}))
     client.servers.get(1)
     assert leaks(f"{client!r} {client} {vars(client)} {client.servers!r} {vars(client.servers)}") == []
-    wire = client._wire
+    wire = client.transport
     assert leaks(f"{wire!r} {vars(wire)} {vars(wire._client)} {wire._settings!r}") == []
 
 

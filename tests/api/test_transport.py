@@ -421,13 +421,13 @@ def test_a_forked_child_opens_connections_of_its_own() -> None:
             return super()._open()
 
     client, _ = scripted(lambda request: httpx.Response(200, content=OK))
-    wire = client._wire
-    client._wire = Counting(wire._settings, wire._clock, wire._transport)
+    wire = client.transport
+    client.transport = Counting(wire._settings, wire._clock, wire._transport)
     client.health()
     client.health()
     assert opened == [os.getpid()]
     # Without a real fork, which the test runner's threads would not survive: a child is a process with another id.
-    client._wire._pid = -1
+    client.transport._pid = -1
     client.health()
     assert len(opened) == 2
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import MAX_BODY_BYTES, OPERATIONS
+from pulumi_hosting.api.operations import BY_ID, MAX_BODY_BYTES, OPERATIONS
 from pulumi_hosting.api.values import look_alike
 from pulumi_hosting.client.exceptions import InvalidInput
 from tests.api.support import scripted
@@ -186,7 +186,7 @@ def test_names_that_a_server_may_have(name: str) -> None:
 @pytest.mark.parametrize("notes", ["", "line one\nline two\ttab", "Ünïcödé 🙂", "x" * 61_000])
 def test_notes_that_a_server_may_have_leave_room_for_the_ownership_tag(notes: str) -> None:
     client, _ = scripted(AssertionError("reached"))
-    request, _ = client._prepare(next(row for row in OPERATIONS if row.id == "update_server"), (1,), {}, {"notes": notes}, None)
+    request = client._prepare(BY_ID["update_server"], (1,), {}, {"notes": notes})
     assert request.body is not None
     assert len(request.body) + 1024 <= MAX_BODY_BYTES
 

@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from pulumi_hosting.api.models import Response
 
 OURS = re.compile(r"/(pulumi_hosting/(?!emulator/)|ansible_collections/hosting/).*\.py$")
-COMPREHENSION = re.compile(r"(\.<locals>)?\.<(listcomp|dictcomp|setcomp|genexpr)>$")
+COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
 DEPTH = 5
 CONTAINERS = (int, float, str, bytes, dict, list, tuple, set, frozenset, BaseModel)
 JSON = "JSON"  # text or bytes that contain the value
@@ -63,7 +63,7 @@ class Node:
     def name(self) -> str:
         """The function, as ``folder/file.py Class.function``."""
         path = re.sub(r"^.*/(pulumi_hosting|ansible_collections/hosting/cloud/plugins)/", "", self.code.co_filename)
-        return f"{path} {COMPREHENSION.sub('', self.code.co_qualname)}"
+        return f"{path} {self.code.co_qualname}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,8 @@ class Tracer:
         return stack
 
     def _profile(self, frame: FrameType, event: str, result: Any) -> None:
-        if self._over or event not in ("call", "return") or not OURS.search(frame.f_code.co_filename):
+        code = frame.f_code
+        if self._over or event not in ("call", "return") or code.co_name in COMPREHENSIONS or not OURS.search(code.co_filename):
             return
         stack = self._stack()
         if event == "call":

@@ -6,7 +6,6 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from pulumi_hosting.api.metadata import Meta
-from pulumi_hosting.api.secrets import Secret
 
 
 @dataclass(frozen=True)
@@ -24,14 +23,13 @@ class Request(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, hide_input_in_errors=True, frozen=True)
 
-    def to_api(self) -> dict[str, Any]:
-        """The JSON object to send: what was set, secrets revealed."""
-        body = self.model_dump(mode="json", exclude_unset=True, by_alias=True)
-        for name in self.model_fields_set:
-            value = getattr(self, name)
-            if isinstance(value, Secret):
-                body[name] = value.reveal()
-        return body
+
+class Change(Request):
+    """The body of a PATCH: at least one field."""
+
+    def model_post_init(self, context: Any) -> None:
+        if not self.model_fields_set:
+            raise ValueError(f"give at least one of {', '.join(type(self).model_fields)}")
 
 
 class Response(BaseModel):

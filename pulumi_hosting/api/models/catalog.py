@@ -1,8 +1,8 @@
 """Bodies of the catalog: locations, tariffs, images, zones, quotes (API document, "Catalog")."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from pulumi_hosting.api.models.body import Request, Response
 from pulumi_hosting.api.models.fields import BillingCycle, Id, Money, Months, Number, PromoCode, known
@@ -133,8 +133,6 @@ class QuoteQuery(Request):
     billing_cycle: BillingCycle | None = Field(default=None, description="How the server is to be paid.")
     promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
 
-    @model_validator(mode="after")
-    def _one_period(self) -> Self:
+    def model_post_init(self, context: Any) -> None:
         if self.months is not None and self.hours is not None:
             raise ValueError("give either months or hours, not both")
-        return self

@@ -1,11 +1,11 @@
 """Bodies of domains (API document, "Domains")."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
-from pulumi_hosting.api.models.body import PageQuery, Request, Response
+from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
 from pulumi_hosting.api.models.fields import DomainStatusText, HostName, Id, Money, PromoCode, Timestamp, known
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_domain_name
@@ -151,17 +151,11 @@ class DomainRenew(Request):
     years: Years = Field(description="Years to pay, 1 to 10.")
 
 
-class DomainUpdate(Request):
+class DomainUpdate(Change):
     """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves nothing."""
 
     auto_renew: bool | None = Field(default=None, description="Whether the domain is renewed automatically.")
     privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
-
-    @model_validator(mode="after")
-    def _something(self) -> Self:
-        if not self.model_fields_set:
-            raise ValueError("give at least one of auto_renew, privacy")
-        return self
 
 
 class NameserversUpdate(Request):

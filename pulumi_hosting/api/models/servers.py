@@ -1,11 +1,11 @@
 """Bodies of servers (API document, "Servers")."""
 
 from decimal import Decimal
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema
 
-from pulumi_hosting.api.models.body import Clears, Request, Response
+from pulumi_hosting.api.models.body import Change, Clears, Request, Response
 from pulumi_hosting.api.models.fields import (
     MONEY_PATTERN,
     SANDBOX_SERVER_IDS,
@@ -270,29 +270,21 @@ class ServerCreate(Request):
         default=None, description="Answers to the provider's extra order questions, up to 30 texts."
     )
 
-    @model_validator(mode="after")
-    def _one_period(self) -> Self:
+    def model_post_init(self, context: Any) -> None:
         if self.months is not None and self.hours is not None:
             raise ValueError("give either months or hours, not both")
         if self.billing_cycle == "hourly" and self.months is not None:
             raise ValueError("an hourly order takes hours, not months")
         if self.billing_cycle == "monthly" and self.hours is not None:
             raise ValueError("a monthly order takes months, not hours")
-        return self
 
 
-class ServerUpdate(Request):
+class ServerUpdate(Change):
     """At least one field. ``notes`` ``None`` clears them."""
 
     auto_renew: bool | None = Field(default=None, description="Whether the server is renewed automatically.")
     name: ServerName | None = Field(default=None, description="Host name: letters, digits and `. _ -`.")
     notes: Annotated[Notes | None, Clears()] = Field(default=None, description="Free text shown in the cabinet; null clears it.")
-
-    @model_validator(mode="after")
-    def _something(self) -> Self:
-        if not self.model_fields_set:
-            raise ValueError("give at least one of auto_renew, name, notes")
-        return self
 
 
 class RenewRequest(Request):
@@ -303,11 +295,9 @@ class RenewRequest(Request):
         default=None, description="Hours to pay, 1 to 720 (on some deployments 2160), for hourly servers."
     )
 
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
+    def model_post_init(self, context: Any) -> None:
         if (self.months is None) == (self.hours is None):
             raise ValueError("give exactly one of months and hours")
-        return self
 
 
 class PowerRequest(Request):

@@ -1,11 +1,11 @@
 """Bodies of webhook subscriptions, events and deliveries (API document, "Webhooks", "Events")."""
 
 import re
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field, model_validator
+from pydantic import AfterValidator, AliasChoices, Field
 
-from pulumi_hosting.api.models.body import PageQuery, Request, Response
+from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
 from pulumi_hosting.api.models.fields import EVENT_TYPES, EventType, Id, NewSecret, Number, Timestamp, known
 from pulumi_hosting.api.values import check_line, check_webhook_url
 
@@ -141,7 +141,7 @@ class SubscriptionCreate(Request):
     description: Description | None = Field(default=None, description="Free text shown in the cabinet.")
 
 
-class SubscriptionUpdate(Request):
+class SubscriptionUpdate(Change):
     """At least one field. ``active`` true enables a disabled subscription again and clears its failures; ``None`` leaves a field alone."""
 
     url: WebhookUrl | None = Field(default=None, description="An https URL of a public host.")
@@ -150,12 +150,6 @@ class SubscriptionUpdate(Request):
     )
     description: Description | None = Field(default=None, description="Free text shown in the cabinet.")
     active: bool | None = Field(default=None, description="Whether events are delivered. True also resets the count of failures.")
-
-    @model_validator(mode="after")
-    def _something(self) -> Self:
-        if not self.model_fields_set:
-            raise ValueError("give at least one of url, events, description, active")
-        return self
 
 
 class DeliveryListQuery(PageQuery):

@@ -101,11 +101,11 @@ class Task:
     def client(self, read_only: bool) -> Client:
         """A client for the task's key and address, which tells the task what its requests have done."""
         client = self.open_client(self.params, read_only)
-        transport: Any = client._wire
+        transport: Any = client.transport
         while isinstance(transport, ObservedTransport | PlannedTransport):  # of an earlier task: loop items share a client
             transport = transport.inner
         watching: Any = PlannedTransport(transport, self.memory) if self.check_mode else ObservedTransport(transport, self)
-        client._wire = watching
+        client.transport = watching
         return client
 
     def context(self, what: str, *, read_only: bool | None = None) -> Context:

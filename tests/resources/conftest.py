@@ -14,8 +14,8 @@ import pytest
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.server import ServerState
+from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.ownership import Ownership

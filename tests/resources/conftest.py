@@ -1,9 +1,9 @@
-"""Resources on an account in this process, and processes that are killed where a test says."""
+"""A declaration of a server against an emulator whose time stands still, and processes that die where a test says."""
 
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,62 +13,69 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.client import Client
+from pulumi_hosting.emulator import running
 from pulumi_hosting.planning import engine
+from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources.server import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.ownership import Ownership
-from tests.support.account import Account
 
 GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
+
+
 _MACHINES = itertools.count()
 
 
-class ProcessKilled(BaseException):
-    """The process was killed here; nothing of it may catch this."""
+class Killed(BaseException):
+    """The process died here; nothing of it may catch this."""
 
 
 @dataclass
-class KillingTransport(httpx.BaseTransport):
-    """Kills the process at request number ``at``, before it is sent or after it was processed."""
+class Dying(httpx.BaseTransport):
+    """Real HTTP; dies at exchange ``at``, before it is sent or after it was processed."""
 
     at: int | None = None
     after: bool = True
     sent: list[str] = field(default_factory=list)
-    inner: httpx.BaseTransport | None = None
-    """The way to the account; :meth:`ResourceHarness.context` sets it."""
+    inner: httpx.BaseTransport = field(default_factory=httpx.HTTPTransport)
     kill_after: tuple[str, int] | None = None
-    """A request line, and how many of them are processed before the process is killed."""
+    """A request line, and how many of them are processed before the end."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        assert self.inner is not None
         number = len(self.sent)
         self.sent.append(f"{request.method} {request.url.path}")
         if number == self.at and not self.after:
-            raise ProcessKilled
+            raise Killed
         response = self.inner.handle_request(request)
         if number == self.at or (self.kill_after and self.sent.count(self.kill_after[0]) == self.kill_after[1]):
-            raise ProcessKilled
+            response.read()
+            response.close()
+            raise Killed
         return response
 
+    def close(self) -> None:
+        self.inner.close()
 
-@dataclass
-class SimultaneousTransport(httpx.BaseTransport):
-    """POST requests to one path leave when all of their threads have come that far, and are answered in any order."""
 
-    barrier: threading.Barrier
-    path: str
-    inner: httpx.BaseTransport | None = None
+class Together(httpx.BaseTransport):
+    """Real HTTP; requests of one method and path leave when all of their threads have come that far, and are answered in any order."""
+
+    def __init__(self, barrier: threading.Barrier, path: str, inner: httpx.BaseTransport | None = None) -> None:
+        self.barrier, self.path, self.inner = barrier, path, inner or httpx.HTTPTransport()
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        assert self.inner is not None
-        if request.method != "POST" or not request.url.path.endswith(self.path):
-            return self.inner.handle_request(request)
-        self.barrier.wait()
-        answer = self.inner.handle_request(request)
-        self.barrier.wait()  # both were processed before either looks again
-        return answer
+        if request.method == "POST" and request.url.path.endswith(self.path):
+            self.barrier.wait(20)
+            answer = self.inner.handle_request(request)
+            answer.read()
+            self.barrier.wait(20)  # both were processed before either looks again
+            return answer
+        return self.inner.handle_request(request)
+
+    def close(self) -> None:
+        self.inner.close()
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:
@@ -86,9 +93,9 @@ def at_once(*works: Callable[[], Any]) -> list[Any]:
 
 @dataclass
 class EmulatorClock(Clock):
-    """Sleeping moves the account's time, so that nothing is waited for."""
+    """Sleeping moves the emulator's time, so that nothing is waited for."""
 
-    control: Callable[..., Any]
+    control: Control
     elapsed: float = 0.0
 
     def monotonic(self) -> float:
@@ -100,22 +107,14 @@ class EmulatorClock(Clock):
 
 
 @dataclass
-class ResourceHarness:
-    """An account and the means to declare resources on it, each time as a new process that remembers nothing."""
+class House:
+    """An account and the means to declare things on it, each time as a new process that remembers nothing."""
 
-    account: Account
+    emulator: Any
+    control: Control
     home: Path
-    messages: list[str] = field(default_factory=list)
-    """What the processes reported."""
-    transports: list[Any] = field(default_factory=list)
-    """Of the processes, in order."""
-
-    def __post_init__(self) -> None:
-        self.control = self.account.control
-
-    def fault(self, action: dict[str, Any], path: str = "^/servers$", method: str = "POST", **more: Any) -> None:
-        """What happens to the next request of this kind; to orders of servers, where nothing else is said."""
-        self.account.fault(action, path=path, method=method, **more)
+    told: list[str] = field(default_factory=list)
+    transports: list[Dying] = field(default_factory=list)
 
     def reset(self) -> None:
         """A fresh account, and a machine that knows nothing of the one before: ids begin anew."""
@@ -127,27 +126,19 @@ class ResourceHarness:
         os.environ["HOSTING_RUNTIME_DIR"] = str(self.home / f"run-{next(_MACHINES)}")
 
     def context(
-        self,
-        *,
-        identity: str = "pulumi:t/dev/server/web-1",
-        owned: frozenset[str] = frozenset(),
-        key: str | None = None,
-        transport: Any = None,
-        **more: Any,
+        self, *, identity: str = "pulumi:t/dev/server/web-1", owned: frozenset[str] = frozenset(), key: str | None = None, **more: Any
     ) -> Context:
-        """A process. ``transport``: what stands between it and the account."""
-        transport = transport or KillingTransport()
-        transport.inner = self.account.transport()
+        transport = more.pop("transport", None) or Dying()
         self.transports.append(transport)
-        client = Client(key or self.account.live_key, self.account.base_url, transport=transport, sleep=lambda seconds: None)
+        client = Client(key or self.emulator.live_key, self.emulator.base_url, transport=transport, sleep=lambda seconds: None)
         return Context(
             client=client,
             identity=identity,
             owned=owned,
             ownership=more.pop("ownership", None) or Ownership(),
             clock=more.pop("clock", None) or EmulatorClock(self.control),
-            info=self.messages.append,
-            warn=self.messages.append,
+            info=self.told.append,
+            warn=self.told.append,
             **more,
         )
 
@@ -157,19 +148,42 @@ class ResourceHarness:
         state: ServerState = engine.create(self.context(**context), SERVER, checked.inputs)
         return state
 
+    def arm(self, action: dict[str, Any], path: str = "^/servers$", method: str = "POST", **more: Any) -> None:
+        self.control("POST", "/faults", {"method": method, "path": path, "action": action, **more})
+
+    def read_as(self, **readings: Any) -> None:
+        self.control("PATCH", "/service", {"readings": readings})
+
     @property
     def living(self) -> list[dict[str, Any]]:
-        return self.account.living
+        return [server for server in self.control("GET", "/objects")["servers"] if server["status"] not in ("cancelled", "terminated")]
 
     @property
     def charges(self) -> int:
-        """Purchases less refunds, counted."""
-        return self.account.charges
+        """Purchases of servers that were not returned."""
+        rows = [
+            row
+            for row in self.control.ledger()
+            if row["operation"] in ("create_server", "order", "refund", "delete_server") or row["type"] in ("payment", "refund")
+        ]
+        return sum(1 if row["direction"] == "debit" else -1 for row in rows if row["type"] in ("payment", "refund"))
+
+
+@pytest.fixture(scope="session")
+def standing() -> Iterator[Any]:
+    """One emulator for many tests: each begins with a fresh account on it."""
+    with running(clock="manual", provisioning_delay=30) as emulator:
+        yield emulator
 
 
 @pytest.fixture
-def harness(tmp_path: Path) -> ResourceHarness:
-    return ResourceHarness(Account(provisioning_delay=30), tmp_path)
+def house(standing: Any, tmp_path: Path) -> Iterator[House]:
+    made = House(standing, Control(standing.control_url), tmp_path)
+    made.control("POST", "/reset", {})
+    made.control("DELETE", "/faults")
+    yield made
+    for transport in made.transports:
+        transport.close()
 
 
 Declare = Callable[..., ServerState]

@@ -8,6 +8,7 @@ An action is carried out once for one intent: repeated, it changes and charges n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ansible_collections.hosting.cloud.plugins.module_utils import predictions
@@ -55,7 +56,8 @@ class CoreActionModule(HostingModule):
         inputs = check(self.action, given)
         named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
         task.progress = Progress(f"the {self.action.title} was carried out", lambda: self.progress(task))
-        done = act(context, self.action, inputs, dry_run=dry_run, approve=task.approval(f"{self.name}/{named}"))
+        approve = partial(task.approve, f"{self.name}/{named}", task.limit())
+        done = act(context, self.action, inputs, dry_run=dry_run, approve=approve)
         if task.check_mode and dry_run:
             predictions.of_action(task.memory, self.name, done)
         if done.result is not None and not isinstance(done.result, list):

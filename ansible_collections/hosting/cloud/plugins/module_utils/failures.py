@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 import sys
 import traceback
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE, VERSION
@@ -30,42 +29,36 @@ CODES = {
 """Codes of our own errors, where they are not the name of the class in snake case."""
 
 
-def tried(work: Callable[[], dict[str, Any]], task: Task | None = None) -> dict[str, Any]:
-    """The result of ``work``, or the failure; with what the ``task`` had done before it failed."""
+def failed(error: Exception, task: Task | None = None) -> dict[str, Any]:
+    """The failure that an error is; with what the ``task`` had done before it."""
     from pulumi_hosting.client.exceptions import HostingError
 
-    try:
-        return work()
-    except HostingError as error:
-        failed = failure_of(error)
-        return failed if task is None else _with_what_was_done(task, failed, error)
-    except Exception as error:  # noqa: BLE001  # nothing catches it after us, and a traceback may show secrets
-        failed = _defect(error)
-        return failed if task is None else _with_what_was_done(task, failed, error)
+    failure = failure_of(error) if isinstance(error, HostingError) else _defect(error)
+    return failure if task is None else _with_what_was_done(task, failure, error)
 
 
-def _with_what_was_done(task: Task, failed: dict[str, Any], error: Exception) -> dict[str, Any]:
+def _with_what_was_done(task: Task, failure: dict[str, Any], error: Exception) -> dict[str, Any]:
     """The failure, with what the task's own requests had bought, paid or changed before it."""
     from pulumi_hosting.client.exceptions import CallError, HostingError
 
-    if task.check_mode or failed["failure"]["code"] == ORDER_FAILED:
-        return failed
+    if task.check_mode or failure["failure"]["code"] == ORDER_FAILED:
+        return failure
     try:
         known = task.progress.result() if task.progress is not None else {}
     except HostingError:  # the account cannot be read now
         known = {}
     known.pop("diff", None)
     if not (known.get("changed") or task.wrote):
-        return failed
+        return failure
     made = known.get("charge") or {}
     charged = made.get("amount") is not None
     cost = f" and was charged {made['amount']} {made['currency'] or ''}".rstrip() if charged else ""
     what = f"{task.progress.what}{cost}" if task.progress is not None and known.get("changed") else "a part was done"
     # After an error of the service the next run does the rest. Our own errors say themselves what to do next.
-    rest = failed["msg"]
+    rest = failure["msg"]
     if isinstance(error, CallError):
         rest = f"{error.summary.rstrip('.')}. Next: run the playbook again, which sets the rest"
-    return {**known, **failed, "changed": True, "msg": " ".join(f"{what}; {rest}".split())}
+    return {**known, **failure, "changed": True, "msg": " ".join(f"{what}; {rest}".split())}
 
 
 def failure_of(error: Any) -> dict[str, Any]:

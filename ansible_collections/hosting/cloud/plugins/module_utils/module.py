@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, NoReturn
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import ORDER_FAILED, invalid_arguments, tried, unusable
+from ansible_collections.hosting.cloud.plugins.module_utils.failures import ORDER_FAILED, failed, invalid_arguments, unusable
 from ansible_collections.hosting.cloud.plugins.module_utils.options import CLIENT_OPTIONS
 from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import without_planned_ids
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
@@ -51,13 +51,18 @@ class HostingModule(ABC):
         """The task's result, with ``failure`` where it failed. Raises nothing."""
         if task.refusal is not None:
             return invalid_arguments(task.refusal)
-        result = unusable() or tried(lambda: self.work(task), task)
+        try:
+            result = unusable() or self.work(task)
+        except Exception as error:  # noqa: BLE001  # nothing catches it after us, and a traceback may show secrets
+            result = failed(error, task)
         if task.check_mode:
             result = without_planned_ids(result)
         if not (task.booking or result.get("charge")):
             return result
-        settled = tried(lambda: settle_charge(task, result))
-        return {**result, **settled} if "failure" in settled else settled
+        try:
+            return settle_charge(task, result)
+        except Exception as error:  # noqa: BLE001  # the same
+            return {**result, **failed(error)}
 
     @abstractmethod
     def work(self, task: Task) -> dict[str, Any]:

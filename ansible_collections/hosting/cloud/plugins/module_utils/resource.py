@@ -9,7 +9,7 @@ Nothing is remembered from one run to the next, so the options must name the obj
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -20,9 +20,12 @@ from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import S
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:
-    from pulumi_hosting.planning.engine import ApplyOptions, Outcome
+    from pulumi_hosting.planning.engine import Outcome
     from pulumi_hosting.resources.base import Resource, State
     from pulumi_hosting.session.context import Context
+
+ALREADY_ABSENT = "absent"
+"""The id of no object: see ``ResourceModule.id_of``."""
 
 
 class ResourceModule(HostingModule):
@@ -43,75 +46,80 @@ class ResourceModule(HostingModule):
         return RESOURCES[self.kind]
 
     def work(self, task: Task) -> dict[str, Any]:
-        desired = self.desired(task)
-        context = task.context(f"{self.kind}/{self.identity(task, desired)}")
-        return self.bring(task, context, desired)
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.planning import engine
 
-    def bring(self, task: Task, context: Context, desired: dict[str, Any]) -> dict[str, Any]:
-        """Bring the account to the desired state, or to the object's absence. Returns the result."""
-        outcome = self.ensure(task, context, desired, self.inputs(desired), task.params.get("id"))
-        return self.result(task, desired, outcome)
+        resource, desired = self.resource, self.desired(task)
+        if (result := self.known_result(task, desired)) is not None:
+            return result
+        context = task.context(f"{self.kind}/{self.identity(task, desired)}")
+        if (result := self.begin(task, context)) is not None:
+            return result
+        checked = engine.declared(resource, desired)
+        if checked.failures:
+            raise InvalidInput(checked.failures, resource.title)
+
+        def save(made: State) -> None:
+            created = engine.Outcome("created", None, engine.shown(resource, made), made)
+            task.hide_secrets_of(made)
+            task.progress = Progress(_exists(resource, made), lambda: self.result(task, desired, created))
+            context.save(made)
+
+        approve = partial(task.approve, context.identity, task.limit())
+        options = engine.ApplyOptions(task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save)
+        id = self.id_of(task, context, checked.inputs)
+        if id == ALREADY_ABSENT:
+            outcome = engine.Outcome("unchanged", None, None, None)
+        else:
+            ensure = engine.ensure_absent if self.is_absent(task) else engine.ensure
+            outcome = ensure(context, resource, checked.inputs, id=id, terms=options)
+        if outcome.changed:
+            task.progress = Progress(_done(resource, outcome), lambda: self.result(task, desired, outcome))
+        if task.check_mode:
+            predictions.of_outcome(task.memory, context, resource, checked.inputs, outcome)
+        _report(task, context, outcome)
+        return self.finish(task, context, outcome, self.result(task, desired, outcome))
+
+    # --- what differs from one resource to another
 
     def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
         """What names the object among those of its kind."""
         return str(task.params.get("name") or "")
 
     def desired(self, task: Task) -> dict[str, Any]:
-        """The inputs that the task names. A null counts only where it clears a value: templates omit options
-        with it."""
+        """The inputs that the task names. A null counts only where it clears a value: templates omit options with it."""
         given = {name: task.params.get(name) for name in self.resource.Inputs.model_fields if name in task.written}
         nulls = {name: self.clears[name] for name, value in given.items() if value is None and name in self.clears}
-        return {name: value for name, value in given.items() if value is not None} | nulls
+        return {name: value for name, value in given.items() if value is not None} | nulls | self.implied(task)
 
-    def inputs(self, desired: Mapping[str, Any]) -> Any:
-        """The desired inputs, validated. Raises ``InvalidInput``."""
-        from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning import engine
-
-        checked = engine.declared(self.resource, desired)
-        if checked.failures:
-            raise InvalidInput(checked.failures, self.resource.title)
-        return checked.inputs
+    def implied(self, task: Task) -> dict[str, Any]:
+        """Inputs that other options of the task imply."""
+        return {}
 
     def is_absent(self, task: Task) -> bool:
         """Whether the object is to be absent."""
         return bool(task.params["state"] == "absent")
 
-    def ensure(self, task: Task, context: Context, desired: Mapping[str, Any], inputs: Any, id: str | None) -> Outcome:
-        """Find the object, plan, and apply the plan unless in check mode. ``id``: of the object, where it is
-        known."""
-        from pulumi_hosting.planning import engine
+    def is_priced(self, task: Task, desired: Mapping[str, Any]) -> bool:
+        """Whether the price must be known before anything is ordered."""
+        return task.check_mode or task.params.get("max_charge") is not None
 
-        resource, terms = self.resource, self.terms(task, context, desired)
+    def known_result(self, task: Task, desired: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The result, where it is known without asking the service; else None."""
+        return None
 
-        def save(made: State) -> None:
-            created = engine.Outcome("created", None, engine.shown(resource, made), made)
-            task.hide_secrets_of(made)
-            task.progress = Progress(_exists(resource, made), lambda: self.result(task, desired, created))
-            terms.save(made)
+    def begin(self, task: Task, context: Context) -> dict[str, Any] | None:
+        """Prepare the task. Returns its result where the task asks for something else than a declared state; else None."""
+        return None
 
-        ensure = engine.ensure_absent if self.is_absent(task) else engine.ensure
-        outcome = ensure(context, resource, inputs, id=id, terms=replace(terms, save=save))
-        if outcome.changed:
-            made = outcome.action == "created" and outcome.state
-            what = _exists(resource, made) if made else f"the {resource.title} was {outcome.action}"
-            task.progress = Progress(what, lambda: self.result(task, desired, outcome))
-        if task.check_mode:
-            predictions.of_outcome(task.memory, context, resource, inputs, outcome)
-        if outcome.takeover is not None:
-            task.warn(outcome.takeover.announcement(context.client.service_now()))
-        if outcome.state is not None:
-            task.hide_secrets_of(outcome.state)
-        for remark in outcome.diff.remarks:
-            task.warn(remark)
-        return outcome
+    def id_of(self, task: Task, context: Context, inputs: Any) -> str | None:
+        """The object's id, where it is known. ``ALREADY_ABSENT``: there is no such object, and there is to be none."""
+        id: str | None = task.params.get("id")
+        return id
 
-    def terms(self, task: Task, context: Context, desired: Mapping[str, Any]) -> ApplyOptions:
-        from pulumi_hosting.planning.engine import ApplyOptions
-
-        priced = task.check_mode or task.params.get("max_charge") is not None
-        approve = task.approval(context.identity)
-        return ApplyOptions(task.check_mode, bool(task.params["wait"]), priced, approve, context.save)
+    def finish(self, task: Task, context: Context, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+        """The result, once what remains to be done is done."""
+        return result
 
     # --- the result
 
@@ -182,34 +190,53 @@ class WebhookSubscriptionModule(ResourceModule):
     def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
         return str(desired.get("url") or "")
 
-    def bring(self, task: Task, context: Context, desired: dict[str, Any]) -> dict[str, Any]:
-        path = task.params.get("secret_file")
-        if not path or self.is_absent(task):
-            return super().bring(task, context, desired)
-        file = SecretFile("secret_file", path)
-        file.must_be_writable()
-        is_missing = not file.exists
-        outcome = self.ensure(task, context, desired, self.inputs(desired), task.params.get("id"))
-        result = self.result(task, desired, outcome)
+    def begin(self, task: Task, context: Context) -> dict[str, Any] | None:
+        if (file := self._secret_file(task)) is not None:
+            file.must_be_writable()
+        return None
+
+    def finish(self, task: Task, context: Context, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+        file = self._secret_file(task)
         is_new = outcome.action in ("created", "replaced")
-        if not (is_missing or is_new):
+        if file is None or (file.exists and not is_new):
             return result
         if not is_new:
-            task.warn(f"{file.path} does not exist: a new secret is made, and the old one stops working at once")
+            task.warn(f"{file.path} is not there: a new secret is made, and the old one stops at once")
         if outcome.state is not None and not task.check_mode:
             state = outcome.state if is_new else self._with_new_secret(context, outcome.state)
             task.hide_secrets_of(state)
             file.keep(state.values().get("secret"), context.mode, task.warn)
         if task.diff:
             diff = result.get("diff") or {"before": {}, "after": {}}
-            result["diff"] = {"before": diff["before"], "after": {**diff["after"], "secret_file": path}}
+            result["diff"] = {"before": diff["before"], "after": {**diff["after"], "secret_file": task.params["secret_file"]}}
         return {**result, "changed": True}
+
+    def _secret_file(self, task: Task) -> SecretFile | None:
+        path = task.params.get("secret_file")
+        return SecretFile("secret_file", path) if path and not self.is_absent(task) else None
 
     def _with_new_secret(self, context: Context, state: Any) -> Any:
         from pulumi_hosting.planning import engine
 
-        inputs = self.inputs({"rotation": "the secret is not known here"})
+        inputs = engine.declared(self.resource, {"rotation": "the secret is not known here"}).inputs
         return engine.update(context, self.resource, state, inputs, frozenset({"rotation"}))
+
+
+def _report(task: Task, context: Context, outcome: Outcome) -> None:
+    """Show what a person should know of the outcome, and hide its secrets."""
+    if outcome.takeover is not None:
+        task.warn(outcome.takeover.announcement(context.client.service_now()))
+    if outcome.state is not None:
+        task.hide_secrets_of(outcome.state)
+    for remark in outcome.diff.remarks:
+        task.warn(remark)
+
+
+def _done(resource: Resource[Any, Any], outcome: Outcome) -> str:
+    """What was done, in words."""
+    if outcome.action == "created" and outcome.state:
+        return _exists(resource, outcome.state)
+    return f"the {resource.title} was {outcome.action}"
 
 
 def _exists(resource: Resource[Any, Any], made: State) -> str:

@@ -5,19 +5,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 from ansible_collections.hosting.cloud.plugins.module_utils.options import STATE_OPTION
-from ansible_collections.hosting.cloud.plugins.module_utils.resource import ResourceModule, shown_fields
+from ansible_collections.hosting.cloud.plugins.module_utils.resource import ALREADY_ABSENT, ResourceModule, shown_fields
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import is_planned
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionResult
-    from pulumi_hosting.planning.engine import ApplyOptions
+    from pulumi_hosting.planning.engine import Outcome
     from pulumi_hosting.session.context import Context
 
 ACTIONS_OF_STATES = {"restarted": "server_restart", "reinstalled": "server_reinstall"}
@@ -33,35 +33,45 @@ class ServerModule(ResourceModule):
         "state": {**STATE_OPTION, "choices": ["present", "absent", *POWER_OF_STATES, *ACTIONS_OF_STATES]},
     }
 
-    def desired(self, task: Task) -> dict[str, Any]:
+    def implied(self, task: Task) -> dict[str, Any]:
         power = POWER_OF_STATES.get(task.params["state"])
-        return super().desired(task) | ({"power": power} if power else {})
+        return {"power": power} if power else {}
 
-    def bring(self, task: Task, context: Context, desired: dict[str, Any]) -> dict[str, Any]:
-        path, state = task.params.get("root_password_file"), task.params["state"]
-        file = SecretFile("root_password_file", path) if path and state != "absent" else None
+    def begin(self, task: Task, context: Context) -> dict[str, Any] | None:
+        file, state = self._password_file(task), task.params["state"]
         if file is not None:
             file.must_be_writable()
         # The service shows the password once: keep it before anything else can fail.
-        context.save = lambda shown: _keep_password(task, context, file, shown)
-        if state in ACTIONS_OF_STATES:
-            action = ServerActionModule(ACTIONS_OF_STATES[state], self.options)
-            writes, result = action.generates_password(task), action.act(task, context)
-        else:
-            outcome = self.ensure(task, context, desired, self.inputs(desired), task.params.get("id"))
-            writes, result = outcome.action == "created", self.result(task, desired, outcome)
-        if file is not None and writes and "diff" in result:
-            result["diff"]["after"]["root_password_file"] = str(file.path)
-        return result
+        context.save = partial(_keep_password, task, file, context.mode)
+        if state not in ACTIONS_OF_STATES:
+            return None
+        action = ServerActionModule(ACTIONS_OF_STATES[state], self.options)
+        result = action.act(task, context)
+        return self._with_file(task, result) if action.generates_password(task) else result
+
+    def finish(self, task: Task, context: Context, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+        return self._with_file(task, result) if outcome.action == "created" else result
+
+    @staticmethod
+    def _password_file(task: Task) -> SecretFile | None:
+        path = task.params.get("root_password_file")
+        return SecretFile("root_password_file", path) if path and task.params["state"] != "absent" else None
+
+    def _with_file(self, task: Task, result: dict[str, Any]) -> dict[str, Any]:
+        """The result of a task that writes the password file, which its diff shows."""
+        file, diff = self._password_file(task), result.get("diff")
+        if file is None or diff is None:
+            return result
+        return {**result, "diff": {**diff, "after": {**diff["after"], "root_password_file": str(file.path)}}}
 
 
-def _keep_password(task: Task, context: Context, file: SecretFile | None, state: Any) -> None:
+def _keep_password(task: Task, file: SecretFile | None, mode: str, state: Any) -> None:
     """Write the generated root password to the file, if the service showed one."""
     password = state.values().get("root_password")
     if password and password != task.params.get("password"):
         task.hide([str(password)])
         if file is not None:
-            file.keep(str(password), context.mode, task.warn)
+            file.keep(str(password), mode, task.warn)
 
 
 class ServerActionModule(CoreActionModule):
@@ -115,21 +125,19 @@ class OfServerModule(ResourceModule):
     known.
     """
 
-    def work(self, task: Task) -> dict[str, Any]:
+    def implied(self, task: Task) -> dict[str, Any]:
+        server_id = self._server_id(task)
+        return {} if server_id is None else {"server_id": server_id}
+
+    def known_result(self, task: Task, desired: Mapping[str, Any]) -> dict[str, Any] | None:
         from pulumi_hosting.planning import engine
 
-        desired = self.desired(task)
-        server_id = self._server_id(task, desired)
-        if server_id is None and not task.params.get("id"):
-            if self.is_absent(task):
-                return self.result(task, desired, engine.Outcome("unchanged", None, None, None))
-            outcome = engine.predict_create(self.resource, desired, ("server_id",))
-            result = self.result(task, desired, outcome)
-            return self.with_unknown_price(task, result) if self.charges else result
-        if server_id is not None:
-            desired["server_id"] = server_id
-        context = task.context(f"{self.kind}/{self.identity(task, desired)}")
-        return self.bring(task, context, desired)
+        if desired.get("server_id") or task.params.get("id"):
+            return None
+        if self.is_absent(task):
+            return self.result(task, desired, engine.Outcome("unchanged", None, None, None))
+        result = self.result(task, desired, engine.predict_create(self.resource, desired, ("server_id",)))
+        return self.with_unknown_price(task, result) if self.charges else result
 
     def with_unknown_price(self, task: Task, result: dict[str, Any]) -> dict[str, Any]:
         """The result of a predicted purchase whose price is known only when the server exists. It is not
@@ -141,13 +149,13 @@ class OfServerModule(ResourceModule):
     def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
         return str(desired.get("server_id") or "")
 
-    def _server_id(self, task: Task, desired: Mapping[str, Any]) -> str | None:
-        """The server's id; None where there is none: in check mode, or where the object is to be absent."""
+    def _server_id(self, task: Task) -> str | None:
+        """The server's id; None where it is not known: in check mode, or where the object is to be absent."""
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.session.errors import NoSuchObject
 
-        if desired.get("server_id") not in (None, ""):
-            return str(desired["server_id"])
+        if task.params.get("server_id") not in (None, ""):
+            return str(task.params["server_id"])
         if name := task.params.get("server_name"):
             try:
                 return server_named(task, name)
@@ -174,27 +182,28 @@ class ServerIpModule(OfServerModule):
     def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
         return f"{desired.get('server_id') or ''}/{task.params.get('position')}"
 
-    def bring(self, task: Task, context: Context, desired: dict[str, Any]) -> dict[str, Any]:
+    def begin(self, task: Task, context: Context) -> dict[str, Any] | None:
         from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning.engine import Outcome
 
         if task.params["position"] < 1:
             raise InvalidInput({"position": "must be 1 or more"}, self.resource.title)
-        inputs, id = self.inputs(desired), task.params.get("id")
-        if id is None:
-            desired = inputs.given()
-            id = self._id(task, context, desired["server_id"])
-            if id is None and task.params.get("address"):  # it is to be absent, and is
-                return self.result(task, desired, Outcome("unchanged", None, None, None))
-        outcome = self.ensure(task, context, desired, inputs, id)
-        result = self.result(task, desired, outcome)
-        is_new = outcome.action == "created" and is_planned(desired.get("server_id") or "")
+        return None
+
+    def is_priced(self, task: Task, desired: Mapping[str, Any]) -> bool:
+        # A server that does not exist yet has no quote: the purchase can be neither booked nor compared with the limit.
+        return super().is_priced(task, desired) and not is_planned(desired.get("server_id") or "")
+
+    def finish(self, task: Task, context: Context, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+        is_new = outcome.action == "created" and is_planned((outcome.after or {}).get("server_id") or "")
         return self.with_unknown_price(task, result) if is_new else result
 
-    def _id(self, task: Task, context: Context, server_id: str) -> str | None:
-        """The id of the address that the task means; None where it is to be bought, or is absent already."""
+    def id_of(self, task: Task, context: Context, inputs: Any) -> str | None:
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.planning import engine
+
+        if task.params.get("id") is not None:
+            return str(task.params["id"])
+        server_id = inputs.server_id
 
         every = engine.listed(context, self.resource, server_id=server_id)
         bought = sorted(every, key=lambda state: int(state.id.rpartition("/")[2]))
@@ -211,7 +220,7 @@ class ServerIpModule(OfServerModule):
             )
         return bought[position - 1].id if len(bought) >= position else None
 
-    def _id_of_address(self, task: Task, context: Context, server_id: str, bought: list[Any]) -> str | None:
+    def _id_of_address(self, task: Task, context: Context, server_id: str, bought: list[Any]) -> str:
         from pulumi_hosting.exactly_once import addresses
         from pulumi_hosting.session.errors import ResourceError
 
@@ -222,17 +231,11 @@ class ServerIpModule(OfServerModule):
         if addresses.pick(addresses.of_server(context, server_id) or [], address) is not None:
             raise ResourceError(f"{address} came with the server and cannot be released. Next: correct address")
         if self.is_absent(task):
-            return None
+            return ALREADY_ABSENT
         raise ResourceError(
             f"server {server_id} has no bought address {address}, and an address cannot be chosen. "
             "Next: leave address out to have one bought"
         )
-
-    def terms(self, task: Task, context: Context, desired: Mapping[str, Any]) -> ApplyOptions:
-        terms = super().terms(task, context, desired)
-        # A server that does not exist yet has no quote: the purchase can be neither booked nor compared with
-        # the limit.
-        return replace(terms, priced=False) if is_planned(desired.get("server_id") or "") else terms
 
 
 def server_named(task: Task, name: str) -> str:

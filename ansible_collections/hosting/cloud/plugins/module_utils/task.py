@@ -131,28 +131,35 @@ class Task:
             warn=self.warn,
         )
 
-    def approval(self, identity: str) -> Callable[[Any], None]:
-        """A function that books a charge before it is made. It raises ``LimitExceeded`` for one beyond
-        ``max_charge``.
+    def limit(self) -> Decimal | None:
+        """The amount of ``max_charge``; None where the task has none.
 
-        Raises ``InvalidInput`` for a ``max_charge`` that is no amount.
+        Raises ``InvalidInput``, also for an empty text: a variable that should hold the limit and is not set must
+        not lift it.
         """
+        from pulumi_hosting.client.exceptions import InvalidInput
+        from pulumi_hosting.planning.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
+
+        given = self.params.get("max_charge")
+        if given is None:
+            return None
+        limit = money_limit(given)
+        if limit is None:
+            raise InvalidInput({"max_charge": NOT_A_LIMIT if str(given).strip() else NO_LIMIT})
+        return limit
+
+    def approve(self, identity: str, limit: Decimal | None, cost: Cost | None) -> None:
+        """Book a charge before it is made. Raises ``LimitExceeded`` if it would exceed the limit."""
         from pulumi_hosting.session.errors import LimitExceeded
 
-        limit = limit_of(self.params.get("max_charge"))
-
-        def approve(cost: Any) -> None:
-            if cost is None:
-                if limit is not None and not self.client(True).is_test_key:
-                    raise LimitExceeded(
-                        "its price is not known, and max_charge limits it; it is not ordered. Next: run again, or leave max_charge out"
-                    )
-                return
-            if refusal := self.memory.book(identity, cost, limit):
-                raise LimitExceeded(refusal)
-            self.booking = (identity, cost)
-
-        return approve
+        if cost is None:
+            if limit is not None and not self.client(True).is_test_key:
+                reason = "its price is not known, and max_charge limits it; it is not ordered"
+                raise LimitExceeded(f"{reason}. Next: run again, or leave max_charge out")
+            return
+        if refusal := self.memory.book(identity, cost, limit):
+            raise LimitExceeded(refusal)
+        self.booking = (identity, cost)
 
     def only_priced(self) -> Task:
         """The same task in check mode, to learn and book its price. Files belong to the process that does the
@@ -163,23 +170,6 @@ class Task:
             params={name: None if name.endswith("_file") else value for name, value in self.params.items()},
             memory=self.memory.without_planned(),
         )
-
-
-def limit_of(given: object) -> Decimal | None:
-    """The amount that ``max_charge`` names; None where the task has none.
-
-    Raises ``InvalidInput``, also for an empty text: a variable that should hold the limit and is not set must
-    not lift it.
-    """
-    from pulumi_hosting.client.exceptions import InvalidInput
-    from pulumi_hosting.planning.budget import NO_LIMIT, NOT_A_LIMIT, money_limit
-
-    if given is None:
-        return None
-    limit = money_limit(given)
-    if limit is None:
-        raise InvalidInput({"max_charge": NOT_A_LIMIT if str(given).strip() else NO_LIMIT})
-    return limit
 
 
 class ObservedTransport:

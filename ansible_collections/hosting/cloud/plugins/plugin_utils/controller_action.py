@@ -24,7 +24,7 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import invalid_arguments, tried, unusable
+from ansible_collections.hosting.cloud.plugins.module_utils.failures import failed, invalid_arguments, unusable
 from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
 from ansible_collections.hosting.cloud.plugins.module_utils.module_process import CONTROLLER
 from ansible_collections.hosting.cloud.plugins.module_utils.options import (
@@ -33,7 +33,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.options import (
     without_unknown_items,
 )
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
-from ansible_collections.hosting.cloud.plugins.module_utils.task import Task, limit_of, new_client
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Task, new_client
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 
 if TYPE_CHECKING:
@@ -119,7 +119,10 @@ class ControllerAction(ActionBase):
             refusal = validated.errors.msg
             if isinstance(validated.errors[0], UnsupportedError):
                 refusal = f"Unsupported parameters for ({self._task.action}) module: {refusal}"
-        params = {name: _plain_number(value) for name, value in validated.validated_parameters.items()}
+        params = dict(validated.validated_parameters)
+        for name, value in params.items():  # Ansible's numbers remember where they were written; the client refuses them
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                params[name] = float(value) if isinstance(value, float) else int(value)
         memory = RunMemory(
             files,
             account=lambda: _account_of(task),
@@ -157,14 +160,17 @@ class ControllerAction(ActionBase):
         Tasks with a limit run one after the other. A task with ``async`` goes on alone, so its price is
         booked before.
         """
+        from pulumi_hosting.client.exceptions import HostingError
+
         warnings = list(task.warnings)
         if task.refusal is not None:
             return self._with(warnings, self._run_module({}, task_vars))
         limit = task.params.get("max_charge")
         if limit is not None:
-            checked = tried(lambda: {"limit": limit_of(limit)})
-            if "failure" in checked:
-                return self._printed(task, checked)
+            try:
+                task.limit()
+            except HostingError as error:
+                return self._printed(task, failed(error))
         if self._task.async_val:
             return self._with(warnings, self._alone(task, module, limit, task_vars))
         if limit is None:
@@ -251,11 +257,3 @@ def _account_of(task: Task) -> str:
         return UNKNOWN_ACCOUNT
     service = hashlib.sha256(str(task.params["base_url"]).encode()).hexdigest()[:16]
     return f"{me.account_id} {'live' if me.livemode else 'test'} {service}"
-
-
-def _plain_number(value: Any) -> Any:
-    """A number of Python's own type: Ansible's numbers remember where they were written, which the client
-    refuses."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int(value)
-    return float(value) if isinstance(value, float) else value

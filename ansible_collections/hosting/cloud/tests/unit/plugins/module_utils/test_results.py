@@ -122,10 +122,10 @@ def test_a_stop_before_or_after_the_service_has_a_code_too(error: Exception, cod
 
 
 def test_a_defect_says_where_and_not_what() -> None:
-    def work() -> dict[str, Any]:
+    try:
         raise KeyError("a secret")
-
-    refusal = failures.tried(work)
+    except KeyError as error:
+        refusal = failures.failed(error)
     assert refusal["failure"]["code"] == "defect"
     assert "KeyError in test_results.py:" in refusal["msg"]
     assert "a secret" not in str(refusal)

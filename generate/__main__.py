@@ -8,10 +8,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from generate import collection, reference, releases, sdk, services, tables
+from generate import collection, examples, reference, releases, sdk, services, tables
 from generate.render import ROOT
 
-GENERATORS = (reference, services, sdk, collection, releases, tables)
+GENERATORS = (reference, services, sdk, collection, releases, tables, examples)
 
 
 def stale(root: Path = ROOT) -> Mapping[str, str | None]:

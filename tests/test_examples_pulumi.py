@@ -159,7 +159,7 @@ def test_yaml_names_only_what_the_schema_has() -> None:
     [
         ("hosting:index:Ptr", "hosting:index:Pointer", "there is no resource hosting:index:Pointer"),
         ("getTariff\n", "getPrice\n", "there is no function hosting:index:getPrice"),
-        ("tariffId: ${tariff}\n      os", "os", "web: tariffId is missing"),
+        ("tariffId: ${price.id}\n      os", "os", "web: tariffId is missing"),
         ("notes:", "note:", "web: there is no note"),
         ("months: 1", "months: one", "web: months is no integer"),
         ("${web.ip}", "${web.address}", "web has no address"),
@@ -244,10 +244,10 @@ def test_typescript_compiles(script: Path) -> None:
 
 MISTAKES = (
     ("notes:", "note:", "'note' does not exist in type 'ServerArgs'"),
-    ("tariffId: tariff.id,", "", "Property 'tariffId' is missing"),
+    ("tariffId: price.id,", "", "Property 'tariffId' is missing"),
     ("months: 1", 'months: "1"', "is not assignable to type 'Input<number | undefined>'"),
     ("server.ip,", "server.address,", "Property 'address' does not exist"),
-    ("tariff.currency", "tariff.money", "Property 'money' does not exist"),
+    ("price.currency", "price.money", "Property 'money' does not exist"),
     ("new hosting.Ptr(", "new hosting.Pointer(", "Property 'Pointer' does not exist"),
 )
 

@@ -1,4 +1,4 @@
-"""Every resource once, by the plugin (form two): only the import differs from form one, and its stacks are taken over as they are.
+"""Every resource once, with the native provider. The programs in the other forms and languages are generated from this one.
 
 pulumi-hosting plugin install
 pulumi config set domain example.com
@@ -16,13 +16,13 @@ config = pulumi.Config()
 domain = config.require("domain")
 
 # A lookup: asked in every run, previews included. `pulumi-hosting emulator` sells tariff 1.
-tariff = hosting.get_tariff(config.require_int("tariff"))
+price = hosting.get_tariff(config.require_int("tariff"))
 
 key = hosting.SshKey("deploy", public_key=config.require("publicKey"))
 
 server = hosting.Server(
     "web",
-    tariff_id=tariff.id,
+    tariff_id=price.id,
     os="debian-12",
     months=1,
     ssh_key_ids=[key.id],
@@ -32,8 +32,8 @@ server = hosting.Server(
 
 # One more address, and the name each of the two resolves to; without an address, the primary one is meant.
 mail = hosting.ServerIp("mail", server=server)
-hosting.Ptr("web", server=server, domain=f"www.{domain}")
-hosting.Ptr("mail", server=server, address=mail.address, domain=f"mail.{domain}")
+hosting.Ptr("www-ptr", server=server, domain=f"www.{domain}")
+hosting.Ptr("mail-ptr", server=server, address=mail.address, domain=f"mail.{domain}")
 
 # A domain cannot be deleted: destroying it turns auto-renew off and forgets it.
 name = hosting.Domain(
@@ -52,4 +52,4 @@ pulumi.export("next_due_at", server.next_due_at)
 pulumi.export("root_password", server.root_password)
 pulumi.export("domain_expires_at", name.expires_at)
 pulumi.export("webhook_secret", hook.secret)
-pulumi.export("price_monthly", f"{tariff.price_monthly} {tariff.currency}")
+pulumi.export("price_monthly", f"{price.price_monthly} {price.currency}")

@@ -118,7 +118,7 @@ def _typed(name: str, found: Mapping[str, Any]) -> Any:
 
 
 def _python_type(type: "Type") -> Any:
-    from pulumi_hosting.provider.sdk import results
+    import pulumi_hosting.provider.sdk.results as results
     from pulumi_hosting.schema.fields import type_name
 
     if type.model is not None:

@@ -62,6 +62,15 @@ class Budget:
             f"{self._setting} {self.limit}; it is not ordered. Next: raise {self._setting}, or declare less"
         )
 
+    def unpriced(self) -> str | None:
+        """Why something of unknown price cannot be ordered within the limit, or None where nothing limits it."""
+        if self.limit is None:
+            return None
+        return (
+            f"its price is not known, and {self._setting} is {self.limit}; it is not ordered. Next: see why there is no price, or leave "
+            f"{self._setting} out"
+        )
+
     def found(self, identity: str, cost: Cost) -> str | None:
         """Like ``refusal``, for what exists already: ``cost`` is nothing, and what its order once cost is not compared with it."""
         with self._lock:

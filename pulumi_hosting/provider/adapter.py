@@ -9,7 +9,10 @@ from decimal import Decimal
 from typing import Any, Literal
 
 from pulumi_hosting.client.exceptions import ApiError, CallError, HostingError, InvalidInput, NotFound, TransportError
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import Checked, check
+from pulumi_hosting.planning.diff import diff, live_inputs, refuse_forbidden
+from pulumi_hosting.planning.plan import PlanOptions, plan, same_as, takeover_of
 from pulumi_hosting.provider.conversion import (
     ACCOUNT,
     ENTRY,
@@ -24,18 +27,15 @@ from pulumi_hosting.provider.conversion import (
     to_pulumi,
 )
 from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
-from pulumi_hosting.provider.session import SESSION, Session
+from pulumi_hosting.provider.process import SESSION, ProviderSession
 from pulumi_hosting.resources.base import Resource, Takeover
-from pulumi_hosting.resources.powers import Adoptable, Priced, Rebuildable, Remarked, Sandboxed, Validated
-from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.resources.powers import Priced, Remarked, Sandboxed, is_provisional, recorded_mode
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError, TakenOver
+from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]
-
-# Inputs that decide whether, and at what price, something is ordered at all.
-_DECIDING = frozenset({"adopt_id", "auth_code"})
-_PRICED = _DECIDING | {"tariff_id", "months", "hours", "billing_cycle", "promo_code", "years"}
 
 
 def _print(line: str) -> None:
@@ -87,7 +87,7 @@ class Adapter:
     """Serves one noun. ``ids_may_change``: whether a read may bring another id than the one an update leaves (plugin), or not (dynamic)."""
 
     resource: Resource[Any, Any]
-    session: Session = field(default=SESSION)
+    session: ProviderSession = field(default=SESSION)
     info: Callable[[str], None] = field(default=_print)
     warn: Callable[[str], None] | None = None
     ids_may_change: bool = False
@@ -99,7 +99,7 @@ class Adapter:
     def check(self, olds: PropertyValues, news: PropertyValues) -> tuple[dict[str, Any], dict[str, str]]:
         """Inputs in normal form (unknown ones as they came), and field → reason for those that are wrong."""
         raw, unknown = from_pulumi(news)
-        checked = engine.check(self.resource, raw, unknown)
+        checked = check(self.resource, raw, unknown)
         failures = dict(checked.failures)
         ours = _ours(news)
         timeout = ours.get(WAIT_TIMEOUT)
@@ -111,46 +111,27 @@ class Adapter:
             ours[IDENTITY] = self.session.identity(str(ours[IDENTITY]), ours.get(ORGANIZATION))
         self.session.entries.checked(str(ours.get(IDENTITY) or ""))
         if not failures:
-            failures.update(self._ask(olds, checked, unknown, {**news, **ours}))
+            failures.update(self._refusals(olds, checked, {**news, **ours}))
         later = {camel(name): news[camel(name)] for name in unknown}
         return {**to_pulumi(checked.values), **later, **ours}, failures
 
-    def _ask(self, olds: PropertyValues, checked: engine.Checked, unknown: frozenset[str], props: PropertyValues) -> dict[str, str]:
-        """What only the account can tell of what is new in a declaration: scopes, catalog, the price."""
-        desired = checked.values
-        before, _ = from_pulumi(olds)
-        if before and (refused := engine.forbidden(self.resource, before, desired, self._same(props))):
-            return refused
-        fields = frozenset(desired) | unknown
-        if before:
-            fields = frozenset(name for name, value in desired.items() if not engine.is_same(self.resource, name, before.get(name), value))
-        if not fields:
-            return {}
-        if unreachable := self.session.unreachable():
-            return self._not_checked(props, unreachable)
-        context = self._context(props)
+    def _refusals(self, olds: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
+        """Plan what is new in a declaration, show it, and say field → reason why it cannot be done."""
+        request = self._request(props)
         try:
-            verb = "update" if before else "create"
-            if lacks := engine.missing_scopes(context, self.resource, verb):
-                return {"": lacks}
-            # A value that comes later may make all the difference: what is to be taken over, or transferred, is neither in stock nor free.
-            failures = {}
-            if isinstance(self.resource, Validated) and not unknown & _DECIDING:
-                failures = self.resource.validate(context, desired, fields)
-            if failures or before:
-                return failures
-            if (taken := self._takeover(context, checked, unknown)) is not None:
-                return self._announce(context, taken)
-            if unknown & _PRICED:
-                context.info("its price depends on values that are not known yet")
-                return {}
-            return self._price(context, desired)
-        except ResourceError as error:  # what would be taken over is not there, or not what is declared
+            options = PlanOptions(unreachable="warn", reach=self.session.unreachable)
+            planned = plan(request, self.resource, desired, recorded=from_pulumi(olds)[0], options=options)
+        except ResourceError as error:  # a scope is missing; what would be taken over is not there, or not what is declared
             return {"": str(error)}
-        except (TransportError, ApiError) as error:
-            if isinstance(error, ApiError) and error.status < 500 and error.status != 429:
-                raise
-            return self._not_checked(props, error)
+        if planned.unchecked is not None:
+            return self._not_checked(props, planned.unchecked)
+        for remark in planned.remarks:
+            request.info(remark)
+        if planned.refusals:
+            return dict(planned.refusals)
+        if planned.takeover is not None:
+            return self._announce(request, planned.takeover)
+        return {} if planned.cost is None else self._price(request, planned.cost)
 
     def _not_checked(self, props: PropertyValues, error: HostingError) -> dict[str, str]:
         """A failure where the account must have been asked, else one warning."""
@@ -166,52 +147,44 @@ class Adapter:
             return f"maxCharge is {self.session.settings.max_charge}"
         return "strict is set" if self.session.settings.strict else None
 
-    def _takeover(self, context: Context, checked: engine.Checked, unknown: frozenset[str]) -> Takeover | None:
-        if unknown & {*_DECIDING, *engine.natural_key(self.resource)}:
-            return None
-        return self.resource.takeover(context, checked.known) if isinstance(self.resource, Adoptable) else None
-
-    def _announce(self, context: Context, taken: Takeover) -> dict[str, str]:
+    def _announce(self, request: Request, taken: Takeover) -> dict[str, str]:
         """Say what is taken over instead of being made: it costs nothing, and nothing is counted."""
-        context.info(taken.announcement(context.service_now()))
-        refusal = self.session.budget.found(context.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
+        request.info(taken.announcement(request.service_now()))
+        refusal = self.session.budget.found(request.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
         return {"": refusal} if refusal else {}
 
-    def _price(self, context: Context, desired: Mapping[str, Any]) -> dict[str, str]:
+    def _price(self, request: Request, cost: Cost) -> dict[str, str]:
         """Say what making it charges, and refuse what is more than the run may charge."""
-        cost = self.resource.cost(context, desired) if isinstance(self.resource, Priced) else None
-        if cost is None:
-            return {}
-        if refusal := self.session.budget.refusal(context.identity, cost):
+        if refusal := self.session.budget.refusal(request.identity, cost):
             return {"": refusal}
         total = self.session.budget.total(cost.currency)
-        charges = "would charge" if context.client.is_test_key else "charges"
+        charges = "would charge" if request.client.is_test_key else "charges"
         line = f"{charges} {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
         balance = self.session.budget.opening(cost)
         if balance is None:
-            context.info(line)
+            request.info(line)
         elif total <= balance:
-            context.info(f"{line}, the balance of {balance} covers it")
+            request.info(f"{line}, the balance of {balance} covers it")
         else:
-            context.warn(f"{line}, more than the balance of {balance}. Next: top up {total - balance} {cost.currency}")
+            request.warn(f"{line}, more than the balance of {balance}. Next: top up {total - balance} {cost.currency}")
         return {}
 
     def diff(self, id: str, olds: PropertyValues, news: PropertyValues) -> WireDiff:
         """Compare outputs with inputs."""
         self._claim(olds, news, id)
         raw, unknown = from_pulumi(news)
-        checked = engine.check(self.resource, raw, unknown)
-        state = self._state(id, self._values(id, olds))
+        checked = check(self.resource, raw, unknown)
+        values = self._values(id, olds)
+        state = self._state(id, values)
         self._must_be_of_this_key(state, olds)
         if state.mode == "test" and isinstance(self.resource, Sandboxed) and self.resource.has_lapsed(state, self._service_now(news)):
             self.info(f"{self._title(news)}: the sandbox server {id} has expired and is made again")
             return WireDiff(True, ("createdAt",), True, {"createdAt": PropertyChange("update", True)})
-        found = engine.diff(self.resource, self._values(id, olds), checked.values, unknown, self._same(news))
+        planned = plan(self._request(news), self.resource, checked, state, recorded=values)
+        found = planned.changes
         identity = str(news.get(IDENTITY) or "")
         self.session.entries.compared((self.resource.kind, id), olds.get(ENTRY), identity, kept=not found.replaces)
-        in_place = found.fields - {*found.replaces}
-        consequence = self.resource.consequence(in_place) if isinstance(self.resource, Rebuildable) else None
-        for remark in [*found.remarks, *([consequence] if consequence else [])]:
+        for remark in planned.remarks:
             self.info(f"{self._title(news)}: {remark}")
         self._remark(state, news)
         properties = {
@@ -221,23 +194,23 @@ class Adapter:
 
     def _service_now(self, props: PropertyValues) -> datetime:
         """The service's time; this machine's where the service cannot be asked."""
-        return self.session.clock.now() if self.session.unreachable() else self._context(props).service_now()
+        return self.session.clock.now() if self.session.unreachable() else self._request(props).service_now()
 
     def _remark(self, state: Any, props: PropertyValues) -> None:
         """Say what the account shows of an object whatever the program declares. Without a key, or an answer, there is nothing to say."""
         if not isinstance(self.resource, Remarked):
             return
         with suppress(HostingError):
-            context = self._context(props)
-            for remark in self.resource.remarks(context, state):
-                context.warn(remark)
+            request = self._request(props)
+            for remark in self.resource.remarks(request, state):
+                request.warn(remark)
 
     def preview_create(self, props: PropertyValues) -> dict[str, Any]:
         """The outputs that are known before creating, the price among them; the others are unknown."""
         desired, unknown = from_pulumi(props)
-        known = engine.check(self.resource, desired, unknown).values
+        known = check(self.resource, desired, unknown).values
         outputs: dict[str, Any] = {camel(name): UNKNOWN for name in self.resource.State.model_fields if name != "id"}
-        outputs |= to_pulumi(known) | {camel(name): UNKNOWN for name in unknown} | {"mode": self._context(props).mode}
+        outputs |= to_pulumi(known) | {camel(name): UNKNOWN for name in unknown} | {"mode": self._request(props).mode}
         cost = self.session.budget.planned(str(props.get(IDENTITY) or ""))
         if cost is not None and "charged" in self.resource.State.model_fields:
             outputs["charged"] = str(cost.amount)
@@ -246,61 +219,62 @@ class Adapter:
     def preview_update(self, id: str, olds: PropertyValues, news: PropertyValues) -> dict[str, Any]:
         """The outputs after an update, as far as they are known before it."""
         desired, unknown = from_pulumi(news)
-        known = engine.check(self.resource, desired, unknown).values
+        checked = check(self.resource, desired, unknown)
         values = self._values(id, olds)
-        engine.refuse_forbidden(
-            self.resource, self._state(id, values), engine.diff(self.resource, values, known, unknown, self._same(news))
-        )
-        outputs = {**self._recorded(self._state(id, self._values(id, olds)), known), **to_pulumi(known)}
+        state = self._state(id, values)
+        planned = plan(self._request(news), self.resource, checked, state, recorded=values)
+        refuse_forbidden(self.resource, state, planned.changes)
+        outputs = {**self._recorded(state, checked.values), **to_pulumi(checked.values)}
         outputs |= {camel(name): UNKNOWN for name in unknown}
-        return {**outputs, **_ours(news), MANAGED: sorted({*known, *unknown})}
+        return {**outputs, **_ours(news), MANAGED: sorted({*checked.values, *unknown})}
 
     # --- doing
 
     def create(self, props: PropertyValues) -> tuple[str, dict[str, Any]]:
         """Id and outputs. Raises :class:`Partial` when something went wrong after the object, or its order, was there."""
         self.session.must_be_able_to_write(creating=True)
-        context = self._context(props)
+        request = self._request(props)
         inputs = self._inputs(props)
-        self._must_be_affordable(context, inputs)
-        context.approve = lambda cost: self._must_be_within_the_limit(context, cost)
+        given = inputs.given()
+        self._must_be_affordable(request, inputs)
+        request.approve = lambda cost: self._must_be_within_the_limit(request, cost)
         made: list[Any] = []
         try:
-            state = engine.create(context, self.resource, inputs, made.append)
+            state = apply.create(request, self.resource, inputs, made.append)
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
             if not made:
                 raise
-            partial = self._partial(made[-1], self._created(made[-1], props), error)
+            partial = self._partial(made[-1], self._created(made[-1], props, given), error)
             if not partial.refresh:
                 next_step = "pulumi up, which sets the rest"
                 what = f"{error.summary}. Next: {next_step}" if isinstance(error, CallError) else f"{partial.reasons[0]}; then {next_step}"
-                partial.reasons = [f"{self._there(context, made[-1])}, but: {what}"]
-            partial.reasons += self._exceeded(context, made[-1])
+                partial.reasons = [f"{self._there(request, made[-1])}, but: {what}"]
+            partial.reasons += self._exceeded(request, made[-1])
             raise partial from None
-        outputs = self._created(state, props)
-        if exceeded := self._exceeded(context, state):
-            raise Partial(state.id, outputs, [f"{self._there(context, state)}, but: {exceeded[0]}"], refresh=False)
+        outputs = self._created(state, props, given)
+        if exceeded := self._exceeded(request, state):
+            raise Partial(state.id, outputs, [f"{self._there(request, state)}, but: {exceeded[0]}"], refresh=False)
         return state.id, outputs
 
-    def _there(self, context: Context, state: Any) -> str:
+    def _there(self, request: Request, state: Any) -> str:
         """That the object exists, and what it cost."""
-        charged = None if state.id in context.taken_over else getattr(state, "charged", None)
+        charged = None if state.id in request.taken_over else getattr(state, "charged", None)
         currency = getattr(state, "currency", None) or ""
         return f"{self.resource.title} {state.id} exists" + (
             f" and was charged {charged} {currency}".rstrip() if charged is not None else ""
         )
 
-    def _exceeded(self, context: Context, state: Any) -> list[str]:
+    def _exceeded(self, request: Request, state: Any) -> list[str]:
         """Book what the order cost, and say so where that is more than was announced."""
         charged = getattr(state, "charged", None)
-        exceeded = self.session.budget.charged(context.identity, Decimal(charged)) if charged is not None else None
+        exceeded = self.session.budget.charged(request.identity, Decimal(charged)) if charged is not None else None
         return [f"{exceeded}; nothing more is ordered in this run. Next: look at the invoice, then run again"] if exceeded else []
 
-    def _created(self, state: Any, props: PropertyValues) -> dict[str, Any]:
+    def _created(self, state: Any, props: PropertyValues, given: Mapping[str, Any]) -> dict[str, Any]:
         """Outputs of a new entry of the stack's state."""
         entry = self.session.entries.new()
         self.session.entries.created((self.resource.kind, state.id), entry, str(props.get(IDENTITY) or ""))
-        return {**self._outputs(state, props), ENTRY: entry}
+        return {**self._outputs(state, props, given), ENTRY: entry}
 
     def read(
         self, id: str, olds: PropertyValues, inputs: PropertyValues | None = None
@@ -309,8 +283,8 @@ class Adapter:
         self._claim(olds, olds, id)
         values = self._values(id, olds)
         last = self._state(id, values)
-        context = self._context(olds)
-        state = engine.read(context, self.resource, last)
+        request = self._request(olds)
+        state = apply.read(request, self.resource, last)
         if state is None:
             self._must_be_its_account(id, olds)
             return None
@@ -319,15 +293,15 @@ class Adapter:
         managed = [name for name in olds.get(MANAGED, ()) if isinstance(name, str)] or self._shown_inputs(state)
         managed = sorted({*managed, *(name for name in since if name in self.resource.Inputs.model_fields)})
         declared = {name: values.get(name, since.get(name)) for name in managed}
-        if self.ids_may_change and engine.is_provisional(self.resource, state):
+        if self.ids_may_change and is_provisional(self.resource, state):
             try:
-                state = engine.wait(context, self.resource, state)
+                state = apply.wait(request, self.resource, state)
             except HostingError as error:
                 outputs = {**self._recorded(state, declared), **_ours(olds), **_entry(olds), MANAGED: managed}
                 raise self._partial(state, outputs, error, inputs) from None
         self.session.saw(state.mode)
         self.session.entries.read((self.resource.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None))
-        live = to_pulumi(engine.live_inputs(self.resource, state, managed, declared))
+        live = to_pulumi(live_inputs(self.resource, state, managed, declared))
         kept = _ours(olds)
         on = olds.get(ACCOUNT) or (None if MANAGED in olds else self._account())
         outputs = {**self._recorded(state, declared), **kept, **_entry(olds), MANAGED: managed, **({ACCOUNT: on} if on else {})}
@@ -340,20 +314,20 @@ class Adapter:
         values = self._values(id, olds)
         inputs = self._inputs(news)
         state = self._state(id, values)
-        if self.ids_may_change and engine.is_provisional(self.resource, state):
+        if self.ids_may_change and is_provisional(self.resource, state):
             raise Partial(id, olds, [f"{self.resource.title} {id} is not there yet. Next: run again; it is waited for"], refresh=True)
-        found = engine.diff(self.resource, values, inputs.given(), same=self._same(news))
-        engine.refuse_forbidden(self.resource, state, found)
+        given, request = inputs.given(), self._request(news)
+        found = diff(self.resource, values, given, same=same_as(request, self.resource))
+        refuse_forbidden(self.resource, state, found)
         if found.fields:
-            context = self._context(news)
             done: list[Any] = []
-            context.save = done.append
+            request.save = done.append
             try:
-                state = engine.update(context, self.resource, state, inputs, found.fields)
+                state = apply.update(request, self.resource, state, inputs, found.fields)
             except TakenOver as taken:
                 raise self._advised(taken, olds) from None
             except HostingError as error:
-                if isinstance(error, NotFound | ResourceError) and engine.read(context, self.resource, state) is None:
+                if isinstance(error, NotFound | ResourceError) and apply.read(request, self.resource, state) is None:
                     raise ResourceError(
                         f"{self.resource.title} {id} is gone: it was deleted outside of this program. Next: pulumi up --refresh makes it again"
                     ) from None
@@ -362,7 +336,7 @@ class Adapter:
                 # What was declared beside the state is recorded once it was acted on, and that is not known here.
                 outputs = {**olds, **to_pulumi(done[-1].values(), ("id",), self.resource.State.nested_fields())}
                 raise self._partial(done[-1], outputs, error) from None
-        return {**self._outputs(state, news), **_entry(olds)}
+        return {**self._outputs(state, news, given), **_entry(olds)}
 
     def delete(self, id: str, olds: PropertyValues) -> None:
         """Delete the object ``id``, or raise. It stays, with a line that names it and its price, only where another entry of the stack
@@ -392,7 +366,7 @@ class Adapter:
             return
         self._claim(olds, olds, id)
         try:
-            engine.delete(self._context(olds), self.resource, self._state(id, self._values(id, olds)))
+            apply.delete(self._request(olds), self.resource, self._state(id, self._values(id, olds)))
         except TakenOver as taken:
             if not self.session.entries.is_recorded((self.resource.kind, taken.id), taken.tag, olds.get(ENTRY)):
                 raise self._advised(taken, olds) from None
@@ -400,34 +374,32 @@ class Adapter:
 
     # --- parts
 
-    def _must_be_affordable(self, context: Context, inputs: Any) -> None:
-        limit, budget = self.session.budget.limit, self.session.budget
+    def _must_be_affordable(self, request: Request, inputs: Any) -> None:
+        budget = self.session.budget
         if getattr(inputs, "adopt_id", None) is not None or not isinstance(self.resource, Priced):
             return
         if stopped := budget.stopped:
             raise ResourceError(f"nothing more is ordered in this run: {stopped}. Next: look at the invoice, then run again")
-        if limit is None:
+        if budget.limit is None:
             return
-        cost = budget.planned(context.identity)
-        if cost is None and isinstance(self.resource, Adoptable) and (taken := self.resource.takeover(context, inputs)) is not None:
-            budget.found(context.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
+        cost = budget.planned(request.identity)
+        if cost is None and (taken := takeover_of(request, self.resource, inputs)) is not None:
+            budget.found(request.identity, Cost(Decimal("0.00"), taken.currency or "", taken.reason))
             return
-        cost = cost or self.resource.cost(context, inputs.given())
-        refusal = (
-            f"its price is not known, and maxCharge is {limit}; it is not ordered. Next: see why there is no price, or leave maxCharge out"
-        )
-        if cost is None:
-            raise InvalidInput({"max_charge": refusal}, f"{self.resource.title} {self._title({IDENTITY: context.identity})}")
-        self._must_be_within_the_limit(context, cost)
+        cost = cost or self.resource.cost(request, inputs.given())
+        if cost is None and (refusal := budget.unpriced()):
+            raise InvalidInput({"max_charge": refusal}, f"{self.resource.title} {self._title({IDENTITY: request.identity})}")
+        if cost is not None:
+            self._must_be_within_the_limit(request, cost)
 
-    def _must_be_within_the_limit(self, context: Context, cost: Cost) -> None:
+    def _must_be_within_the_limit(self, request: Request, cost: Cost) -> None:
         """Book it, or raise ``InvalidInput``."""
-        if refusal := self.session.budget.refusal(context.identity, cost):
-            raise InvalidInput({"max_charge": refusal}, f"{self.resource.title} {self._title({IDENTITY: context.identity})}")
+        if refusal := self.session.budget.refusal(request.identity, cost):
+            raise InvalidInput({"max_charge": refusal}, f"{self.resource.title} {self._title({IDENTITY: request.identity})}")
 
     def _must_be_of_this_key(self, state: Any, olds: PropertyValues) -> None:
         """Raise ``ResourceError`` where the key cannot be the one that the object was made with: it is simulated, or on another account."""
-        made = engine.recorded_mode(self.resource, state)
+        made = recorded_mode(self.resource, state)
         if made == "test" and not self.session.client.is_test_key:
             raise ResourceError(
                 f"{self.resource.title} {state.id} was made with a test key: nothing of it is real, and this is a live key; nothing was done. "
@@ -449,10 +421,10 @@ class Adapter:
         reason = (
             str(error) if isinstance(error, HostingError) else f"the provider failed ({type(error).__name__}): a defect. Next: report it"
         )
-        return Partial(state.id, outputs, [reason], refresh=engine.is_provisional(self.resource, state), inputs=inputs)
+        return Partial(state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs)
 
     def _inputs(self, props: PropertyValues) -> Any:
-        checked = engine.check(self.resource, from_pulumi(props)[0])
+        checked = check(self.resource, from_pulumi(props)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._title(props))
         return checked.inputs
@@ -477,8 +449,7 @@ class Adapter:
         beside = {name: value for name, value in declared.items() if name not in self.resource.State.model_fields}
         return to_pulumi({**beside, **state.values()}, ("id",), self.resource.State.nested_fields())
 
-    def _outputs(self, state: Any, props: PropertyValues) -> dict[str, Any]:
-        given = engine.check(self.resource, from_pulumi(props)[0]).values
+    def _outputs(self, state: Any, props: PropertyValues, given: Mapping[str, Any]) -> dict[str, Any]:
         return {**self._recorded(state, given), **_ours(props), MANAGED: sorted(given), ACCOUNT: self._account()}
 
     def _account(self) -> str:
@@ -492,24 +463,17 @@ class Adapter:
                 "Next: use a key of its account"
             )
 
-    def _context(self, props: PropertyValues) -> Context:
+    def _request(self, props: PropertyValues) -> Request:
         timeout = props.get(WAIT_TIMEOUT)
         title = self._title(props)
         warn = self.warn
-        return self.session.context(
+        return self.session.request(
             self.resource.kind,
             str(props.get(IDENTITY) or ""),
             float(timeout) if isinstance(timeout, int | float) else None,
             lambda line: self.info(f"{title}: {line}"),
             None if warn is None else lambda line: warn(f"{title}: {line}"),
         )
-
-    def _same(self, props: PropertyValues) -> engine.Same:
-        """Asks the account about a field that reads differently, and only then needs a key."""
-        resource = self.resource
-        if not isinstance(resource, Rebuildable):
-            return engine.differs
-        return lambda field, olds, after: resource.is_same(self._context(props), field, olds, after)
 
     def _claim(self, olds: PropertyValues, news: PropertyValues, id: str) -> None:
         if olds.get("takenOver"):

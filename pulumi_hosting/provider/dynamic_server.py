@@ -13,7 +13,7 @@ from pulumi_hosting.provider.conversion import MANAGED, camel
 from pulumi_hosting.provider.failures import fail, plainly
 from pulumi_hosting.provider.interruption import end_waits_on_cancel
 from pulumi_hosting.provider.plugin.engine_log import engine_address
-from pulumi_hosting.provider.session import SESSION
+from pulumi_hosting.provider.process import SESSION
 from pulumi_hosting.provider.stack_settings import SETTINGS
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout

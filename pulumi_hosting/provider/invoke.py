@@ -19,7 +19,7 @@ from pulumi_hosting.provider.names import NAME, camel, token
 from pulumi_hosting.provider.version import version
 
 if TYPE_CHECKING:
-    from pulumi_hosting.provider.session import Session
+    from pulumi_hosting.provider.process import ProviderSession
     from pulumi_hosting.schema.fields import Type
 
 Ask = Callable[[str, Mapping[str, Any], pulumi.InvokeOptions | None], Any]
@@ -129,10 +129,10 @@ def _python_type(type: "Type") -> Any:
 
 
 @cache
-def _session() -> "Session":
-    from pulumi_hosting.provider.session import Session
+def _session() -> "ProviderSession":
+    from pulumi_hosting.provider.process import ProviderSession
 
-    return Session()
+    return ProviderSession()
 
 
 def _options(opts: pulumi.InvokeOptions | None) -> pulumi.InvokeOptions:

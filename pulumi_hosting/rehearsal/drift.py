@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
-from pulumi_hosting.planning.engine import on_change
 from pulumi_hosting.provider.names import class_of, token, token_of_form_one
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.drift import Drift, drifts
+from pulumi_hosting.resources.powers import on_change
 
 Call = Callable[..., Any]
 """The control interface: ``call("PATCH", "/servers/1", {...})``."""

@@ -11,8 +11,9 @@ from pulumi_hosting.planning import engine
 from pulumi_hosting.planning.engine import Outcome
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError
+from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.session import Session
 from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
 
 Ensure = Callable[..., Outcome]
@@ -27,9 +28,8 @@ def ensure(emulator: Any) -> Iterator[Ensure]:
             resource = RESOURCES[kind]
             declared = engine.declared(resource, raw)
             assert declared.failures == {}
-            context = Context(
-                client=reading if dry_run else live, identity=f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None
-            )
+            session = Session(reading if dry_run else live)
+            context = Request(session, f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None)
             way = engine.ensure_absent if absent else engine.ensure
             return way(context, resource, declared.inputs, id=id, terms=engine.ApplyOptions(dry_run=dry_run))
 

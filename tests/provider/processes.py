@@ -10,7 +10,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY
-from pulumi_hosting.provider.session import InterruptibleClock, Session
+from pulumi_hosting.provider.process import InterruptibleClock, ProviderSession
 from pulumi_hosting.resources import RESOURCES
 from tests.support.account import Account
 
@@ -54,7 +54,7 @@ class Process:
         def connect(key: Secret | None, base_url: str | None, **options: Any) -> Client:
             return Client(key, base_url, transport=self.transport, sleep=lambda seconds: None, **options)
 
-        self.session = Session({}, connect)
+        self.session = ProviderSession({}, connect)
         self.session.clock = AdvancingClock(self.account)
         self.session.configure({"apiKey": self.account.live_key, "baseUrl": self.account.base_url, **self.settings})
 

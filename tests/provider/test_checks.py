@@ -8,7 +8,7 @@ import pytest
 
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import camel
-from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
 from tests.pulumi.test_nouns import ALL
@@ -55,8 +55,8 @@ BAD: dict[str, Any] = {
 
 
 @pytest.fixture
-def session(emulator: Any) -> Iterator[Session]:
-    made = Session({})
+def session(emulator: Any) -> Iterator[ProviderSession]:
+    made = ProviderSession({})
     made.configure({"apiKey": emulator.live_key, "baseUrl": emulator.base_url})
     yield made
     made.client.close()
@@ -73,13 +73,13 @@ def test_every_field_refuses_what_is_wrong_and_names_itself(kind: str, field: st
     """Without an account: nothing can be asked, let alone sent."""
     bad = "" if (kind, field) == ("ssh_key", "name") else BAD[field]  # a key may have any name
     given = {name: value for name, value in GOOD[kind].items() if name != field}
-    _, failures = Adapter(RESOURCES[kind], Session({})).check({}, wire({**given, field: bad}))
+    _, failures = Adapter(RESOURCES[kind], ProviderSession({})).check({}, wire({**given, field: bad}))
     assert field in failures, failures
     assert not re.search(r"\bx{20}", failures[field])
 
 
 @pytest.mark.parametrize(("kind", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_the_account_alone_can_tell_is_asked(session: Session, kind: str, arguments: dict[str, Any], message: str) -> None:
+def test_what_the_account_alone_can_tell_is_asked(session: ProviderSession, kind: str, arguments: dict[str, Any], message: str) -> None:
     told: list[str] = []
     _, failures = Adapter(RESOURCES[KINDS[kind]], session, told.append).check(
         {}, wire({"name": "it", **arguments} if kind in ("Server", "SshKey") else arguments)
@@ -91,7 +91,7 @@ def test_what_the_account_alone_can_tell_is_asked(session: Session, kind: str, a
     assert CANARY not in f"{failures} {told}"
 
 
-def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(session: Session, emulator: Any) -> None:
+def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(session: ProviderSession, emulator: Any) -> None:
     told: list[str] = []
     control = Control(emulator.control_url)
     control("POST", "/faults", {"action": {"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, "times": 100})

@@ -29,11 +29,11 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.provider import dynamic, invoke, lookup_tokens
 from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.output_type import Record
+from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
 from pulumi_hosting.provider.sdk import lookups as functions
 from pulumi_hosting.provider.sdk import results
-from pulumi_hosting.provider.session import Session
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.schema.fields import Type, fields, type_name
 from pulumi_hosting.schema.lookups import LOOKUPS
@@ -413,7 +413,7 @@ def account(api_over_http: ApiHarness, monkeypatch: pytest.MonkeyPatch) -> Itera
     """The live account, in the environment of the program."""
     monkeypatch.setenv("HOSTING_API_KEY", api_over_http.live._settings.api_key.reveal())
     monkeypatch.setenv("HOSTING_BASE_URL", api_over_http.live.base_url)
-    session = Session()
+    session = ProviderSession()
     monkeypatch.setattr(invoke, "_session", lambda: session)
     yield api_over_http
     if session._client is not None:
@@ -521,7 +521,7 @@ def test_without_a_key_it_says_which_setting_is_missing(pretended: Engine, monke
 def test_the_stacks_configuration_is_enough(api_over_http: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
-    session = Session()
+    session = ProviderSession()
     monkeypatch.setattr(invoke, "_session", lambda: session)
     pulumi.runtime.set_all_config(
         {"hosting:apiKey": api_over_http.test._settings.api_key.reveal(), "hosting:baseUrl": api_over_http.test.base_url}

@@ -9,7 +9,7 @@ from pulumi.dynamic import Config, ConfigureRequest
 from pulumi.output import Unknown
 
 from pulumi_hosting.provider import adapter, dynamic, dynamic_server, failures
-from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 
 PROPS: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web", "__identity": "pulumi:t/dev/server/web", "__provider": "x"}
@@ -30,7 +30,7 @@ def provider(emulator: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dynamic
     monkeypatch.setenv("HOSTING_API_KEY", emulator.live_key)
     monkeypatch.setenv("HOSTING_BASE_URL", emulator.base_url)
     monkeypatch.setattr("sys.tracebacklimit", 0, raising=False)
-    session = Session()
+    session = ProviderSession()
     monkeypatch.setattr(dynamic_server, "SESSION", session)
     made = dynamic.ServerProvider()
     made.configure(ConfigureRequest(Config({}, "t")))
@@ -154,7 +154,7 @@ def test_a_defect_is_told_without_values(provider: dynamic.ServerProvider, monke
 
 
 def test_the_environment_comes_before_the_configuration(emulator: Any) -> None:
-    session = Session({"HOSTING_API_KEY": emulator.live_key})
+    session = ProviderSession({"HOSTING_API_KEY": emulator.live_key})
     session.configure({"apiKey": "vk_live_ofTheStackConfiguration", "baseUrl": emulator.base_url})
     assert session.client.me().livemode is True
     session.client.close()
@@ -162,6 +162,6 @@ def test_the_environment_comes_before_the_configuration(emulator: Any) -> None:
 
 def test_the_session_does_not_show_its_key() -> None:
     key = "vk_live_" + "q7" * 20
-    session = Session({})
+    session = ProviderSession({})
     session.configure({"apiKey": key, "baseUrl": "https://api.example.org/v1"})
     assert key not in f"{session!r} {vars(session)!r} {session.client!r} {vars(session.client)!r}"

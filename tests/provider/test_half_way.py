@@ -9,7 +9,7 @@ from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.provider.adapter import Adapter, Partial
 from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
 from pulumi_hosting.provider.dynamic_server import Served
-from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.fingerprints import fingerprint
@@ -24,7 +24,7 @@ class Process:
 
     def __init__(self, emulator: Any, **settings: Any) -> None:
         self.told: list[str] = []
-        self.session = Session({})
+        self.session = ProviderSession({})
         self.session.configure({"apiKey": emulator.live_key, "baseUrl": emulator.base_url, **settings})
 
     def of(self, kind: str, *, native: bool = False) -> Adapter:

@@ -6,7 +6,7 @@ import pytest
 
 from pulumi_hosting.provider.conversion import IDENTITY, ORGANIZATION
 from pulumi_hosting.provider.plugin.servicer import Subject
-from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, provider_process
 from tests.support.account import Account
@@ -25,7 +25,7 @@ BASE = "pulumi:t/dev/server/web"
     ],
 )
 def test_an_identity_names_organization_and_scope(scope: str | None, organization: str | None, identity: str) -> None:
-    session = Session({})
+    session = ProviderSession({})
     session.configure({"scope": scope})
     assert session.identity(BASE, organization) == identity
     subject = Subject.of("urn:pulumi:dev::t::hosting:index:Server::web")

@@ -19,12 +19,14 @@ from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources.server import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock
-from pulumi_hosting.session.context import Context
-from pulumi_hosting.session.ownership import Ownership
+from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.session import Session
 
 GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
 
 
+SHARED = ("ownership", "reads", "clock", "declared_mode", "scope", "strict", "poll_interval")
+"""What a session has; everything else is a request's."""
 _MACHINES = itertools.count()
 
 
@@ -127,20 +129,15 @@ class House:
 
     def context(
         self, *, identity: str = "pulumi:t/dev/server/web-1", owned: frozenset[str] = frozenset(), key: str | None = None, **more: Any
-    ) -> Context:
+    ) -> Request:
         transport = more.pop("transport", None) or Dying()
         self.transports.append(transport)
-        client = Client(key or self.emulator.live_key, self.emulator.base_url, transport=transport, sleep=lambda seconds: None)
-        return Context(
-            client=client,
-            identity=identity,
-            owned=owned,
-            ownership=more.pop("ownership", None) or Ownership(),
-            clock=more.pop("clock", None) or EmulatorClock(self.control),
-            info=self.told.append,
-            warn=self.told.append,
-            **more,
+        client = more.pop("client", None) or Client(
+            key or self.emulator.live_key, self.emulator.base_url, transport=transport, sleep=lambda seconds: None
         )
+        shared = {name: more.pop(name) for name in SHARED if name in more}
+        session = Session(client, **{"clock": EmulatorClock(self.control), **shared})
+        return Request(session, identity, owned=owned, info=self.told.append, warn=self.told.append, **more)
 
     def order(self, inputs: dict[str, Any] | None = None, **context: Any) -> ServerState:
         checked = engine.check(SERVER, inputs or GOOD)

@@ -46,7 +46,7 @@ def do(house: House, kind: str, raw: dict[str, Any], *, dry_run: bool = False, *
     approve = more.pop("approve", lambda cost: None)
     action = ACTIONS[kind]
     context = house.context(identity="ansible:/play", name_is_identity=True, **more)
-    context.clock = ItsClock(house.control)
+    context.session.clock = ItsClock(house.control)
     return act(context, action, check(action, raw), dry_run=dry_run, approve=approve)
 
 
@@ -609,8 +609,7 @@ def test_a_missing_scope_is_the_services_word(house: House) -> None:
 
 def test_a_dry_run_sends_no_write_even_to_a_client_that_would_refuse_it(house: House) -> None:
     id = server(house)
-    context = house.context()
-    context.client = Client(house.emulator.live_key, house.emulator.base_url, read_only=True)
+    context = house.context(client=Client(house.emulator.live_key, house.emulator.base_url, read_only=True))
     action = ACTIONS["server_restart"]
     assert act(context, action, check(action, {"id": id}), dry_run=True).changed
     with pytest.raises(WriteRefused):

@@ -16,7 +16,7 @@ from pulumi_hosting.emulator import running
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning import engine
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources.server_ip import SERVER_IP, ServerIpInputs, ServerIpState
 from pulumi_hosting.session.cost import Cost
@@ -423,7 +423,7 @@ def slow(tmp_path: Path) -> Iterator[House]:
 def test_what_an_interrupted_run_bought_leaves_the_limit_untouched(house: House, server: str) -> None:
     killed(house, server, after=True)
     told: list[str] = []
-    session = Session({"HOSTING_API_KEY": house.emulator.live_key, "HOSTING_BASE_URL": house.emulator.base_url})
+    session = ProviderSession({"HOSTING_API_KEY": house.emulator.live_key, "HOSTING_BASE_URL": house.emulator.base_url})
     session.configure({"maxCharge": "1.99"})  # an address costs 2.00
     adapter = Adapter(SERVER_IP, session, told.append)
     inputs, failures = adapter.check({}, {"serverId": server, "__identity": A})

@@ -168,7 +168,7 @@ def test_a_wrong_clock_hides_no_movement_of_money(house: House, days: float) -> 
         house.order({**GOOD, "name": "other"}, identity="other", wait_timeout=0.0)
     house.arm({"status": 502, "code": "upstream_error"}, times=20)
     context = house.context()
-    context.clock = WrongClock(house.control, days=days)
+    context.session.clock = WrongClock(house.control, days=days)
     with pytest.raises(ResourceError, match="not known"):
         engine.create(context, SERVER, engine.check(SERVER, GOOD).inputs)
     assert house.living == []
@@ -180,7 +180,7 @@ def test_a_wrong_clock_makes_no_order_younger_or_older(house: House, days: float
     first = house.order()
     house.control("POST", "/clock", {"advance": days * 86400})
     context = house.context()
-    context.clock = WrongClock(house.control, days=offset)
+    context.session.clock = WrongClock(house.control, days=offset)
     inputs = engine.check(SERVER, GOOD).inputs
     if taken:
         assert engine.create(context, SERVER, inputs).id == first.id

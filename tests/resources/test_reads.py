@@ -128,9 +128,9 @@ def test_a_program_of_many_servers_looks_for_lost_ones_once(house: House) -> Non
     transport, reads, ownership = Dying(), Reads(), Ownership()
     client: Any = None
     for n in range(5):
-        context = house.context(identity=f"pulumi:t/dev/server/{n}", transport=transport, reads=reads, ownership=ownership)
-        client = client or context.client
-        context.client = client
+        shared = {"transport": transport, "reads": reads, "ownership": ownership, "client": client}
+        context = house.context(identity=f"pulumi:t/dev/server/{n}", **shared)
+        client = context.client
         engine.create(context, SERVER, engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs)
     lists = [line for line in transport.sent if line.endswith(("/servers", "/orders")) and line.startswith("GET")]
     assert len(lists) == 2

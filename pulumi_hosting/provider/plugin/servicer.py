@@ -27,7 +27,7 @@ from pulumi_hosting.provider.failures import Failed, fail, plainly
 from pulumi_hosting.provider.plugin.engine_log import Link, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Opened, closed, opened
-from pulumi_hosting.provider.session import Session
+from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
@@ -127,7 +127,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     def __init__(self, link: Link | None = None) -> None:
         self.link = link or Link()
-        self.session = Session()
+        self.session = ProviderSession()
 
     def end(self) -> None:
         """No write is begun from now on, and waits end soon: the next run goes on, and two must not do it at once."""
@@ -191,7 +191,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         # A provider that the program declares is another account beside the one of the environment: its own settings come first.
         others = {variable for name, variable in SETTINGS.items() if _is_default(request.name) or not given.get(name)}
         # Another command has begun: what the one before saw and kept (a plugin may be attached to several) is none of its.
-        self.session = Session({variable: value for variable, value in os.environ.items() if variable in others})
+        self.session = ProviderSession({variable: value for variable, value in os.environ.items() if variable in others})
         self.session.configure({name: given.get(name) for name in SETTINGS})
         self.session.budget.run = self.link.address
         return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True)

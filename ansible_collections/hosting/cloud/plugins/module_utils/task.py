@@ -20,8 +20,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils.version import VERSI
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
-    from pulumi_hosting.session.context import Context
     from pulumi_hosting.session.cost import Cost
+    from pulumi_hosting.session.request import Request
 
 PAYMENTS = frozenset({"renew_server", "renew_domain", "pay_invoice"})
 PURCHASES = frozenset({"create_server", "add_server_ip", "register_domain", "transfer_domain"})
@@ -108,26 +108,26 @@ class Task:
         client.transport = watching
         return client
 
-    def context(self, what: str, *, read_only: bool | None = None) -> Context:
+    def context(self, what: str, *, read_only: bool | None = None) -> Request:
         """The task as ``pulumi_hosting`` sees it. ``what`` names its object, so that an interrupted run is
         recognised.
 
         Raises ``InvalidInput``.
         """
         from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.session.context import Context
+        from pulumi_hosting.session.request import Request
+        from pulumi_hosting.session.session import Session
 
         params = self.params
         if (params.get("wait_timeout") or 0) < 0:
             raise InvalidInput({"wait_timeout": "must be seconds: 0 or more"})
-        return Context(
-            client=self.client(self.check_mode if read_only is None else read_only),
+        client = self.client(self.check_mode if read_only is None else read_only)
+        return Request(
+            Session(client, reads=self.memory.reads, declared_mode=params.get("mode")),
             identity=f"ansible:{params.get('idempotency_scope') or ''}/{what}",
             name_is_identity=True,
             keeps_secrets=bool(params.get("root_password_file")),
-            reads=self.memory.reads,
             wait_timeout=0.0 if params.get("wait") is False else params.get("wait_timeout") or 0.0,
-            declared_mode=params.get("mode"),
             warn=self.warn,
         )
 

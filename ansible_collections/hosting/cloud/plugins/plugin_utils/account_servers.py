@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ansible.errors import AnsibleParserError
 
 if TYPE_CHECKING:
-    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.request import Request
 
 Server = dict[str, Any]
 """The fields that the module ``server_info`` returns for a server, and ``addresses`` if they were read."""
@@ -46,12 +46,13 @@ def read_servers(
     from pulumi_hosting.client.exceptions import HostingError, InvalidInput
     from pulumi_hosting.planning import engine
     from pulumi_hosting.resources import RESOURCES
-    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.request import Request
+    from pulumi_hosting.session.session import Session
 
     servers = RESOURCES["server"]
     try:
         with Client(api_key, base_url, timeout=timeout, read_only=True, user_agent=f"ansible {plugin}") as client:
-            context = Context(client=client, identity=f"ansible:inventory/{plugin}", warn=display.warning)
+            context = Request(Session(client), identity=f"ansible:inventory/{plugin}", warn=display.warning)
             if not strict:
                 context.skip_damaged = lambda error: display.warning(f"one server is left out: {error}")
             # By id: a server that moves to the next page while the pages are read comes twice.
@@ -66,7 +67,7 @@ def read_servers(
     raise AnsibleParserError(problem)
 
 
-def _addresses(context: Context, server: Server, display: Any) -> list[dict[str, Any]]:
+def _addresses(context: Request, server: Server, display: Any) -> list[dict[str, Any]]:
     """Every address of a server, with its reverse DNS name."""
     from pulumi_hosting.client.exceptions import ServiceState
     from pulumi_hosting.exactly_once import addresses

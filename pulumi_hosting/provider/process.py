@@ -10,15 +10,15 @@ from urllib.parse import quote
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, TransportError
 from pulumi_hosting.exactly_once.local_files import account_scope
-from pulumi_hosting.planning.engine import refuse_other_mode
+from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.provider.run_budget import RunBudget
 from pulumi_hosting.provider.stack_settings import SETTINGS, Settings
+from pulumi_hosting.session.account import know_account
 from pulumi_hosting.session.clock import Clock
-from pulumi_hosting.session.context import Context, know_account
 from pulumi_hosting.session.errors import ResourceError
-from pulumi_hosting.session.ownership import Ownership
-from pulumi_hosting.session.shared_reads import Reads
+from pulumi_hosting.session.request import Request
+from pulumi_hosting.session.session import Session
 
 NO_ORGANIZATION = "organization"
 """What Pulumi calls the organization where there is none: with a backend of one's own."""
@@ -42,14 +42,17 @@ class InterruptibleClock(Clock):
             raise Interrupted("cancelled while waiting. Next: run again; it goes on from here")
 
 
-class Session:
+class ProviderSession(Session):
     """Made once per process. Environment first, then configuration: what an engine stores may be stale, the environment is not."""
 
+    clock: InterruptibleClock
+
     def __init__(self, environ: Mapping[str, str] = os.environ, connect: Callable[..., Client] = Client) -> None:
+        super().__init__()
+        self.clock = InterruptibleClock()
         self._environ = environ
         self._connect = connect
         self._lock = threading.Lock()
-        self._client: Client | None = None
         self.settings = Settings()
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
@@ -58,10 +61,7 @@ class Session:
         self._unreachable: TransportError | None = None
         self._warned = False
         self.entries = Entries()
-        self.ownership = Ownership()
-        self.reads = Reads()
         self.budget = RunBudget(lambda: account_scope(self.client))
-        self.clock = InterruptibleClock()
 
     # --- settings
 
@@ -72,13 +72,14 @@ class Session:
             if (settings.api_key, settings.base_url) != (self.settings.api_key, self.settings.base_url):
                 self._client, self._asked, self._unreachable = None, False, None
             self.settings = settings
+            self.scope, self.strict = settings.scope, settings.strict
             self.budget.limit = settings.max_charge
 
     def identity(self, declared: str, organization: str | None = None) -> str:
         """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization and the scope, where there
         is one.
 
-        >>> session = Session({"HOSTING_SCOPE": "team"})
+        >>> session = ProviderSession({"HOSTING_SCOPE": "team"})
         >>> session.configure({})
         >>> session.identity("pulumi:shop/dev/server/web", "acme")
         'pulumi[team]:acme@shop/dev/server/web'
@@ -147,28 +148,23 @@ class Session:
         """End every wait; what was begun is kept as far as it got."""
         self.clock.cancelled.set()
 
-    def context(
+    def request(
         self,
         kind: str,
         identity: str,
         wait_timeout: float | None,
         info: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
-    ) -> Context:
-        ownership = self.ownership.of_kind(kind)
-        return Context(
-            client=self.client,
-            identity=identity,
-            scope=self.settings.scope,
-            strict=self.settings.strict,
-            owned=ownership.of(identity),
-            ownership=ownership,
-            reads=self.reads,
+    ) -> Request:
+        return Request(
+            self,
+            identity,
+            kind,
+            owned=self.ownership.of_kind(kind).of(identity),
             wait_timeout=wait_timeout or 600.0,
-            clock=self.clock,
             info=info,
             warn=warn or (lambda line: info(f"warning: {line}")),
         )
 
 
-SESSION = Session()
+SESSION = ProviderSession()

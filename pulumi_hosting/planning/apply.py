@@ -1,0 +1,370 @@
+"""Does what was planned.
+
+``create``, ``read``, ``update`` and ``delete`` are the steps that an engine with a state of its own (Pulumi) asks for one by one.
+``ensure`` and ``ensure_absent`` are the whole way for a frontend that remembers nothing (Ansible): find, plan, apply.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.planning.check import Checked, check
+from pulumi_hosting.planning.diff import NO_CHANGES, Diff, diff, is_same, refuse_forbidden
+from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
+from pulumi_hosting.planning.plan import Action, Plan, PlanOptions, plan, predict
+from pulumi_hosting.resources.base import Resource, State, Takeover
+from pulumi_hosting.resources.powers import (
+    Findable,
+    Priced,
+    Provisioned,
+    Registered,
+    Settled,
+    is_provisional,
+    mode_of,
+    natural_key,
+    recorded_mode,
+    sandbox_of,
+)
+from pulumi_hosting.session.account import account
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
+from pulumi_hosting.session.request import Request
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was done to the object, or would be: ``action``, with what can be shown of it ``before`` and ``after``.
+
+    - ``state``: the object afterwards; None where it is only predicted, or gone.
+    - ``changes``: the fields that differed.
+    - ``cost``: what it charges, where that was asked for.
+    - ``takeover``: what was, or would be, taken over instead of being made.
+    """
+
+    action: Action
+    before: Mapping[str, Any] | None
+    after: Mapping[str, Any] | None
+    state: State | None
+    diff: Diff = NO_CHANGES
+    cost: Cost | None = None
+    takeover: Takeover | None = None
+
+    @property
+    def changed(self) -> bool:
+        return self.action != "unchanged"
+
+
+def create(
+    context: Request, resource: Resource[Any, Any], inputs: Any, save: Callable[[State], None] = lambda state: None, *, wait: bool = True
+) -> Any:
+    """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting; without ``wait`` an order that is still
+    under way is left to itself."""
+    refuse_other_mode(context.client, context.declared_mode)
+    saving = replace(context, save=lambda made: save(_stamped(made, context.mode)))  # what is paid for is saved before it is waited for
+    state = _stamped(resource.create(saving, inputs), context.mode)
+    _refuse_taken(context, resource, inputs, state)
+    save(state)
+    context.ownership.add(context.identity, state.id)
+    if is_provisional(resource, state) and not wait:
+        return state
+    return _settle(context, resource, state, inputs, context.mode)
+
+
+def _refuse_taken(context: Request, resource: Resource[Any, Any], inputs: Any, state: State) -> None:
+    """Nothing is adopted that is to be replaced, or that another declaration has."""
+    if getattr(inputs, "adopt_id", None) is None:
+        return
+    if state.id in context.owned:
+        raise ResourceError(
+            f"adopt_id names {resource.title} {state.id}, the very one that is to be replaced; nothing was changed. Next: leave adopt_id out"
+        )
+    if state.id in context.ownership.of_others(context.identity):
+        raise ResourceError(
+            f"adopt_id: another declaration has {resource.title} {state.id} already; nothing was changed. Next: correct adopt_id"
+        )
+
+
+def wait(context: Request, resource: Resource[Any, Any], state: Any) -> Any:
+    """Only wait, writing nothing: for a state whose id is provisional. Raises ``WaitTimeout``."""
+    arrived = _stamped(resource.wait(context, state), state.mode) if isinstance(resource, Provisioned) else state
+    context.ownership.add(context.identity, arrived.id)
+    return arrived
+
+
+def resume(context: Request, resource: Resource[Any, Any], state: Any, inputs: Any) -> Any:
+    """Go on waiting for what an earlier run began: a state whose id is provisional."""
+    guard(context, resource, state)
+    return _settle(context, resource, state, inputs, state.mode or context.mode)
+
+
+def _settle(context: Request, resource: Resource[Any, Any], state: Any, inputs: Any, mode: str) -> Any:
+    settled = _stamped(resource.settle(context, state, inputs), mode) if isinstance(resource, Settled) else state
+    context.ownership.add(context.identity, settled.id)
+    return settled
+
+
+def _stamped(state: Any, mode: str | None) -> Any:
+    return state if state.mode == mode else state.model_copy(update={"mode": mode})
+
+
+def read(context: Request, resource: Resource[Any, Any], last: Any) -> Any:
+    """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as it was recorded."""
+    made = recorded_mode(resource, last)
+    if made == "test" and not context.client.is_test_key:
+        guard(context, resource, last)
+    if made == "test" and sandbox_of(resource) != "listed":
+        return last
+    if sandbox_of(resource) == "refused" and context.client.is_test_key:
+        context.info(f"{resource.title} {last.id} cannot be looked at with a test key: it is taken to be as it was recorded")
+        return last
+    found = resource.read(context, last.id, last)
+    if found is None:
+        account(context.client)  # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this raises
+        # A state that does not say which key made it: with a test key, absence says nothing where such objects are never listed.
+        return last if made is None and context.client.is_test_key and sandbox_of(resource) != "listed" and _is_recorded(last) else None
+    return _stamped(found, made or mode_of(resource, found))
+
+
+def _is_recorded(last: State) -> bool:
+    return any(value not in (None, "", []) for name, value in last.values().items() if name != "id")
+
+
+def update(context: Request, resource: Resource[Any, Any], state: Any, inputs: Any, fields: frozenset[str]) -> Any:
+    """Apply ``fields`` in place. What was only simulated and cannot be read back changes in the record alone."""
+    guard(context, resource, state)
+    if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
+        context.info(f"{resource.title} {state.id} was simulated, and so is its change")
+        desired = {name: getattr(inputs, name) for name in fields if name in resource.State.model_fields}
+        return state.model_copy(update=desired)
+    return _stamped(resource.update(context, state, inputs, fields), state.mode or context.mode)
+
+
+def delete(context: Request, resource: Resource[Any, Any], state: Any) -> None:
+    """Remove it; gone already = done."""
+    guard(context, resource, state)
+    if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
+        context.info(f"{resource.title} {state.id} was simulated: there is nothing to remove")
+        return
+    account(context.client)  # before "not found" is taken for done
+    resource.delete(context, state)
+
+
+def shown(resource: Resource[Any, Any], state: State) -> dict[str, Any]:
+    """What can be shown of an object, whether it was made just now or found."""
+    return {**state.shown(), "mode": mode_of(resource, state)}
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyOptions:
+    """On what terms ``ensure`` acts.
+
+    - ``dry_run``: send no write and do not wait; the outcome is the one of the real run, as far as it can be known.
+    - ``wait``: whether to wait for an order that is still under way.
+    - ``priced``: whether the price must be known before anything is ordered; ``approve`` is told it, None where it cannot be known, and
+      raises ``ResourceError`` to refuse.
+    - ``save``: called with the object the moment it is made, before anything else can fail.
+    """
+
+    dry_run: bool = False
+    wait: bool = True
+    priced: bool = False
+    approve: Callable[[Cost | None], None] = lambda cost: None
+    save: Callable[[State], None] = lambda state: None
+
+
+def ensure(
+    context: Request, resource: Resource[Any, Any], inputs: Any, *, id: str | None = None, terms: ApplyOptions = ApplyOptions()
+) -> Outcome:
+    """Bring the account to what ``inputs`` declare. ``id`` names the object where it is known (a rename, for example).
+
+    ``inputs`` may come from ``declared``: what is missing for a new object is an ``InvalidInput`` when one has to be made, and so is what
+    only the account can tell (catalog, stock).
+    """
+    current = _lookup(context, resource, inputs, id)
+    if current is None:
+        return _ensure_new(context, resource, _whole(resource, inputs), terms)
+    before, settled = shown(resource, current), NO_CHANGES
+    if is_provisional(resource, current):
+        settled = _set_by_settling(resource, current, inputs)
+        if terms.dry_run or not terms.wait:
+            if not (settled and terms.wait):
+                return Outcome("unchanged", before, before, current)
+            return Outcome("updated", before, predict(resource, inputs, current), current, settled)
+        current = resume(context, resource, current, inputs)
+    planned = plan(context, resource, _checked(inputs), current)
+    refuse_forbidden(resource, current, planned.changes)
+    for warning in planned.warnings:
+        context.warn(warning)
+    if planned.action != "unchanged":
+        return _ensure_change(context, resource, inputs, current, planned, before, id, terms)
+    after = shown(resource, current)
+    if settled and not planned.changes:
+        return Outcome("updated", before, after, current, settled)
+    return Outcome("unchanged", after, after, current, NO_CHANGES if planned.changes else planned.changes)
+
+
+def _ensure_change(
+    context: Request,
+    resource: Resource[Any, Any],
+    inputs: Any,
+    current: Any,
+    planned: Plan,
+    before: Mapping[str, Any],
+    id: str | None,
+    terms: ApplyOptions,
+) -> Outcome:
+    """Update or replace the object as planned, or say what that would bring."""
+    found = planned.changes
+    if id is not None and found.fields & set(natural_key(resource)):
+        _refuse_namesake(context, resource, inputs, current)
+    if planned.action == "replaced":
+        if resource.replacement != "free":
+            raise Unchangeable(_cannot_change(resource, current, found))
+        inputs = _whole(resource, inputs, current)
+        if terms.dry_run:
+            return Outcome("replaced", before, predict(resource, inputs, None), None, found)
+        delete(context, resource, current)
+        state = create(context, resource, inputs, wait=terms.wait)
+    elif terms.dry_run:
+        return Outcome("updated", before, planned.predicted, None, found)
+    else:
+        state = update(context, resource, current, inputs, found.fields)
+    return Outcome(planned.action, before, shown(resource, state), state, found)
+
+
+def _ensure_new(context: Request, resource: Resource[Any, Any], inputs: Any, terms: ApplyOptions) -> Outcome:
+    """A new object, or what an interrupted run left of it."""
+    options = PlanOptions(priced=terms.priced, scopes="warn" if terms.dry_run else "refuse")
+    planned = plan(context, resource, _checked(inputs), options=options)
+    for warning in planned.warnings:
+        context.warn(warning)
+    if planned.refusals:
+        raise InvalidInput(dict(planned.refusals), resource.title)
+    cost, taken = planned.cost, planned.takeover
+    before = shown(resource, taken.state) if taken else None
+    if isinstance(resource, Priced) and terms.priced and taken is None:
+        terms.approve(cost)
+    if terms.dry_run:
+        if cost is not None:
+            remark_on_balance(context, cost)
+        return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
+    if taken is not None and terms.priced:
+        context = replace(context, approve=terms.approve)  # should it be paid after all
+    state = create(context, resource, inputs, terms.save, wait=terms.wait)
+    return Outcome("created", before, shown(resource, state), state, cost=cost, takeover=taken)
+
+
+def predict_create(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]) -> Outcome:
+    """The outcome of making an object of which ``unknown`` inputs are only known later. Nothing is asked. Raises ``InvalidInput``."""
+    checked = check(resource, raw, unknown)
+    if checked.failures:
+        raise InvalidInput(checked.failures, resource.title)
+    return Outcome("created", None, predict(resource, checked.known, None), None)
+
+
+def remark_on_balance(context: Request, cost: Cost) -> None:
+    """Say what a real run would be refused for: the balance does not cover the charge."""
+    if cost.balance is not None and cost.amount > cost.balance:
+        context.warn(f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of {cost.balance}: it would be refused")
+
+
+def _checked(inputs: Any) -> Checked:
+    return Checked(inputs, inputs.given(), {}, inputs)
+
+
+def _whole(resource: Resource[Any, Any], inputs: Any, current: State | None = None) -> Any:
+    """Inputs that a new object can be made of; what was not mentioned is taken over from the ``current`` one."""
+    known = current.values() if current else {}
+    kept = {name: known[name] for name, info in resource.Inputs.model_fields.items() if info.is_required() and known.get(name) is not None}
+    if type(inputs) is resource.Inputs and not kept.keys() - inputs.model_fields_set:
+        return inputs
+    checked = check(resource, {**kept, **inputs.given()})
+    if checked.failures:
+        raise InvalidInput(checked.failures, f"there is no such {resource.title} yet, and a new one")
+    return checked.inputs
+
+
+def _find(context: Request, resource: Resource[Any, Any], inputs: Any) -> Any:
+    return resource.find(context, inputs) if isinstance(resource, Findable) else None
+
+
+def ensure_absent(
+    context: Request, resource: Resource[Any, Any], inputs: Any, *, id: str | None = None, terms: ApplyOptions = ApplyOptions()
+) -> Outcome:
+    """Bring the account to not having the object. An order of it that is still under way is waited for: it may become a server."""
+    current = _lookup(context, resource, inputs, id, must_exist=False)
+    if current is None:
+        return Outcome("unchanged", None, None, None)
+    if id is not None:
+        _refuse_another(resource, inputs, current)
+    if isinstance(resource, Registered) and resource.is_released(current):
+        context.warn(f"{resource.title} {getattr(current, 'name', current.id)} stays on the account, and nothing is left to do about it")
+        return Outcome("unchanged", None, None, None)
+    if not terms.dry_run:
+        delete(context, resource, current)
+    return Outcome("deleted", shown(resource, current), None, None)
+
+
+def _set_by_settling(resource: Resource[Any, Any], current: State, inputs: Any) -> Diff:
+    """What ``settle`` will set on an object that is still coming: the inputs that can change in place and are not so yet."""
+    traits = {name: resource.Inputs.trait(name) for name in inputs.given()}
+    settled = {name for name, trait in traits.items() if not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)}
+    desired = {name: value for name, value in inputs.given().items() if name in settled}
+    return diff(resource, current.values(), desired)
+
+
+def _lookup(context: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True) -> Any:
+    found = _looked_up(context, resource, inputs, id, must_exist)
+    return found if found is None else _stamped(found, mode_of(resource, found))
+
+
+def _looked_up(context: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, must_exist: bool) -> Any:
+    if id is None:
+        return _find(context, resource, inputs)
+    # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is found by its natural key.
+    named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
+    current = resource.read(context, id, resource.State.partial({**named, "id": id}))
+    nameable = any(getattr(inputs, field, None) is not None for field in natural_key(resource))
+    if current is None and must_exist and resource.replacement == "free" and nameable:
+        current = _find(context, resource, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
+    if current is None and must_exist:
+        raise NoSuchObject(
+            f"there is no {resource.title} with id {id} on this account. Next: correct the id, or leave it out to create one"
+        )
+    return current
+
+
+def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -> None:
+    """Stop before the object of an id is removed although the declaration names another one: an id may be stale."""
+    given, known = inputs.given(), current.values()
+    for field in natural_key(resource):
+        if given.get(field) is not None and field in known and not is_same(resource, field, known[field], given[field]):
+            raise ResourceError(
+                f"the {resource.title} with id {current.id} has {field} {known[field]!r}, not {given[field]!r}; nothing was removed. "
+                f"Next: correct the id, or leave {field} out"
+            )
+
+
+def _refuse_namesake(context: Request, resource: Resource[Any, Any], inputs: Any, current: State) -> None:
+    """Stop before the object named by its id becomes indistinguishable from another."""
+    other = _find(context, resource, inputs)
+    if other is not None and other.id != current.id:
+        raise ResourceConflict(
+            f"{resource.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {resource.title} {other.id} answers to that already; "
+            f"nothing was changed. Next: choose another name, or delete {resource.title} {other.id} first",
+            id=other.id,
+        )
+
+
+def _cannot_change(resource: Resource[Any, Any], current: State, found: Diff) -> str:
+    what = "; ".join(f"{change.field} is {change.before!r}, not {change.after!r}" for change in found.changes if change.replaces)
+    if all(resource.Inputs.trait(field).rebuilds for field in found.replaces):
+        return (
+            f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be changed in place; nothing was "
+            "changed. Next: declare what it is, or have it reinstalled (state: reinstalled), which erases its disk"
+        )
+    return (
+        f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be changed in place; nothing was changed. "
+        f"Next: declare what it is, or delete it first and order anew"
+    )

@@ -1,0 +1,77 @@
+"""What a user wrote, brought into one normal form, or said to be wrong field by field. Pure: nothing is asked."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from pydantic import ValidationError, create_model
+
+from pulumi_hosting.resources.base import Inputs, Resource
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """Declared inputs after validation.
+
+    - ``inputs``: the whole declaration; None where something is wrong or not known yet.
+    - ``values``: the known fields in normal form, secrets revealed.
+    - ``failures``: field → reason.
+    - ``known``: the inputs without what is not known yet; None where something is wrong.
+    - ``unknown``: the fields whose values are only known later.
+    """
+
+    inputs: Any
+    values: Mapping[str, Any] = field(repr=False)
+    failures: Mapping[str, str]
+    known: Any = field(default=None, repr=False)
+    unknown: frozenset[str] = frozenset()
+
+
+def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str] = ()) -> Checked:
+    """Validate ``raw`` and bring it into normal form. ``unknown``: fields whose values are only known later; they are not judged."""
+    later = frozenset(unknown)
+    known = {name: value for name, value in raw.items() if name not in later}
+    failures = {name: "is not an input of this resource" for name in later if name not in resource.Inputs.model_fields}
+    open_fields = later & frozenset(resource.Inputs.model_fields)
+    model: type[Inputs] = resource.Inputs
+    try:
+        inputs = _partial(model, open_fields).model_validate(known)
+    except ValidationError as error:
+        return Checked(None, known, {**failures, **reasons(error)}, unknown=later)
+    return Checked(None if open_fields else inputs, inputs.given(), failures, inputs, later)
+
+
+def declared(resource: Resource[Any, Any], raw: Mapping[str, Any]) -> Checked:
+    """Like ``check``, where an object that exists need not be described whole: what only a new one needs may be absent, and reads None."""
+    absent = frozenset(name for name, info in resource.Inputs.model_fields.items() if info.is_required() and name not in raw)
+    model: type[Inputs] = resource.Inputs
+    try:
+        inputs = _partial(model, absent).model_validate(dict(raw))
+    except ValidationError as error:
+        return Checked(None, raw, reasons(error))
+    return Checked(inputs, inputs.given(), {}, inputs)
+
+
+@lru_cache(maxsize=256)
+def _partial(inputs: type[Inputs], unknown: frozenset[str]) -> type[Inputs]:
+    """The same model where ``unknown`` fields may be anything: what is known is still checked, alone and together."""
+    if not unknown:
+        return inputs
+    anything: dict[str, Any] = dict.fromkeys(unknown, (Any, None))
+    made: type[Inputs] = create_model(inputs.__name__, __base__=inputs, **anything)
+    return made
+
+
+def reasons(error: ValidationError) -> dict[str, str]:
+    """Field → reason, without the refused value: it may be a secret."""
+    found: dict[str, str] = {}
+    for item in error.errors(include_url=False, include_input=False, include_context=False):
+        name = str(item["loc"][0]) if item["loc"] else ""
+        reason = item["msg"].removeprefix("Value error, ")
+        if not name and ": " in reason:
+            name, reason = reason.split(": ", 1)  # rules over several fields name the one to correct
+        reason = {"missing": "is required", "extra_forbidden": "is not an input of this resource"}.get(item["type"], reason)
+        path = ".".join(str(part) for part in item["loc"][1:] if isinstance(part, int))
+        found.setdefault(name, f"[{path}] {reason}" if path else reason)
+    return found

@@ -1,0 +1,47 @@
+"""Which key may touch what: live and test keys, and the scopes of a key."""
+
+from typing import Any
+
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.resources.base import Resource, State
+from pulumi_hosting.resources.powers import recorded_mode, sandbox_of
+from pulumi_hosting.session.account import account
+from pulumi_hosting.session.errors import WrongMode
+from pulumi_hosting.session.request import Request
+
+
+def guard(context: Request, resource: Resource[Any, Any], state: State) -> None:
+    """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises ``ResourceError``."""
+    refuse_other_mode(context.client, context.declared_mode)
+    made = recorded_mode(resource, state)
+    if made in (None, context.mode):
+        return
+    named = f"{resource.title} {getattr(state, 'name', None) or ''} (id {state.id})".replace("  ", " ")
+    if made == "live":
+        raise WrongMode(
+            f"{named} was made with a live key, and a test key may look at it but never change it; nothing was sent. "
+            "Next: use the live key for changes, the test key for previews"
+        )
+    raise WrongMode(
+        f"{named} was only simulated, with a test key, and a live key must not touch it; nothing was sent. "
+        "Next: use the test key that made it, or, with Pulumi, remove it from the state (pulumi state delete)"
+    )
+
+
+def refuse_other_mode(client: Client, declared: str | None) -> None:
+    """Stop before a key of another mode than the ``declared`` one writes. Raises ``ResourceError``."""
+    mode = "test" if client.is_test_key else "live"
+    if declared not in (None, mode):
+        raise WrongMode(
+            f"the configuration says mode {declared}, and this is a {mode} key: it may look and preview, and change nothing. "
+            f"Next: use a {declared} key"
+        )
+
+
+def missing_scopes(context: Request, resource: Resource[Any, Any], verb: str) -> str | None:
+    """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks nothing."""
+    if sandbox_of(resource) == "refused" and context.client.is_test_key:
+        return None
+    missing = sorted({*resource.scopes[verb]} - {*account(context.client).scopes})
+    lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {resource.title}"
+    return f"{lacks}. Next: give it that scope, or use another key" if missing else None

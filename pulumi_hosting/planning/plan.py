@@ -1,0 +1,184 @@
+"""What bringing one object to its declaration would do: computed once, for every frontend.
+
+Pulumi's check, diff and preview show parts of a ``Plan``; Ansible's check mode shows it and a real run applies it. Where the frontends
+must differ, they say so with ``PlanOptions``.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from pulumi_hosting.client.exceptions import ApiError, HostingError, TransportError
+from pulumi_hosting.planning.check import Checked
+from pulumi_hosting.planning.diff import NO_CHANGES, Diff, Same, diff, differs, forbidden, is_same
+from pulumi_hosting.planning.modes_and_scopes import missing_scopes
+from pulumi_hosting.resources.base import Inputs, Resource, State, Takeover
+from pulumi_hosting.resources.powers import (
+    Adoptable,
+    Predicted,
+    Priced,
+    Rebuildable,
+    Registered,
+    Validated,
+    mode_of,
+    natural_key,
+)
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import KeyLacksScope
+from pulumi_hosting.session.request import Request
+
+Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
+
+DECIDING = frozenset({"adopt_id", "auth_code"})
+"""Inputs that decide whether anything is ordered at all: what is to be taken over, or transferred, is neither in stock nor free."""
+PRICING = DECIDING | {"tariff_id", "months", "hours", "billing_cycle", "promo_code", "years"}
+"""Inputs that decide at what price something is ordered."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """Where frontends differ.
+
+    - ``priced``: whether to ask what making the object charges.
+    - ``scopes``: what missing scopes of the key are: ``refuse`` raises ``KeyLacksScope``, ``warn`` goes on with a warning.
+    - ``unreachable``: what an account that cannot answer is (no connection, 5xx, 429): ``raise`` passes the error on, ``warn`` puts it
+      into ``Plan.unchecked``.
+    - ``reach``: asked before the account is; an error that it returns is treated as ``unreachable`` says.
+    """
+
+    priced: bool = True
+    scopes: Literal["refuse", "warn"] = "refuse"
+    unreachable: Literal["raise", "warn"] = "raise"
+    reach: Callable[[], HostingError | None] = lambda: None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What would be done.
+
+    - ``action``: what the object would have been: created, updated, replaced, or left unchanged.
+    - ``changes``: the fields that differ from the object as it is.
+    - ``cost``: what making it charges; None where nothing is paid, or too little is known.
+    - ``takeover``: what would be taken over instead of being made.
+    - ``remarks``, ``warnings``: lines to show.
+    - ``refusals``: field → reason, for what only the account can tell, or what the declaration itself forbids.
+    - ``predicted``: what can be shown of the object afterwards, as far as it is known.
+    - ``unchecked``: why the account could not be asked, with ``PlanOptions.unreachable`` ``warn``.
+    """
+
+    action: Action
+    changes: Diff = NO_CHANGES
+    cost: Cost | None = None
+    takeover: Takeover | None = None
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    refusals: Mapping[str, str] = field(default_factory=dict)
+    predicted: Mapping[str, Any] | None = None
+    unchecked: HostingError | None = None
+
+
+def plan(
+    request: Request,
+    resource: Resource[Any, Any],
+    desired: Checked,
+    current: State | None = None,
+    *,
+    recorded: Mapping[str, Any] | None = None,
+    options: PlanOptions = PlanOptions(),
+) -> Plan:
+    """The plan for what is ``desired``, which must have no failures.
+
+    - ``current``: the object as it is. Without it, a new one is planned, or a change of a declaration whose object is not at hand.
+    - ``recorded``: what is known besides: of an object, every recorded value; without one, the inputs that were declared before.
+
+    Reads only. Raises what a read raises, and ``ResourceError`` for what would be taken over and cannot be.
+    """
+    if current is not None:
+        return _plan_change(request, resource, desired, current, current.values() if recorded is None else recorded)
+    values, before = desired.values, recorded or {}
+    if before and (refusals := forbidden(resource, before, values, same_as(request, resource))):
+        return Plan("updated", refusals=refusals)
+    fields = frozenset(values) | desired.unknown
+    if before:
+        fields = frozenset(name for name, value in values.items() if not is_same(resource, name, before.get(name), value))
+    if not fields:
+        return Plan("unchanged")
+    try:
+        if options.unreachable == "warn" and (error := options.reach()) is not None:
+            return Plan("updated" if before else "created", unchecked=error)
+        return _ask(request, resource, desired, fields, options, new=not before)
+    except (TransportError, ApiError) as error:
+        refused = isinstance(error, ApiError) and error.status < 500 and error.status != 429
+        if refused or options.unreachable == "raise":
+            raise
+        return Plan("updated" if before else "created", unchecked=error)
+
+
+def _ask(
+    request: Request, resource: Resource[Any, Any], desired: Checked, fields: frozenset[str], options: PlanOptions, *, new: bool
+) -> Plan:
+    """What only the account can tell of the ``fields`` that are new in a declaration: scopes, catalog, takeover, price."""
+    action: Action = "created" if new else "updated"
+    unknown, warnings = desired.unknown, []
+    if lacks := missing_scopes(request, resource, "create" if new else "update"):
+        if options.scopes == "refuse":
+            raise KeyLacksScope(lacks)
+        warnings.append(lacks)  # whoever only looks for drift needs no more than to read
+    if isinstance(resource, Validated) and not unknown & DECIDING:
+        failures = resource.validate(request, desired.values, fields)
+        if failures:
+            return Plan(action, refusals=failures, warnings=tuple(warnings))
+    if not new:
+        return Plan(action, warnings=tuple(warnings))
+    taken = None
+    if not unknown & {*DECIDING, *natural_key(resource)}:
+        taken = takeover_of(request, resource, desired.known)
+    cost, remarks = None, []
+    if taken is None and options.priced and isinstance(resource, Priced):
+        if unknown & PRICING:
+            remarks.append("its price depends on values that are not known yet")
+        else:
+            cost = resource.cost(request, desired.values)
+    predicted = predict(resource, desired.known, taken.state if taken else None)
+    return Plan(action, NO_CHANGES, cost, taken, tuple(remarks), tuple(warnings), predicted=predicted)
+
+
+def _plan_change(request: Request, resource: Resource[Any, Any], desired: Checked, current: State, recorded: Mapping[str, Any]) -> Plan:
+    """What differs from the object as it is, and what a person must know before it is changed."""
+    found = diff(resource, recorded, desired.values, desired.unknown, same_as(request, resource))
+    if not found:
+        return Plan("unchanged", found, remarks=found.remarks)
+    if isinstance(resource, Registered) and (why := resource.why_unchangeable(current)):
+        named, waiting = getattr(current, "name", current.id), ", ".join(sorted(found.fields))
+        warning = f"{resource.title} {named}: {waiting} cannot be set yet, since {why}. Next: run again later"
+        return Plan("unchanged", found, remarks=found.remarks, warnings=(warning,))
+    in_place = found.fields - {*found.replaces}
+    consequence = resource.consequence(in_place) if isinstance(resource, Rebuildable) else None
+    return Plan(
+        "replaced" if found.replaces else "updated",
+        found,
+        remarks=(*found.remarks, consequence) if consequence else found.remarks,
+        refusals=dict.fromkeys(found.refusals, "differs, and rebuild is 'forbid'"),
+        predicted=None if desired.known is None else predict(resource, desired.known, None if found.replaces else current),
+    )
+
+
+def takeover_of(request: Request, resource: Resource[Any, Any], inputs: Inputs) -> Takeover | None:
+    """What making the object would take over instead."""
+    return resource.takeover(request, inputs) if isinstance(resource, Adoptable) else None
+
+
+def same_as(request: Request, resource: Resource[Any, Any]) -> Same:
+    """Asks the account about a field that reads differently, and only then needs a key."""
+    if not isinstance(resource, Rebuildable):
+        return differs
+    rebuildable = resource
+    return lambda field, olds, after: rebuildable.is_same(request, field, olds, after)
+
+
+def predict(resource: Resource[Any, Any], inputs: Inputs, state: State | None) -> dict[str, Any]:
+    """The state's fields as they would be afterwards, as far as they can be known without doing it; no secrets."""
+    known = {**state.shown(), "mode": mode_of(resource, state)} if state else {}
+    hidden = resource.State.secret_fields()
+    known |= {name: value for name, value in inputs.given().items() if name in resource.State.model_fields and name not in hidden}
+    return resource.adjust_prediction(known, state) if isinstance(resource, Predicted) else known

@@ -1,0 +1,103 @@
+"""What a resource or an action is given: for which declaration it works, how long it may take, and whom it tells."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.client.exceptions import HostingError
+from pulumi_hosting.session.clock import Clock, Poller
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.ownership import Ownership
+from pulumi_hosting.session.session import Session
+from pulumi_hosting.session.shared_reads import Reads
+
+T = TypeVar("T")
+log = logging.getLogger("pulumi_hosting")
+
+
+@dataclass
+class Request:
+    """One step for one declaration, in a session.
+
+    - ``identity``: what names this declaration for ever: ``pulumi:<project>/<stack>/<type>/<name>`` or ``ansible:<scope>/<name>``.
+      Idempotency keys and the ownership tag are derived from it; it holds no secret.
+    - ``kind``: the kind of resource whose ids ``ownership`` is about; None for the session's own.
+    - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is the one meant.
+    - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by whoever asks.
+    - ``owned``: ids this declaration owns already; never mistaken for a lost one.
+    - ``wait_timeout``: seconds to wait for anything asynchronous.
+    - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
+    - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
+    - ``approve``: called with the price before something is paid that may have been announced as found; raises to refuse it.
+    - ``info``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
+    - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None stops with an error. Only
+      for those who list what there is, never for those who conclude that something is absent.
+    """
+
+    session: Session
+    identity: str
+    kind: str | None = None
+    name_is_identity: bool = False
+    keeps_secrets: bool = True
+    owned: frozenset[str] = frozenset()
+    wait_timeout: float = 600.0
+    taken_over: set[str] = field(default_factory=set)
+    save: Callable[[Any], None] = lambda state: None
+    approve: Callable[[Cost], None] = lambda cost: None
+    info: Callable[[str], None] = log.info
+    warn: Callable[[str], None] = log.warning
+    skip_damaged: Callable[[HostingError], None] | None = None
+
+    @property
+    def client(self) -> Client:
+        return self.session.client
+
+    @property
+    def ownership(self) -> Ownership:
+        """Which declaration has which object of the kind."""
+        return self.session.ownership if self.kind is None else self.session.ownership.of_kind(self.kind)
+
+    @property
+    def reads(self) -> Reads:
+        return self.session.reads
+
+    @property
+    def clock(self) -> Clock:
+        return self.session.clock
+
+    @property
+    def mode(self) -> str:
+        """``test`` with a test key, whose writes are only simulated, else ``live``."""
+        return self.session.mode
+
+    @property
+    def scope(self) -> str | None:
+        return self.session.scope
+
+    @property
+    def declared_mode(self) -> str | None:
+        return self.session.declared_mode
+
+    @property
+    def poll_interval(self) -> float:
+        return self.session.poll_interval
+
+    @property
+    def strict(self) -> bool:
+        return self.session.strict
+
+    def service_now(self) -> datetime:
+        """The service's time, for the age of what is on the account: the clock of this machine may be wrong. May send a request."""
+        return self.client.service_now()
+
+    def poller(self, at_most: float | None = None) -> Poller:
+        """A wait of ``wait_timeout`` seconds, or less."""
+        seconds = self.wait_timeout if at_most is None else min(at_most, self.wait_timeout)
+        return Poller(self.clock, seconds, self.poll_interval)
+
+    def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
+        """An answer that everything in this session may share for ``max_age`` seconds."""
+        return self.session.shared(key, fetch, max_age)

@@ -1,0 +1,55 @@
+"""What every request of one process, or one run, shares."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pulumi_hosting.client.client import Client
+from pulumi_hosting.session.clock import Clock
+from pulumi_hosting.session.ownership import Ownership
+from pulumi_hosting.session.shared_reads import Reads
+
+T = TypeVar("T")
+
+
+class Session:
+    """Client, clock, shared reads and ownership. Made once per process or run; thread-safe as its parts are.
+
+    - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None where nobody said.
+    - ``scope``: the setting ``hosting:scope``, which is part of each identity; None where it is not set.
+    - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity names, for one.
+    - ``poll_interval``: the longest pause between two looks at something asynchronous, in seconds.
+    """
+
+    def __init__(
+        self,
+        client: Client | None = None,
+        *,
+        clock: Clock | None = None,
+        reads: Reads | None = None,
+        ownership: Ownership | None = None,
+        declared_mode: str | None = None,
+        scope: str | None = None,
+        strict: bool = False,
+        poll_interval: float = 5.0,
+    ) -> None:
+        self._client = client
+        self.clock = clock or Clock()
+        self.reads = reads or Reads()
+        self.ownership = ownership or Ownership()
+        self.declared_mode, self.scope, self.strict = declared_mode, scope, strict
+        self.poll_interval = poll_interval
+
+    @property
+    def client(self) -> Client:
+        if self._client is None:
+            raise ValueError("the session has no client")
+        return self._client
+
+    @property
+    def mode(self) -> str:
+        """``test`` with a test key, whose writes are only simulated, else ``live``."""
+        return "test" if self.client.is_test_key else "live"
+
+    def shared(self, key: tuple[object, ...], fetch: Callable[[], T], max_age: float = 60.0) -> T:
+        """An answer that everything in this session may share for ``max_age`` seconds."""
+        return self.reads.get(key, fetch, self.clock.monotonic, max_age)

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from generate.render import formatted, render
 from pulumi_hosting.api.models.body import Clears
-from pulumi_hosting.api.operations import OPERATIONS, TAGS, Operation
+from pulumi_hosting.api.operations import GROUPS, OPERATIONS, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CODES, error_class
 from pulumi_hosting.schema.fields import fields, id_of
@@ -51,7 +51,7 @@ class Service:
 
     @property
     def text(self) -> str:
-        return TAGS[self.path]
+        return GROUPS[self.path]
 
 
 def files() -> Mapping[str, str]:

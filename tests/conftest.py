@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pulumi_hosting.emulator import Running
+from pulumi_hosting.offline.storage.passphrase import WEAK_TEST_SECRETS
 from pulumi_hosting.rehearsal import engines
 from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
@@ -48,8 +49,12 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython
 
 @pytest.fixture
 def warm(warm_python: WarmPython, monkeypatch: pytest.MonkeyPatch) -> WarmPython:
-    """Processes that the test, or a process of its own, starts through ``sys.executable`` are warm. They are not counted for coverage."""
+    """Processes that the test, or a process of its own, starts through ``sys.executable`` are warm. They are not counted for coverage.
+
+    Offline stacks derive their keys in few rounds.
+    """
     monkeypatch.setattr(sys, "executable", str(warm_python.command))
+    monkeypatch.setenv(WEAK_TEST_SECRETS, "1")
     monkeypatch.delenv("COVERAGE_PROCESS_CONFIG", raising=False)
     return warm_python
 

@@ -174,7 +174,7 @@ def test_everything_is_removed_after_a_kill(program: Program) -> None:
             assert advice is not None
             assert advice[1] == commands[1][0]
             looked = program.run(program.stack.refresh())
-            assert "A refresh cannot find what they made. Next: run `pulumi-hosting offline up`" in looked.output
+            assert "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`" in looked.output
         assert len(program.living) == 1
     for command in commands[1:]:
         program.run(program.stack.run(*command))

@@ -4,13 +4,14 @@ As a program, ``python -m tests.support.cost <arguments of pytest>`` runs pytest
 plugin it adds ``--cost``: a table of CPU seconds per folder and the most expensive tests.
 """
 
+import contextlib
 import ctypes
 import os
 import resource
 import subprocess
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Generator
 from pathlib import Path
 
@@ -80,15 +81,15 @@ class _Meter:
             for name, value in report.user_properties
             if name == _PROPERTY
         }
-        folders, files, tests = Counter[str](), Counter[str](), Counter[str]()
+        folders, files, tests = defaultdict[str, float](float), defaultdict[str, float](float), defaultdict[str, float](float)
         for node, seconds in spent.items():
             file = node.partition("::")[0]
-            folders[str(Path(file).parent)] += seconds  # type: ignore[assignment]  # typeshed counts whole things
-            files[file] += seconds  # type: ignore[assignment]
-            tests[node] += seconds  # type: ignore[assignment]
+            folders[str(Path(file).parent)] += seconds
+            files[file] += seconds
+            tests[node] += seconds
         for title, counted in (("folder", folders), ("file", files), ("test", tests)):
             terminalreporter.section(f"CPU seconds per {title}")
-            for name, seconds in counted.most_common(_MOST_EXPENSIVE):
+            for name, seconds in sorted(counted.items(), key=lambda item: -item[1])[:_MOST_EXPENSIVE]:
                 terminalreporter.write_line(f"{seconds:8.2f}  {name}")
 
 
@@ -104,9 +105,13 @@ def _used(pid: int) -> tuple[float, list[int]]:
     folder = Path(f"/proc/{pid}")
     try:
         fields = (folder / "stat").read_text().rpartition(")")[2].split()
-        below = [int(child) for task in (folder / "task").iterdir() for child in (task / "children").read_text().split()]
+        threads = list((folder / "task").iterdir())
     except OSError:
         return 0.0, []  # it ended meanwhile: its parent counts it
+    below: list[int] = []
+    for thread in threads:
+        with contextlib.suppress(OSError):  # it ended meanwhile; the children of its process are listed by another one
+            below += [int(child) for child in (thread / "children").read_text().split()]
     return sum(map(int, fields[11:15])) / _TICKS, below
 
 

@@ -189,7 +189,7 @@ def _work(descriptors: list[int], arguments: list[str], folder: str, environ: di
     try:
         status = _become(descriptors, arguments, folder, environ, group, interruptible)
         # What the interpreter does at its end, but for taking every module apart.
-        threading._shutdown()  # type: ignore[attr-defined]
+        threading._shutdown()  # type: ignore[attr-defined]  # not public, and what the interpreter calls
         atexit._run_exitfuncs()
     finally:
         for stream in (sys.stdout, sys.stderr):

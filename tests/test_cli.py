@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.warm import WarmPython
+
 DEMO = Path(__file__).parent.parent / "examples" / "demo" / "program"
 
 
@@ -64,7 +66,7 @@ def test_a_resource_without_the_sdk_names_the_extra(name: str) -> None:
 
 
 @pytest.mark.parametrize("project", [None, "name: [x"])
-def test_a_directory_without_a_project_is_one_line(tmp_path: Path, project: str | None) -> None:
+def test_a_directory_without_a_project_is_one_line(warm: WarmPython, tmp_path: Path, project: str | None) -> None:
     if project:
         (tmp_path / "Pulumi.yaml").write_text(project, encoding="utf-8")
     refused = run("rehearse", str(tmp_path), "--engine", "offline")
@@ -73,7 +75,7 @@ def test_a_directory_without_a_project_is_one_line(tmp_path: Path, project: str 
     assert len(refused.stderr.splitlines()) == 1
 
 
-def test_a_setting_without_a_value_is_refused(tmp_path: Path) -> None:
+def test_a_setting_without_a_value_is_refused(warm: WarmPython, tmp_path: Path) -> None:
     refused = run("rehearse", str(tmp_path), "--config", "region")
     assert refused.returncode == 2
     assert "KEY=VALUE" in refused.stderr

@@ -37,3 +37,13 @@ def test_declared_changes_are_control_calls(kind: str, emulator: Any) -> None:
         assert (code, reason.startswith("there is no ")) == (404, True), reason
     assert refusal(lambda: control("PATCH", resource.path, {"nonsense": 1}))[0] == 400
     assert resource.fields() or kind == "server_ip"  # nothing of a bought address can change but its existence
+
+
+def test_only_managed_fields_are_changed_and_those_that_replace_come_last() -> None:
+    resource = managed("server")
+    assert resource.fields()[-1] == "os"
+    assert managed("webhook_subscription").fields() == ["url", "events", "description", "active"]
+    resource.resource["outputs"]["__managed"] = ["os", "power"]
+    assert resource.fields() == ["power", "os"]
+    resource.resource["inputs"]["rebuild"] = "forbid"  # the program refuses a repair
+    assert resource.fields() == ["power"]

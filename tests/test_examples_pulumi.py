@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 import yaml
 
+from generate import typescript
 from pulumi_hosting.provider.plugin.install import install, version
 from pulumi_hosting.provider.plugin.package_schema import package_spec
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run, Stack, choose
 from tests.checked import CheckedStack, checked
-from tools import typescript
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE me@host"

@@ -29,7 +29,7 @@ test: $(READY)  ## run the tests of the development loop: no slow ones, no cover
 	@$(PYTEST) $(PARALLEL) $(ARGS)
 
 test-all: $(READY)  ## run all tests, also the slow ones (sanity, packaging, molecule, examples), with the coverage floor
-	@$(PYTEST) -m "not matrix" $(PARALLEL) --cov --cov-report term $(ARGS)
+	@$(PYTEST) -m "not matrix" --hypothesis-profile thorough $(PARALLEL) --cov --cov-report term $(ARGS)
 
 test-matrix: $(READY)  ## run the collection under every supported ansible-core that has a Python on this machine
 	@$(PYTEST) -m matrix --verbose -rsP $(ARGS)

@@ -22,8 +22,10 @@ _NUMBERS = itertools.count()
 DIALECTS = ("spec", "live")
 
 # No deadline: how long an example takes says something about the machine, not about us. The same examples on every CI run.
-settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ)
-settings.load_profile("house")
+_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ)
+settings.register_profile("loop", _COMMON, max_examples=40)
+settings.register_profile("thorough", _COMMON, max_examples=100)  # make test-all
+settings.load_profile("loop")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

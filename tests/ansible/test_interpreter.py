@@ -18,6 +18,8 @@ from packaging.requirements import Requirement
 
 from tests.ansible.conftest import ROOT, Ansible, Played
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:

@@ -21,7 +21,7 @@ LEAVES = st.one_of(st.none(), NUMBERS, TEXTS, st.text(max_size=12))
 VALUES = st.recursive(
     LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)), max_leaves=6
 )
-FEW = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=settings().max_examples // 7, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.request or row.query], ids=lambda row: row.id)

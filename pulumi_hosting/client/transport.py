@@ -43,7 +43,12 @@ class HttpResponse:
 
 
 class Transport:
-    """Sends requests over kept-alive connections, from any thread. Nothing is opened before the first request."""
+    """Sends requests over kept-alive connections, from any thread. Nothing is opened before the first request.
+
+    ``observer`` is called after each attempt, with the request and its response; None where there was none.
+    """
+
+    observer: "Callable[[HttpRequest, HttpResponse | None], None] | None" = None
 
     def __init__(self, settings: Settings, clock: Callable[[], float], transport: "httpx.BaseTransport | None" = None) -> None:
         self._settings = settings
@@ -79,6 +84,8 @@ class Transport:
             ):
                 found = self._read(request.operation, response, stop_at)
             if isinstance(found, HttpResponse):
+                if self.observer is not None:
+                    self.observer(request, found)
                 return found
             failure = found
         except HostingError as error:
@@ -86,6 +93,8 @@ class Transport:
         except Exception as error:  # noqa: BLE001  # a transport of the caller's may raise anything
             failure = self._failure(request.operation, error)
         response = None  # nor may the frame of the failure hold it: its request carries the key
+        if self.observer is not None:
+            self.observer(request, None)
         raise failure
 
     def close(self) -> None:

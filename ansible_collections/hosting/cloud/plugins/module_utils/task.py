@@ -20,6 +20,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils.version import VERSI
 
 if TYPE_CHECKING:
     from pulumi_hosting.client.client import Client
+    from pulumi_hosting.client.requests import HttpRequest
+    from pulumi_hosting.client.transport import HttpResponse
     from pulumi_hosting.session.cost import Cost
     from pulumi_hosting.session.request import Request
 
@@ -102,11 +104,32 @@ class Task:
         """A client for the task's key and address, which tells the task what its requests have done."""
         client = self.open_client(self.params, read_only)
         transport: Any = client.transport
-        while isinstance(transport, ObservedTransport | PlannedTransport):  # of an earlier task: loop items share a client
+        if isinstance(transport, PlannedTransport):  # of an earlier task: loop items share a client
             transport = transport.inner
-        watching: Any = PlannedTransport(transport, self.memory) if self.check_mode else ObservedTransport(transport, self)
-        client.transport = watching
+        transport.observer = self.observe
+        planned: Any = PlannedTransport(transport, self.memory)
+        client.transport = planned if self.check_mode else transport
         return client
+
+    def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
+        """Remember what an attempt of a request has done: bought, paid or changed something, or perhaps bought something."""
+        operation = request.operation
+        if operation.id in PURCHASES:
+            self._purchased(request, response)
+        elif response is not None and response.status < 300 and operation.id in PAYMENTS:
+            self.payment = _object(response.body) or {}
+        elif response is not None and response.status < 300 and operation.is_write:
+            self.wrote = True
+
+    def _purchased(self, request: HttpRequest, response: HttpResponse | None) -> None:
+        shown = None if response is None else _object(response.body)
+        if response is None or response.status >= 500 or (response.status < 300 and shown is None):
+            self.lost_orders.append(request.operation.id)
+        elif request.operation.id == "create_server" and response.status == 201 and shown is not None:
+            # A replay shows no secret (API document, "Idempotency").
+            password = shown.get("root_password")
+            given = "password" in json.loads(request.body or b"{}")
+            self.replayed = not password and (password == "" or not given)
 
     def context(self, what: str, *, read_only: bool | None = None) -> Request:
         """The task as ``pulumi_hosting`` sees it. ``what`` names its object, so that an interrupted run is
@@ -170,47 +193,6 @@ class Task:
             params={name: None if name.endswith("_file") else value for name, value in self.params.items()},
             memory=self.memory.without_planned(),
         )
-
-
-class ObservedTransport:
-    """Tells a task what its requests have done: which may have been carried out though their answer was lost,
-    which paid, which changed something, and which another process had sent already. ``inner`` is the client's
-    transport."""
-
-    def __init__(self, inner: Any, task: Task) -> None:
-        self.inner, self._task = inner, task
-
-    def send(self, request: Any, *rest: Any, **options: Any) -> Any:
-        operation = request.operation
-        try:
-            answer = self.inner.send(request, *rest, **options)
-        except Exception:
-            self._lost(operation.id)
-            raise
-        if operation.id in PURCHASES:
-            self._purchased(request, answer)
-        elif answer.status < 300 and operation.id in PAYMENTS:
-            self._task.payment = _object(answer.body) or {}
-        elif answer.status < 300 and operation.method != "GET":
-            self._task.wrote = True
-        return answer
-
-    def close(self) -> None:
-        self.inner.close()
-
-    def _purchased(self, request: Any, answer: Any) -> None:
-        shown = _object(answer.body)
-        if answer.status >= 500 or (answer.status < 300 and shown is None):  # the client refuses what it cannot read
-            self._lost(request.operation.id)
-        elif request.operation.id == "create_server" and answer.status == 201 and shown is not None:
-            # A replay shows no secret (API document, "Idempotency").
-            password = shown.get("root_password")
-            given = "password" in json.loads(request.body)
-            self._task.replayed = not password and (password == "" or not given)
-
-    def _lost(self, operation: str) -> None:
-        if operation in PURCHASES:
-            self._task.lost_orders.append(operation)
 
 
 def _object(body: bytes) -> dict[str, Any] | None:

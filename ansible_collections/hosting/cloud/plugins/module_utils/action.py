@@ -19,7 +19,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import Action, ActionResult
-    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.request import Request
 
 
 class CoreActionModule(HostingModule):
@@ -38,26 +38,26 @@ class CoreActionModule(HostingModule):
         return ACTIONS[self.name]
 
     def work(self, task: Task) -> dict[str, Any]:
-        return self.act(task, task.context(self.name))
+        return self.act(task, task.request(self.name))
 
-    def act(self, task: Task, context: Context) -> dict[str, Any]:
+    def act(self, task: Task, request: Request) -> dict[str, Any]:
         """Carry it out, or predict it in check mode. Returns the result."""
-        return self.result(task, self.carry_out(task, context, dry_run=task.check_mode))
+        return self.result(task, self.carry_out(task, request, dry_run=task.check_mode))
 
-    def given(self, task: Task, context: Context) -> dict[str, Any]:
+    def given(self, task: Task, request: Request) -> dict[str, Any]:
         """The inputs that the task names."""
         fields = self.action.Inputs.model_fields
         return {name: value for name in fields if (value := task.params.get(name)) is not None}
 
-    def carry_out(self, task: Task, context: Context, *, dry_run: bool) -> ActionResult:
+    def carry_out(self, task: Task, request: Request, *, dry_run: bool) -> ActionResult:
         from pulumi_hosting.actions import act, check
 
-        given = self.given(task, context)
+        given = self.given(task, request)
         inputs = check(self.action, given)
         named = "/".join(str(value) for value in given.values() if isinstance(value, str | int))
         task.progress = Progress(f"the {self.action.title} was carried out", lambda: self.progress(task))
         approve = partial(task.approve, f"{self.name}/{named}", task.limit())
-        done = act(context, self.action, inputs, dry_run=dry_run, approve=approve)
+        done = act(request, self.action, inputs, dry_run=dry_run, approve=approve)
         if task.check_mode and dry_run:
             predictions.of_action(task.memory, self.name, done)
         if done.result is not None and not isinstance(done.result, list):
@@ -94,16 +94,16 @@ class CoreActionModule(HostingModule):
 class PasswordModule(CoreActionModule):
     """If ``password_file`` exists, the password is known and nothing is changed."""
 
-    def act(self, task: Task, context: Context) -> dict[str, Any]:
+    def act(self, task: Task, request: Request) -> dict[str, Any]:
         file = SecretFile("password_file", task.params["password_file"])
         if file.exists:
-            known = self.result(task, self.carry_out(task, context, dry_run=True))
+            known = self.result(task, self.carry_out(task, request, dry_run=True))
             known.pop("diff", None)
             return {**known, "changed": False, "note": f"{file.path} is there already"}
         file.must_be_writable()
-        done = self.carry_out(task, context, dry_run=task.check_mode)
+        done = self.carry_out(task, request, dry_run=task.check_mode)
         if not task.check_mode:
-            file.keep(done.result.values()["password"], context.mode, task.warn)
+            file.keep(done.result.values()["password"], request.mode, task.warn)
         result = self.result(task, done)
         if task.diff:
             result["diff"] = {"before": {}, "after": {"password_file": str(file.path)}}

@@ -16,7 +16,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.server import server
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 if TYPE_CHECKING:
-    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.request import Request
 
 
 class ResourceInfoModule(HostingModule):
@@ -32,24 +32,24 @@ class ResourceInfoModule(HostingModule):
         from pulumi_hosting.resources import RESOURCES
 
         resource = RESOURCES[self.kind]
-        context = task.context(self.kind, read_only=True)
+        request = task.request(self.kind, read_only=True)
         if (id := task.params.get("id")) is not None:
             if not re.fullmatch(r"[1-9][0-9]{0,18}", str(id), re.ASCII):
                 raise InvalidInput({"id": "must be an id: a positive integer"}, resource.title)
-            found = resource.read(context, str(id))
+            found = resource.read(request, str(id))
             states = [] if found is None else [found]
         else:
             named = [name for name in self.options if name in self.filters and task.params.get(name) is not None]
-            states = list(engine.listed(context, resource, **{name: task.params[name] for name in named}))
+            states = list(engine.listed(request, resource, **{name: task.params[name] for name in named}))
         shown = [shown_fields(resource, engine.shown(resource, state)) for state in states]
-        return {"changed": False, self.result: [self.shown(task, context, values) for values in shown]}
+        return {"changed": False, self.result: [self.shown(task, request, values) for values in shown]}
 
     @property
     def filters(self) -> frozenset[str]:
         """The options that filter."""
         return frozenset(self.options) - {"id"}
 
-    def shown(self, task: Task, context: Context, values: dict[str, Any]) -> dict[str, Any]:
+    def shown(self, task: Task, request: Request, values: dict[str, Any]) -> dict[str, Any]:
         """One object, as the result shows it."""
         return values
 
@@ -61,7 +61,7 @@ class ServerInfoModule(ResourceInfoModule):
     def filters(self) -> frozenset[str]:
         return super().filters - {"live"}
 
-    def shown(self, task: Task, context: Context, values: dict[str, Any]) -> dict[str, Any]:
+    def shown(self, task: Task, request: Request, values: dict[str, Any]) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import ServiceState
         from pulumi_hosting.schema.fields import shown
         from pulumi_hosting.schema.lookups import LOOKUPS
@@ -69,7 +69,7 @@ class ServerInfoModule(ResourceInfoModule):
         live = None
         if task.params["live"]:
             try:
-                live = shown(context.client.servers.status(int(values["id"])), LOOKUPS["getServerStatus"].value)
+                live = shown(request.client.servers.status(int(values["id"])), LOOKUPS["getServerStatus"].value)
             except ServiceState as error:  # an imported server has no record in the panel
                 task.warn(f"server {values['id']}: {error}")
         return {**values, "live": live}
@@ -96,19 +96,19 @@ class LookupInfoModule(HostingModule):
         self.result, self.lookup, self.one, self.path = result, lookup, one, path
 
     def work(self, task: Task) -> dict[str, Any]:
-        return {"changed": False, self.result: self.found(task, task.context(self.result, read_only=True))}
+        return {"changed": False, self.result: self.found(task, task.request(self.result, read_only=True))}
 
-    def found(self, task: Task, context: Context) -> Any:
+    def found(self, task: Task, request: Request) -> Any:
         from pulumi_hosting.client.exceptions import NotFound
 
         if self.one is None or task.params.get("id") is None:
-            return ask(context, self.lookup, self.ids(task, context), self.query(task))
+            return ask(request, self.lookup, self.ids(task, request), self.query(task))
         try:
-            return [ask(context, self.one, [task.params["id"]], {})]
+            return [ask(request, self.one, [task.params["id"]], {})]
         except NotFound:
             return []
 
-    def ids(self, task: Task, context: Context) -> list[Any]:
+    def ids(self, task: Task, request: Request) -> list[Any]:
         return [task.params[name] for name in self.path]
 
     def query(self, task: Task) -> dict[str, Any]:
@@ -122,13 +122,13 @@ class InvoiceInfoModule(LookupInfoModule):
     """With ``pdf``, the invoice of the ``id`` is written to a file. Its items are shown as ``lines``, since
     ``items`` is a method in templates."""
 
-    def found(self, task: Task, context: Context) -> Any:
+    def found(self, task: Task, request: Request) -> Any:
         path = task.params.get("pdf")
         if path:
             must_be_writable("pdf", Path(path))
-        found = [{"lines" if name == "items" else name: value for name, value in item.items()} for item in super().found(task, context)]
+        found = [{"lines" if name == "items" else name: value for name, value in item.items()} for item in super().found(task, request)]
         if path and found and not task.check_mode:
-            Path(path).write_bytes(context.client.invoices.pdf(int(task.params["id"])))
+            Path(path).write_bytes(request.client.invoices.pdf(int(task.params["id"])))
         return found
 
 
@@ -136,15 +136,15 @@ class ServerIpInfoModule(LookupInfoModule):
     """The addresses of one server, including its primary ones, and the price of another one."""
 
     def work(self, task: Task) -> dict[str, Any]:
-        context = task.context(self.result, read_only=True)
-        ids = self.ids(task, context)
-        quote = ask(context, "getServerIpQuote", ids, {}) if task.params["quote"] else None
-        found = ask(context, self.lookup, ids, {})
+        request = task.request(self.result, read_only=True)
+        ids = self.ids(task, request)
+        quote = ask(request, "getServerIpQuote", ids, {}) if task.params["quote"] else None
+        found = ask(request, self.lookup, ids, {})
         # The id that the modules server_ip and ptr use.
         shown = [{"server_id": str(ids[0]), **item, "id": f"{ids[0]}/{item['id']}"} for item in found]
         return {"changed": False, self.result: shown, "quote": quote}
 
-    def ids(self, task: Task, context: Context) -> list[Any]:
+    def ids(self, task: Task, request: Request) -> list[Any]:
         from pulumi_hosting.client.exceptions import InvalidInput
 
         id = task.params["server_id"] or server_named(task, task.params["server_name"])
@@ -156,25 +156,25 @@ class ServerIpInfoModule(LookupInfoModule):
 class DeliveryInfoModule(LookupInfoModule):
     """The deliveries of one webhook subscription, or the one that ``delivery_id`` names."""
 
-    def ids(self, task: Task, context: Context) -> list[Any]:
+    def ids(self, task: Task, request: Request) -> list[Any]:
         from pulumi_hosting.actions import resolve
         from pulumi_hosting.resources import RESOURCES
 
         named = {name: task.params[name] for name in ("id", "url") if task.params[name] is not None}
-        return [resolve(context, RESOURCES["webhook_subscription"], **named).id]
+        return [resolve(request, RESOURCES["webhook_subscription"], **named).id]
 
-    def found(self, task: Task, context: Context) -> Any:
+    def found(self, task: Task, request: Request) -> Any:
         from pulumi_hosting.client.exceptions import NotFound
 
         if task.params["delivery_id"] is None:
-            return ask(context, self.lookup, self.ids(task, context), self.query(task))
+            return ask(request, self.lookup, self.ids(task, request), self.query(task))
         try:
-            return [ask(context, "getWebhookDelivery", [task.params["delivery_id"]], {})]
+            return [ask(request, "getWebhookDelivery", [task.params["delivery_id"]], {})]
         except NotFound:
             return []
 
 
-def ask(context: Context, name: str, ids: list[Any], query: Mapping[str, Any]) -> Any:
+def ask(request: Request, name: str, ids: list[Any], query: Mapping[str, Any]) -> Any:
     """What the lookup finds: every field as a plain value, null where it is absent, without secrets."""
     from pulumi_hosting.client.exceptions import InvalidInput
     from pulumi_hosting.schema import lookups
@@ -184,4 +184,4 @@ def ask(context: Context, name: str, ids: list[Any], query: Mapping[str, Any]) -
     for id in ids:
         if not str(id).isdigit():
             raise InvalidInput({"id": "must be an id: a positive integer"})
-    return shown(lookups.ask(context.client, lookup, ids, query), lookup.value)
+    return shown(lookups.ask(request.client, lookup, ids, query), lookup.value)

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionResult
     from pulumi_hosting.planning.engine import Outcome
     from pulumi_hosting.resources.base import Resource
-    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.request import Request
 
 _SERVER_FIELDS = {"name": "name", "notes": "notes", "auto_renew": "billing.auto_renew", "os": "os"}
 _STATUS = {"running": "active", "stopped": "stopped"}
 
 
-def of_outcome(memory: RunMemory, context: Context, resource: Resource[Any, Any], inputs: Any, outcome: Outcome) -> None:
+def of_outcome(memory: RunMemory, request: Request, resource: Resource[Any, Any], inputs: Any, outcome: Outcome) -> None:
     """Remember what bringing an object to its state would change."""
     from pulumi_hosting.planning import engine
 
-    if outcome.action == "unchanged" or (context.mode == "test" and engine.sandbox_of(resource) != "listed"):
+    if outcome.action == "unchanged" or (request.mode == "test" and engine.sandbox_of(resource) != "listed"):
         return  # the service does not show afterwards what a test key makes
     if outcome.cost is not None:
         memory.predict_charge(outcome.cost.amount)
@@ -36,7 +36,7 @@ def of_outcome(memory: RunMemory, context: Context, resource: Resource[Any, Any]
         _deleted(memory, resource.kind, before)
         return
     if resource.kind == "ptr":
-        _ptr(memory, context, resource, before, given)
+        _ptr(memory, request, resource, before, given)
         return
     if outcome.action == "replaced":
         memory.predict_deletion(resource.kind, before["id"])
@@ -45,7 +45,7 @@ def of_outcome(memory: RunMemory, context: Context, resource: Resource[Any, Any]
         name = str(given.get(engine.natural_key(resource)[0]) or given.get("name"))
         if resource.kind == "server_ip":
             name = f"{name}/{len(memory.planned_addresses(name)[0])}"
-        memory.predict_new(resource.kind, name, _ITEMS[resource.kind](context, given))
+        memory.predict_new(resource.kind, name, _ITEMS[resource.kind](request, given))
     elif outcome.action in ("created", "updated"):
         fields = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
         memory.predict_change(resource.kind, before["id"], _fields(resource.kind, {name: given[name] for name in fields if name in given}))
@@ -96,13 +96,13 @@ def _fields(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
 
 
-def _ptr(memory: RunMemory, context: Context, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _ptr(memory: RunMemory, request: Request, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
     from pulumi_hosting.exactly_once import addresses
 
     if before.get("id") and not given.get("server_id"):
         memory.predict_change("ptr", before["id"], {"ptr": given["domain"]})
         return
-    found = addresses.of_server(context, str(given["server_id"])) or []
+    found = addresses.of_server(request, str(given["server_id"])) or []
     ip = resource._ip(found, given.get("address"))
     if ip is not None:  # the address is assigned already
         memory.predict_change("ptr", f"{given['server_id']}/{ip.id}", {"ptr": given["domain"]})
@@ -111,16 +111,16 @@ def _ptr(memory: RunMemory, context: Context, resource: Any, before: Mapping[str
 # --- new objects, as the API would show them ---------------------------------------------------------------------------------
 
 
-def _server(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+def _server(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     from pulumi_hosting.actions.periods import after_hours, after_months
     from pulumi_hosting.exactly_once import catalog
 
-    tariff = catalog.tariffs(context)[given["tariff_id"]]
+    tariff = catalog.tariffs(request)[given["tariff_id"]]
     hourly = given.get("hours") is not None or given.get("billing_cycle") == "hourly"
-    months, now = given.get("months") or 1, _now(context)
+    months, now = given.get("months") or 1, _now(request)
     due = after_hours(now, given.get("hours") or 1) if hourly else after_months(now, months)
     # The price of a renewal: the first period may be longer, or cheaper by a promo code.
-    quote = catalog.quote(context, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months})
+    quote = catalog.quote(request, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months})
     recurring = quote.total if quote else tariff.price_hourly if hourly else tariff.price_monthly * months
     return {
         "name": given["name"],
@@ -129,7 +129,7 @@ def _server(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
         "location": tariff.location.name if tariff.location else None,
         "os": given["os"],
         "ips": [],
-        "flags": {"is_test": context.mode == "test"},
+        "flags": {"is_test": request.mode == "test"},
         "notes": given.get("notes"),
         "created_at": _text(now),
         "billing": {
@@ -146,8 +146,8 @@ def _server(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _server_ip(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
-    quote = context.client.servers.ips.quote(int(given["server_id"]))
+def _server_ip(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+    quote = request.client.servers.ips.quote(int(given["server_id"]))
     return {
         "server_id": int(given["server_id"]),
         "ip": f"{NO_ADDRESS}1",
@@ -155,19 +155,19 @@ def _server_ip(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
         "primary": False,
         "ptr": None,
         "price_monthly": str(quote.price_monthly),
-        "added_at": _text(_now(context)),
+        "added_at": _text(_now(request)),
     }
 
 
-def _ssh_key(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
-    return {"name": given["name"], "public_key": given["public_key"], "created_at": _text(_now(context))}
+def _ssh_key(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": given["name"], "public_key": given["public_key"], "created_at": _text(_now(request))}
 
 
-def _domain(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+def _domain(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     from pulumi_hosting.actions.periods import after_years
     from pulumi_hosting.resources.domain import zone_of
 
-    now, zone = _now(context), zone_of(context, given["name"])
+    now, zone = _now(request), zone_of(request, given["name"])
     moves = given.get("auth_code") is not None
     privacy = given["privacy"] if given.get("privacy") is not None else bool(zone and zone.privacy_supported)
     return {
@@ -185,16 +185,16 @@ def _domain(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _webhook_subscription(context: Context, given: Mapping[str, Any]) -> dict[str, Any]:
+def _webhook_subscription(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     known = {name: given.get(name) for name in ("url", "events", "description")}
-    return {**known, "active": given.get("active") is not False, "created_at": _text(_now(context))}
+    return {**known, "active": given.get("active") is not False, "created_at": _text(_now(request))}
 
 
 _ITEMS = {"server": _server, "server_ip": _server_ip, "ssh_key": _ssh_key, "domain": _domain, "webhook_subscription": _webhook_subscription}
 
 
-def _now(context: Context) -> datetime:
-    return context.client.service_now()
+def _now(request: Request) -> datetime:
+    return request.client.service_now()
 
 
 def _text(moment: datetime) -> str:

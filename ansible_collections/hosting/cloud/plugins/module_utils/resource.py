@@ -22,7 +22,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress
 if TYPE_CHECKING:
     from pulumi_hosting.planning.engine import Outcome
     from pulumi_hosting.resources.base import Resource, State
-    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.request import Request
 
 ALREADY_ABSENT = "absent"
 """The id of no object: see ``ResourceModule.id_of``."""
@@ -52,8 +52,8 @@ class ResourceModule(HostingModule):
         resource, desired = self.resource, self.desired(task)
         if (result := self.known_result(task, desired)) is not None:
             return result
-        context = task.context(f"{self.kind}/{self.identity(task, desired)}")
-        if (result := self.begin(task, context)) is not None:
+        request = task.request(f"{self.kind}/{self.identity(task, desired)}")
+        if (result := self.begin(task, request)) is not None:
             return result
         checked = engine.declared(resource, desired)
         if checked.failures:
@@ -63,22 +63,22 @@ class ResourceModule(HostingModule):
             created = engine.Outcome("created", None, engine.shown(resource, made), made)
             task.hide_secrets_of(made)
             task.progress = Progress(_exists(resource, made), lambda: self.result(task, desired, created))
-            context.save(made)
+            request.save(made)
 
-        approve = partial(task.approve, context.identity, task.limit())
+        approve = partial(task.approve, request.identity, task.limit())
         options = engine.ApplyOptions(task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save)
-        id = self.id_of(task, context, checked.inputs)
+        id = self.id_of(task, request, checked.inputs)
         if id == ALREADY_ABSENT:
             outcome = engine.Outcome("unchanged", None, None, None)
         else:
             ensure = engine.ensure_absent if self.is_absent(task) else engine.ensure
-            outcome = ensure(context, resource, checked.inputs, id=id, terms=options)
+            outcome = ensure(request, resource, checked.inputs, id=id, terms=options)
         if outcome.changed:
             task.progress = Progress(_done(resource, outcome), lambda: self.result(task, desired, outcome))
         if task.check_mode:
-            predictions.of_outcome(task.memory, context, resource, checked.inputs, outcome)
-        _report(task, context, outcome)
-        return self.finish(task, context, outcome, self.result(task, desired, outcome))
+            predictions.of_outcome(task.memory, request, resource, checked.inputs, outcome)
+        _report(task, request, outcome)
+        return self.finish(task, request, outcome, self.result(task, desired, outcome))
 
     # --- what differs from one resource to another
 
@@ -108,16 +108,16 @@ class ResourceModule(HostingModule):
         """The result, where it is known without asking the service; else None."""
         return None
 
-    def begin(self, task: Task, context: Context) -> dict[str, Any] | None:
+    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
         """Prepare the task. Returns its result where the task asks for something else than a declared state; else None."""
         return None
 
-    def id_of(self, task: Task, context: Context, inputs: Any) -> str | None:
+    def id_of(self, task: Task, request: Request, inputs: Any) -> str | None:
         """The object's id, where it is known. ``ALREADY_ABSENT``: there is no such object, and there is to be none."""
         id: str | None = task.params.get("id")
         return id
 
-    def finish(self, task: Task, context: Context, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+    def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
         """The result, once what remains to be done is done."""
         return result
 
@@ -190,12 +190,12 @@ class WebhookSubscriptionModule(ResourceModule):
     def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
         return str(desired.get("url") or "")
 
-    def begin(self, task: Task, context: Context) -> dict[str, Any] | None:
+    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
         if (file := self._secret_file(task)) is not None:
             file.must_be_writable()
         return None
 
-    def finish(self, task: Task, context: Context, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+    def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
         file = self._secret_file(task)
         is_new = outcome.action in ("created", "replaced")
         if file is None or (file.exists and not is_new):
@@ -203,9 +203,9 @@ class WebhookSubscriptionModule(ResourceModule):
         if not is_new:
             task.warn(f"{file.path} is not there: a new secret is made, and the old one stops at once")
         if outcome.state is not None and not task.check_mode:
-            state = outcome.state if is_new else self._with_new_secret(context, outcome.state)
+            state = outcome.state if is_new else self._with_new_secret(request, outcome.state)
             task.hide_secrets_of(state)
-            file.keep(state.values().get("secret"), context.mode, task.warn)
+            file.keep(state.values().get("secret"), request.mode, task.warn)
         if task.diff:
             diff = result.get("diff") or {"before": {}, "after": {}}
             result["diff"] = {"before": diff["before"], "after": {**diff["after"], "secret_file": task.params["secret_file"]}}
@@ -215,17 +215,17 @@ class WebhookSubscriptionModule(ResourceModule):
         path = task.params.get("secret_file")
         return SecretFile("secret_file", path) if path and not self.is_absent(task) else None
 
-    def _with_new_secret(self, context: Context, state: Any) -> Any:
+    def _with_new_secret(self, request: Request, state: Any) -> Any:
         from pulumi_hosting.planning import engine
 
         inputs = engine.declared(self.resource, {"rotation": "the secret is not known here"}).inputs
-        return engine.update(context, self.resource, state, inputs, frozenset({"rotation"}))
+        return engine.update(request, self.resource, state, inputs, frozenset({"rotation"}))
 
 
-def _report(task: Task, context: Context, outcome: Outcome) -> None:
+def _report(task: Task, request: Request, outcome: Outcome) -> None:
     """Show what a person should know of the outcome, and hide its secrets."""
     if outcome.takeover is not None:
-        task.warn(outcome.takeover.announcement(context.client.service_now()))
+        task.warn(outcome.takeover.announcement(request.client.service_now()))
     if outcome.state is not None:
         task.hide_secrets_of(outcome.state)
     for remark in outcome.diff.remarks:

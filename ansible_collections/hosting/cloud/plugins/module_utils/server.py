@@ -18,7 +18,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionResult
     from pulumi_hosting.planning.engine import Outcome
-    from pulumi_hosting.session.context import Context
+    from pulumi_hosting.session.request import Request
 
 ACTIONS_OF_STATES = {"restarted": "server_restart", "reinstalled": "server_reinstall"}
 POWER_OF_STATES = {"started": "running", "stopped": "stopped"}
@@ -37,19 +37,19 @@ class ServerModule(ResourceModule):
         power = POWER_OF_STATES.get(task.params["state"])
         return {"power": power} if power else {}
 
-    def begin(self, task: Task, context: Context) -> dict[str, Any] | None:
+    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
         file, state = self._password_file(task), task.params["state"]
         if file is not None:
             file.must_be_writable()
         # The service shows the password once: keep it before anything else can fail.
-        context.save = partial(_keep_password, task, file, context.mode)
+        request.save = partial(_keep_password, task, file, request.mode)
         if state not in ACTIONS_OF_STATES:
             return None
         action = ServerActionModule(ACTIONS_OF_STATES[state], self.options)
-        result = action.act(task, context)
+        result = action.act(task, request)
         return self._with_file(task, result) if action.generates_password(task) else result
 
-    def finish(self, task: Task, context: Context, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+    def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
         return self._with_file(task, result) if outcome.action == "created" else result
 
     @staticmethod
@@ -82,20 +82,20 @@ class ServerActionModule(CoreActionModule):
         given = (task.params.get("password"), task.params.get("ssh_key_ids"))
         return self.name == "server_reinstall" and given == (None, None)
 
-    def act(self, task: Task, context: Context) -> dict[str, Any]:
+    def act(self, task: Task, request: Request) -> dict[str, Any]:
         if self.generates_password(task) and not task.params.get("root_password_file"):
             task.warn("its new root password is generated and will not be kept. Next: give password, ssh_key_ids or root_password_file")
-        return super().act(task, context)
+        return super().act(task, request)
 
-    def given(self, task: Task, context: Context) -> dict[str, Any]:
+    def given(self, task: Task, request: Request) -> dict[str, Any]:
         from pulumi_hosting.actions import resolve
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.resources import RESOURCES
         from pulumi_hosting.session.errors import ResourceError
 
-        given, server = super().given(task, context), RESOURCES["server"]
+        given, server = super().given(task, request), RESOURCES["server"]
         if {"id", "name"} <= given.keys():
-            name, found = given.pop("name"), resolve(context, server, id=str(given["id"])).values()
+            name, found = given.pop("name"), resolve(request, server, id=str(given["id"])).values()
             if found["name"] != name:
                 raise ResourceError(
                     f"server {given['id']} is named {found['name']!r}, not {name!r}; nothing was sent. Next: correct the id"
@@ -182,7 +182,7 @@ class ServerIpModule(OfServerModule):
     def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
         return f"{desired.get('server_id') or ''}/{task.params.get('position')}"
 
-    def begin(self, task: Task, context: Context) -> dict[str, Any] | None:
+    def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
         from pulumi_hosting.client.exceptions import InvalidInput
 
         if task.params["position"] < 1:
@@ -193,11 +193,11 @@ class ServerIpModule(OfServerModule):
         # A server that does not exist yet has no quote: the purchase can be neither booked nor compared with the limit.
         return super().is_priced(task, desired) and not is_planned(desired.get("server_id") or "")
 
-    def finish(self, task: Task, context: Context, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+    def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
         is_new = outcome.action == "created" and is_planned((outcome.after or {}).get("server_id") or "")
         return self.with_unknown_price(task, result) if is_new else result
 
-    def id_of(self, task: Task, context: Context, inputs: Any) -> str | None:
+    def id_of(self, task: Task, request: Request, inputs: Any) -> str | None:
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.planning import engine
 
@@ -205,12 +205,12 @@ class ServerIpModule(OfServerModule):
             return str(task.params["id"])
         server_id = inputs.server_id
 
-        every = engine.listed(context, self.resource, server_id=server_id)
+        every = engine.listed(request, self.resource, server_id=server_id)
         bought = sorted(every, key=lambda state: int(state.id.rpartition("/")[2]))
         for index, state in enumerate(bought, start=1):
-            context.ownership.add(f"{context.identity}#{index}", state.id)  # each has its place in the play
+            request.ownership.add(f"{request.identity}#{index}", state.id)  # each has its place in the play
         if task.params.get("address"):
-            return self._id_of_address(task, context, server_id, bought)
+            return self._id_of_address(task, request, server_id, bought)
         position = task.params["position"]
         if len(bought) < position - 1:
             first = len(bought) + 1
@@ -220,7 +220,7 @@ class ServerIpModule(OfServerModule):
             )
         return bought[position - 1].id if len(bought) >= position else None
 
-    def _id_of_address(self, task: Task, context: Context, server_id: str, bought: list[Any]) -> str:
+    def _id_of_address(self, task: Task, request: Request, server_id: str, bought: list[Any]) -> str:
         from pulumi_hosting.exactly_once import addresses
         from pulumi_hosting.session.errors import ResourceError
 
@@ -228,7 +228,7 @@ class ServerIpModule(OfServerModule):
         for state in bought:
             if state.address is not None and addresses.plain_address(state.address) == addresses.plain_address(address):
                 return str(state.id)
-        if addresses.pick(addresses.of_server(context, server_id) or [], address) is not None:
+        if addresses.pick(addresses.of_server(request, server_id) or [], address) is not None:
             raise ResourceError(f"{address} came with the server and cannot be released. Next: correct address")
         if self.is_absent(task):
             return ALREADY_ABSENT
@@ -244,4 +244,4 @@ def server_named(task: Task, name: str) -> str:
     from pulumi_hosting.actions import resolve
     from pulumi_hosting.resources import RESOURCES
 
-    return str(resolve(task.context("server", read_only=True), RESOURCES["server"], name=name).id)
+    return str(resolve(task.request("server", read_only=True), RESOURCES["server"], name=name).id)

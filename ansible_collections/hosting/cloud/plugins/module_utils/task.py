@@ -131,7 +131,7 @@ class Task:
             given = "password" in json.loads(request.body or b"{}")
             self.replayed = not password and (password == "" or not given)
 
-    def context(self, what: str, *, read_only: bool | None = None) -> Request:
+    def request(self, what: str, *, read_only: bool | None = None) -> Request:
         """The task as ``pulumi_hosting`` sees it. ``what`` names its object, so that an interrupted run is
         recognised.
 

@@ -52,13 +52,13 @@ def read_servers(
     servers = RESOURCES["server"]
     try:
         with Client(api_key, base_url, timeout=timeout, read_only=True, user_agent=f"ansible {plugin}") as client:
-            context = Request(Session(client), identity=f"ansible:inventory/{plugin}", warn=display.warning)
+            request = Request(Session(client), identity=f"ansible:inventory/{plugin}", warn=display.warning)
             if not strict:
-                context.skip_damaged = lambda error: display.warning(f"one server is left out: {error}")
+                request.skip_damaged = lambda error: display.warning(f"one server is left out: {error}")
             # By id: a server that moves to the next page while the pages are read comes twice.
-            found = {state.id: engine.shown(servers, state) for state in engine.listed(context, servers, **filters)}
+            found = {state.id: engine.shown(servers, state) for state in engine.listed(request, servers, **filters)}
             if with_addresses:
-                return [{**server, "addresses": _addresses(context, server, display)} for server in found.values()]
+                return [{**server, "addresses": _addresses(request, server, display)} for server in found.values()]
         return list(found.values())
     except InvalidInput as error:
         problem = "api_filters: " + "; ".join(f"{name}: {reason}" for name, reason in error.fields.items()) + ". Next: correct it"
@@ -67,7 +67,7 @@ def read_servers(
     raise AnsibleParserError(problem)
 
 
-def _addresses(context: Request, server: Server, display: Any) -> list[dict[str, Any]]:
+def _addresses(request: Request, server: Server, display: Any) -> list[dict[str, Any]]:
     """Every address of a server, with its reverse DNS name."""
     from pulumi_hosting.client.exceptions import ServiceState
     from pulumi_hosting.exactly_once import addresses
@@ -76,7 +76,7 @@ def _addresses(context: Request, server: Server, display: Any) -> list[dict[str,
     if server["status"] in GONE:
         return []
     try:
-        found = addresses.of_server(context, server["id"]) or []
+        found = addresses.of_server(request, server["id"]) or []
     except ServiceState as error:  # a server without a record in the panel has no addresses
         display.v(f"{server['name']}: no addresses. {error}")
         return []

@@ -247,7 +247,7 @@ def _remember(task: Task, result: dict[str, Any]) -> None:
 def _account_of(task: Task) -> str:
     """Whose money the task spends: two keys of one account have one limit. Asks the service."""
     from pulumi_hosting.client.exceptions import HostingError
-    from pulumi_hosting.session.context import account
+    from pulumi_hosting.session.account import account
 
     if not task.params.get("api_key"):
         return UNKNOWN_ACCOUNT

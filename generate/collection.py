@@ -1,7 +1,7 @@
-"""The modules of the Ansible collection, from resources, actions and lookups, and from ``generate/modules/*.yml``.
+"""The modules of the Ansible collection, from resources, actions, lookups and ``generate/modules/*.yml``.
 
-What a module takes and returns follows from the package. What its documentation says beyond that, and how the module is wired, stands in
-the YAML file of its area.
+What a module takes and returns follows from the package. What its documentation says beyond that, and how the
+module is wired, stands in the YAML file of its area.
 """
 
 import re
@@ -59,7 +59,7 @@ class Module:
     returns: dict[str, Any]
     description: list[str] = field(default_factory=list)
     shared: dict[str, Option] = field(default_factory=dict)
-    """Options that the class of the module declares, documented here because they differ from the fragment's."""
+    """Options that the module's class declares, documented here because they differ from the fragment's."""
 
 
 def files() -> Mapping[str, str]:
@@ -87,7 +87,7 @@ def modules() -> list[Module]:
     return found
 
 
-# --- the three kinds of modules ----------------------------------------------------------------------------------------------
+# --- the three kinds of modules -----------------------------------------------------------------------------
 
 
 def _resource(name: str, area: str, told: Told) -> Module:
@@ -196,7 +196,7 @@ def _options(texts: Told, inputs: Mapping[str, FieldInfo], required: Collection[
     return {name: replace(one, required=True) if name in required else one for name, one in found.items()}
 
 
-# --- writing -----------------------------------------------------------------------------------------------------------------
+# --- writing ------------------------------------------------------------------------------------------------
 
 
 def _text(module: Module) -> str:

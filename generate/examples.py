@@ -1,7 +1,8 @@
-"""The example programs in other forms and languages, translated from the one in Python for the native provider.
+"""The example programs in other forms and languages, translated from the one in Python for the native
+provider.
 
-A program is a list of statements: settings, lookups, resources, outputs. Their values are literals, lists, names, attributes
-and f-strings; anything else in the program is an error here.
+A program is a list of statements: settings, lookups, resources, outputs. Their values are literals, lists,
+names, attributes and f-strings; anything else in the program is an error here.
 """
 
 import ast
@@ -22,7 +23,7 @@ WIDTH = 100
 
 @dataclass
 class Statement:
-    """One statement. ``target``: the variable it sets; ``name``: the resource's, output's or setting's name."""
+    """One statement. ``target``: the variable it sets; ``name``: that of the resource, output or setting."""
 
     kind: str
     name: str
@@ -68,7 +69,7 @@ def _dynamic(source: str) -> str:
     return render("examples/dynamic.py.j2") + body
 
 
-# --- reading -----------------------------------------------------------------------------------------------------------------
+# --- reading ------------------------------------------------------------------------------------------------
 
 
 def _read(source: str) -> Program:
@@ -123,7 +124,7 @@ def _text(node: ast.expr) -> str:
     return text
 
 
-# --- values ------------------------------------------------------------------------------------------------------------------
+# --- values -------------------------------------------------------------------------------------------------
 
 
 def _yaml(node: ast.expr, program: Program) -> str:

@@ -15,7 +15,9 @@ from pulumi_hosting.api.secrets import Secret
 SOUNDS_SECRET = re.compile(r"(pass(?!ive)|secret|token|cryptkey|key)", re.IGNORECASE)  # as ansible-test sees it
 
 Told = str | Sequence[str] | Mapping[str, Any] | None
-"""What the YAML has of an option: its description, or a mapping with ``description`` and the fields of :class:`Option` that differ."""
+"""What the YAML has of an option: its description, or a mapping with ``description`` and the fields of
+:class:`Option` that differ.
+"""
 
 
 @dataclass(frozen=True)

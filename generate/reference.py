@@ -1,4 +1,4 @@
-"""The pages of ``docs/reference``: resources, lookups, operations, error codes, and the models of every body."""
+"""The pages of ``docs/reference``: resources, lookups, operations, error codes, models."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -74,7 +74,7 @@ def _cost(operation: Operation) -> str:
 
 
 def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """The public models derived from ``base``, in the order of the file; generic ones are shown by what they hold."""
+    """The public models derived from ``base``, in the order of the file, without the generic ones."""
     for name, model in vars(models).items():
         if not inspect.isclass(model) or not issubclass(model, base) or not model.__module__.startswith(models.__name__):
             continue

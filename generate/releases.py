@@ -1,4 +1,6 @@
-"""What follows from the version in pyproject.toml and from CHANGELOG.md: the collection's version, requirements and changelog."""
+"""What follows from the version in pyproject.toml and from CHANGELOG.md: the collection's version,
+requirements and changelog.
+"""
 
 import ast
 import re

@@ -67,7 +67,7 @@ def render(template: str, filters: Mapping[str, Any] | None = None, **values: An
 
 
 def formatted(files: Mapping[str, str]) -> dict[str, str]:
-    """Python files with sorted imports, only those that are used, in the repository's format. One run of ruff for all of them."""
+    """Python files with their used imports, sorted, in the repository's format. One run of ruff for all."""
     ruff, settings = Path(sys.executable).with_name("ruff"), f"--config={ROOT / 'pyproject.toml'}"
     with tempfile.TemporaryDirectory() as folder:
         for name, text in files.items():

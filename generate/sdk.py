@@ -68,7 +68,7 @@ def files() -> Mapping[str, str]:
     return formatted({name: render(f"sdk/{template}", filters, native="native" in name, **values) for name, template in TEMPLATES.items()})
 
 
-# --- resources ---------------------------------------------------------------------------------------------------------------
+# --- resources ----------------------------------------------------------------------------------------------
 
 
 def _belongs_to_a_server(resource: Resource[Any, Any]) -> bool:
@@ -77,13 +77,13 @@ def _belongs_to_a_server(resource: Resource[Any, Any]) -> bool:
 
 
 def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:
-    """The inputs as a program gives them, the required ones first. ``server_id`` may be left out where the server is given."""
+    """The inputs as a program gives them, the required ones first. ``server`` may replace ``server_id``."""
     belongs = _belongs_to_a_server(resource)
     items = [replace(item, required=item.required and not (item.name == "server_id" and belongs)) for item in inputs_of(resource)]
     return sorted(items, key=lambda item: not item.required)
 
 
-# --- lookups -----------------------------------------------------------------------------------------------------------------
+# --- lookups ------------------------------------------------------------------------------------------------
 
 
 def _parameters(lookup: Lookup, *, native: bool, output: bool = False) -> str:
@@ -105,7 +105,7 @@ def _annotated(lookup: Lookup) -> str:
     return "\n\n".join([lookup.description, *(["\n".join(parameters)] if parameters else [])])
 
 
-# --- types -------------------------------------------------------------------------------------------------------------------
+# --- types --------------------------------------------------------------------------------------------------
 
 
 def _plain(type: Type) -> str:

@@ -1,4 +1,4 @@
-"""The client's services: a class for each group of operations, a method for each operation, made from the table of operations."""
+"""The client's services, from the table of operations: a class for each group, a method for each operation."""
 
 import types
 import typing
@@ -85,7 +85,7 @@ def _services() -> Mapping[str, Service]:
     return found
 
 
-# --- a method ----------------------------------------------------------------------------------------------------------------
+# --- a method -----------------------------------------------------------------------------------------------
 
 
 def _inputs(operation: Operation) -> Mapping[str, Any]:
@@ -120,7 +120,7 @@ def _parameters(operation: Operation) -> Iterator[str]:
 
 
 def _type(annotation: Any) -> str:
-    """A field's type as an argument: wider than the model's where the client converts it. ``None`` is no value unless it clears."""
+    """A field's type as an argument: wider than the model's where the client converts it. Never ``None``."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Annotated:
         return _type(arguments[0])

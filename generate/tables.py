@@ -1,4 +1,4 @@
-"""Tables inside of pages that are written by hand: what stands between ``<!-- make generate: name -->`` and ``<!-- end -->``."""
+"""Tables in pages that are written by hand, between ``<!-- make generate: name -->`` and ``<!-- end -->``."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

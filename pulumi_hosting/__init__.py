@@ -5,7 +5,8 @@
     with Client() as client:        # HOSTING_API_KEY, HOSTING_BASE_URL
         print(client.me().scopes)
 
-Importing this package loads nothing else: a name is loaded when it is first used. ``__init__.pyi`` lists the names for type checkers.
+Importing this package loads nothing else: a name is loaded when it is first used. ``__init__.pyi`` lists the
+names for type checkers.
 """
 
 from collections.abc import Mapping
@@ -30,7 +31,7 @@ def __dir__() -> list[str]:
 def load(name: str, package: str, homes: Mapping[str, str], loaded: dict[str, Any]) -> Any:
     """A public name of ``package``, from the module in ``homes`` that defines it. Kept in ``loaded``.
 
-    Raises ``ImportError`` where Pulumi's SDK is needed and not installed, ``AttributeError`` for a name that is not public.
+    Raises ``ImportError`` if Pulumi's SDK is needed and not installed, ``AttributeError`` for other names.
     """
     if name == "__all__":
         return list(homes)

@@ -39,5 +39,5 @@ T = TypeVar("T")
 
 
 def hidden(argument: T) -> T | Secret:
-    """A secret argument as a ``Secret``, so that no traceback with local variables shows it. The model checks what is no text."""
+    """A secret argument as a ``Secret``, so that no traceback with local variables shows it."""
     return Secret(argument) if isinstance(argument, str) else argument

@@ -1,9 +1,9 @@
 """The lookup functions of Pulumi programs, made from the table of operations when they are first used.
 
-``get_servers`` finds now, ``get_servers_output`` as soon as its arguments are known. The functions of ``pulumi_hosting`` are asked by the
-program itself, with HOSTING_API_KEY and HOSTING_BASE_URL or else the stack's configuration; those of ``pulumi_hosting.native`` are asked
-by the plugin, with the provider that ``opts`` names or else the stack's. Whatever goes wrong is a ``pulumi.RunError``: the program ends
-with one line.
+``get_servers`` finds now, ``get_servers_output`` as soon as its arguments are known. With the functions of
+``pulumi_hosting`` the program itself calls the API, with HOSTING_API_KEY and HOSTING_BASE_URL or else the stack's
+configuration. With those of ``pulumi_hosting.native`` the plugin does, with the provider that ``opts`` names or
+else the stack's. Every failure is a ``pulumi.RunError``: the program ends with one line.
 """
 
 import asyncio
@@ -57,7 +57,7 @@ def lookup_function(name: str, *, native: bool) -> Callable[..., Any]:
     return function
 
 
-# --- four ways to ask --------------------------------------------------------------------------------------------------------
+# --- four ways to ask ---------------------------------------------------------------------------------------
 
 
 def _ask(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None = None) -> Any:
@@ -105,7 +105,7 @@ _WAYS: Mapping[tuple[bool, bool], Ask] = {
 """By whether the plugin asks, and whether the arguments may be known later."""
 
 
-# --- parts -------------------------------------------------------------------------------------------------------------------
+# --- parts --------------------------------------------------------------------------------------------------
 
 
 def _typed(name: str, found: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING.md promises: a new operation costs at most 5 files that are edited by hand, a new resource at most 8.
+"""What CONTRIBUTING.md promises: a new operation costs at most 5 files edited by hand, a new resource at most 8.
 
 Two patches, kept beside this file, add one of each. What ``make generate`` writes is not in them.
 """

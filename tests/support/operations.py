@@ -1,6 +1,8 @@
-"""What an operation is called with where a test lists nothing for it: objects that exist, and the examples of its fields.
+"""What an operation is called with where a test lists nothing for it: objects that exist, and the examples of
+its fields.
 
-So a new operation is asked by every suite that asks all of them. A read of a list makes an object first, if the API can make one there.
+So every suite that calls all operations calls a new one too. Before a list is read, an object is made, if the API
+can make one there.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,7 +31,7 @@ class Arguments:
 
 
 def arguments(operation: Operation, makers: Makers, make: Callable[[Operation, Arguments], int]) -> Arguments:
-    """``make`` calls an operation that creates an object and returns its id: for path parameters that ``makers`` does not name."""
+    """``make`` calls an operation that creates an object, and returns its id: for other parameters than ``makers``."""
 
     def made(path: str) -> int | None:
         creator = next((row for row in OPERATIONS if row.method == "POST" and row.path == path and 201 in row.responses), None)

@@ -16,6 +16,7 @@ from decimal import Decimal
 from typing import Any
 
 from pulumi_hosting.rehearsal.managed_objects import DOMAIN, PTR, SERVER, SERVER_IP, SSH_KEY, WEBHOOK, ManagedObject, ManagedObjects
+from pulumi_hosting.resources import RESOURCES
 
 _TOOL_KEY = re.compile(r"iac\d+-")
 """How the tool's idempotency keys begin: a charge under such a key was the tool's own purchase."""
@@ -23,6 +24,7 @@ _TOOL_KEY = re.compile(r"iac\d+-")
 _PURCHASES = ("create_server", "add_server_ip", "register_domain", "transfer_domain")
 _SERVICE = ("billing", "control")  # the service renews or corrects something
 _ORDER_ENDED = ("active", "cancelled", "failed")
+_TABLES = {WEBHOOK: "subscriptions"}  # where the control interface does not list the objects of a kind under its plural
 _NO_DOMAIN = ("cancelled", "terminated", "transferred_out")
 
 
@@ -62,6 +64,20 @@ class AccountCheck:
     # --- on the account, and in no state
 
     def _unmanaged(self, look: "_Look", printed: str) -> Iterator[str]:
+        yield from self._servers_and_orders(look)
+        for server_id, server in look.servers.items():
+            yield from self._addresses(look, server_id, server)
+        for domain in look.domains.values():
+            yield from self._domain(look, domain, printed)
+        for kind, rows in look.free.items():
+            for id, row in rows.items():
+                if kind == SSH_KEY and f"({id}) stays" in printed:
+                    self._staying.add(f"{kind} {id}")  # it was adopted: destroy keeps it
+                if not (look.holds(kind, str(id)) or self._may(id) or f"{kind} {id}" in self._staying):
+                    label = row.get("name") or row.get("url")
+                    yield f"{kind.replace('_', ' ')} {id} ({label}, 0.00 per month) is live and in no state"
+
+    def _servers_and_orders(self, look: "_Look") -> Iterator[str]:
         for id, server in look.servers.items():
             if not (look.holds(SERVER, str(id)) or self._may(id)):
                 word = "sandbox server" if server["is_sandbox"] else "server"
@@ -69,16 +85,6 @@ class AccountCheck:
         for order in look.pending_orders:
             if not (look.holds(SERVER, f"order:{order['id']}") or self._may(order["id"])):
                 yield f"order {order['id']} (server {order['server_name']}, {order['amount']} paid) is being delivered and in no state"
-        for server_id, server in look.servers.items():
-            yield from self._addresses(look, server_id, server)
-        for domain in look.domains.values():
-            yield from self._domain(look, domain, printed)
-        for kind, rows, shown in ((SSH_KEY, look.ssh_keys, "name"), (WEBHOOK, look.subscriptions, "url")):
-            for id, row in rows.items():
-                if kind == SSH_KEY and f"({id}) stays" in printed:
-                    self._staying.add(f"{kind} {id}")  # it was adopted: destroy keeps it
-                if not (look.holds(kind, str(id)) or self._may(id) or f"{kind} {id}" in self._staying):
-                    yield f"{kind.replace('_', ' ')} {id} ({row[shown]}, 0.00 per month) is live and in no state"
 
     def _addresses(self, look: "_Look", server_id: int, server: Mapping[str, Any]) -> Iterator[str]:
         if server["is_sandbox"] or not (look.holds(SERVER, str(server_id)) or self._may(server_id)):
@@ -261,7 +267,8 @@ class _Look:
         self.invoices: Mapping[int, Mapping[str, Any]] = table("invoices")
         self.tariffs: Mapping[int, Mapping[str, Any]] = table("tariffs")
         self.domains = {id: row for id, row in table("domains").items() if row["status"] not in _NO_DOMAIN}
-        self.ssh_keys, self.subscriptions = table("ssh_keys"), table("subscriptions")
+        self.free = {kind: table(_TABLES.get(kind, f"{kind}s")) for kind in RESOURCES if kind not in (SERVER, SERVER_IP, PTR, DOMAIN)}
+        """Objects by kind that cost nothing and need no special treatment."""
         self.addresses = list(objects.get("addresses", ()))
         self.ledger = [row for row in ledger if row.get("account_id", account) == account]
         self.pending_orders = [row for row in self.orders.values() if row["status"] not in _ORDER_ENDED and self._is_paid(row["id"])]
@@ -297,7 +304,7 @@ class _Look:
             return bool(found) and (item.kind == SERVER_IP or bool(found[0]["ptr"]))
         if item.kind == DOMAIN:
             return any(id in (str(row["id"]), row["name"]) for row in self.domains.values())
-        return id in map(str, self.ssh_keys if item.kind == SSH_KEY else self.subscriptions)
+        return id in map(str, self.free[item.kind])
 
 
 def _rows(answer: Any, name: str) -> list[dict[str, Any]]:

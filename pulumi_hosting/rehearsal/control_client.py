@@ -6,7 +6,8 @@ import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulumi_hosting.rehearsal.managed_objects import DOMAIN, PTR, SERVER, SERVER_IP, SSH_KEY, WEBHOOK
+from pulumi_hosting.rehearsal.drift import control_path
+from pulumi_hosting.resources import RESOURCES
 
 
 @dataclass
@@ -34,14 +35,11 @@ class Control:
         return list(found["ledger"] if isinstance(found, dict) else found)
 
     def _record_deletion(self, method: str, path: str, body: Any) -> None:
-        if address := re.fullmatch(r"/servers/(\d+)/ips/(\d+)", path):
-            id = "/".join(address.groups())
-            if method == "DELETE":
-                self.outside |= {(SERVER_IP, id), (PTR, id)}
-            elif method == "PATCH" and "ptr" in body and not body["ptr"]:
-                self.outside.add((PTR, id))
-        elif method == "DELETE" and (one := re.fullmatch(r"/(servers|domains|ssh-keys|webhooks)/(\d+)", path)):
-            kind = {"servers": SERVER, "domains": DOMAIN, "ssh-keys": SSH_KEY, "webhooks": WEBHOOK}[one[1]]
-            self.outside.add((kind, one[2]))
-        elif path == "/reset":
+        if path == "/reset":
             self.outside.clear()
+        for kind, declaration in RESOURCES.items():
+            found = re.fullmatch(control_path(declaration).replace("{}", r"(\d+)"), path)
+            removal = declaration.control_removal
+            patched_away = method == "PATCH" and removal is not None and all(key in body and not body[key] for key in removal)
+            if found and (method == "DELETE" or patched_away):
+                self.outside.add((kind, "/".join(found.groups())))

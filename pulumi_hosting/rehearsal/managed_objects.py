@@ -5,9 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pulumi_hosting.resources import RESOURCES
+
 SERVER, SERVER_IP, PTR = "server", "server_ip", "ptr"
 SSH_KEY, DOMAIN, WEBHOOK = "ssh_key", "domain", "webhook_subscription"
-KINDS = (SERVER, DOMAIN, SSH_KEY, SERVER_IP, PTR, WEBHOOK)
+"""Kinds of resources that the check treats in a special way."""
 
 _PAID_ACTIONS = ("renew_server", "renew_domain", "pay_invoice")
 _TYPE = re.compile(r"(?:pulumi-python:dynamic/hosting|hosting:index):(\w+)")
@@ -91,7 +93,7 @@ class _KnownFromTasks:
         """Of SSH keys, which tasks may remove by their public key."""
 
     def add(self, result: Mapping[str, Any]) -> None:
-        for kind in KINDS:
+        for kind in RESOURCES:
             reported = result.get(kind)
             if isinstance(reported, Mapping) and reported.get("id"):
                 self._manage(kind, reported, _before(result))

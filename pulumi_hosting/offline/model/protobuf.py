@@ -110,7 +110,12 @@ def _fill_value(target: struct_pb2.Value, value: Any, wire: WireFormat, keep_nul
         target.list_value.SetInParent()
         for item in value:
             _fill_value(target.list_value.values.add(), item, wire, keep_null)
-    elif value is UNKNOWN:
+    else:
+        _fill_special(target, value, wire, keep_null)
+
+
+def _fill_special(target: struct_pb2.Value, value: Any, wire: WireFormat, keep_null: bool) -> None:
+    if value is UNKNOWN:
         target.string_value = UNKNOWN_STRING
     elif isinstance(value, Secret):
         if wire.secrets:

@@ -37,6 +37,7 @@ _PENDING = {
     IMPORT: "importing",
     IMPORT_REPLACEMENT: "importing",
 }
+_DELETES = (DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, REMOVE_PENDING_REPLACE)
 
 
 class Journal:
@@ -88,40 +89,46 @@ class Journal:
 
     def _record(self, step: Step, successful: bool) -> bool:
         """Record the outcome of a step. True when it must be written at once."""
-        old, new = step.old, step.new
-        for state in (old, new):
+        for state in (step.old, step.new):
             if state is not None:
                 self._pending.pop(id(state), None)
         if isinstance(step, SameStep):
-            old, new = step.before, step.after
-            if not successful:
-                return True
-            self._mark_done(old)
-            if step.skipped:
-                return False
-            self._new.append(new)
-            if same_as_saved(old, new) and old.saved_text is not None:
-                new.saved_text = _same_text(old, new)
-            self._dirty = True
-            return not same_as_saved(old, new)
+            return self._record_same(step, successful)
         if isinstance(step, RefreshStep):
-            if not step.persisted:
-                return False
-            self._refreshing = True
-            if successful and old is not None:
-                self._mark_done(old)
-                if step.result is not None:
-                    self._new.append(step.result)
-            return True
+            return self._record_refresh(step, successful)
         if not successful or step.op not in (*_PENDING, REMOVE_PENDING_REPLACE):
             return step.op in _PENDING
-        if step.op in (DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, REMOVE_PENDING_REPLACE):
+        if step.op in _DELETES:
             if not step.before.pending_replacement or step.op == REMOVE_PENDING_REPLACE:
                 self._mark_done(step.before)
             return True
-        if old is not None and (step.op in (UPDATE, READ) or old.pending_replacement):
-            self._mark_done(old)
+        if step.old is not None and (step.op in (UPDATE, READ) or step.old.pending_replacement):
+            self._mark_done(step.old)
         self._new.append(step.after)
+        return True
+
+    def _record_same(self, step: SameStep, successful: bool) -> bool:
+        if not successful:
+            return True
+        old, new = step.before, step.after
+        self._mark_done(old)
+        if step.skipped:
+            return False
+        self._new.append(new)
+        unchanged = same_as_saved(old, new)
+        if unchanged and old.saved_text is not None:
+            new.saved_text = _same_text(old, new)
+        self._dirty = True
+        return not unchanged
+
+    def _record_refresh(self, step: RefreshStep, successful: bool) -> bool:
+        if not step.persisted:
+            return False
+        self._refreshing = True
+        if successful and step.old is not None:
+            self._mark_done(step.old)
+            if step.result is not None:
+                self._new.append(step.result)
         return True
 
     def _mark_done(self, state: State) -> None:

@@ -122,10 +122,9 @@ def test_a_stop_before_or_after_the_service_has_a_code_too(error: Exception, cod
 
 
 def test_a_defect_says_where_and_not_what() -> None:
-    try:
+    with pytest.raises(KeyError) as caught:
         raise KeyError("a secret")
-    except KeyError as error:
-        refusal = failures.failed(error)
+    refusal = failures.failed(caught.value)
     assert refusal["failure"]["code"] == "defect"
     assert "KeyError in test_results.py:" in refusal["msg"]
     assert "a secret" not in str(refusal)

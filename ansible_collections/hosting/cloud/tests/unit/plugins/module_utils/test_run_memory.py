@@ -48,7 +48,7 @@ def test_purchases_of_all_tasks_count_towards_the_limit(storage: Storage) -> Non
 
 
 def test_a_purchase_that_is_booked_again_counts_once(storage: Storage) -> None:
-    for _ in range(3):
+    for _attempt in range(3):
         assert memory(storage).book("server/a", FIVE, Decimal(5)) is None
     assert memory(storage).spent() == {"EUR": "5.00"}
 
@@ -73,7 +73,7 @@ def test_a_purchase_of_several_hosts_stays_counted_until_the_last_of_them_ends(s
 
 
 def test_a_charge_is_claimed_once(storage: Storage) -> None:
-    assert [memory(storage).claim("server/7") for _ in "ab"] == [True, False]
+    assert [memory(storage).claim("server/7") for _host in "ab"] == [True, False]
     assert memory(storage, "two").claim("server/7")
 
 

@@ -26,6 +26,7 @@ from pulumi_hosting.provider.conversion import (
     is_unknown,
     to_pulumi,
 )
+from pulumi_hosting.provider.half_way import Partial
 from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
 from pulumi_hosting.provider.process import SESSION, ProviderSession
 from pulumi_hosting.resources.base import Resource, Takeover
@@ -52,20 +53,6 @@ def _ours(props: PropertyValues) -> dict[str, Any]:
 def _entry(olds: PropertyValues) -> dict[str, Any]:
     """The stamp of an entry of the stack's state: made once, kept for ever."""
     return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
-
-
-class Partial(Exception):
-    """Something was made and is not ready. ``refresh``: only a read can go on from here, since the id is not the final one yet."""
-
-    def __init__(
-        self, id: str, outputs: PropertyValues, reasons: list[str], *, refresh: bool, inputs: PropertyValues | None = None
-    ) -> None:
-        self.id, self.outputs, self.reasons, self.refresh = id, dict(outputs), reasons, refresh
-        self.inputs = None if inputs is None else dict(inputs)
-        super().__init__()
-
-    def __str__(self) -> str:
-        return "; ".join(self.reasons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,11 @@
 """What goes wrong, as the person who waits for Pulumi reads it: one line, and no values of variables."""
 
 import builtins
-from collections.abc import Callable
-from typing import NoReturn, TypeVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
 
 from pulumi_hosting.client.exceptions import HostingError
-
-T = TypeVar("T")
 
 
 class Failed(Exception):
@@ -16,20 +15,20 @@ class Failed(Exception):
 Failed.__module__ = builtins.__name__  # printed without a module path before it
 
 
-def plainly(step: Callable[[], T], passing: tuple[type[Exception], ...] = ()) -> T:
-    """Run a step; what goes wrong becomes :class:`Failed`, without the values of any variable. ``passing`` errors stay what they are."""
+@contextmanager
+def plainly(*passing: type[Exception]) -> Iterator[None]:
+    """What goes wrong within becomes :class:`Failed`, without the values of any variable. ``passing`` errors stay what they are."""
+    kept: tuple[type[Exception], ...] = (Failed, *passing)
     try:
-        return step()
-    except Failed:
-        raise
-    except passing:
+        yield
+    except kept:
         raise
     except HostingError as error:
-        message = " ".join(str(error).split())
+        fail(" ".join(str(error).split()))
     except Exception as error:  # noqa: BLE001  # a traceback would carry the values of variables, secrets among them
-        message = f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it, with what led here"
-    fail(message)
+        fail(f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it, with what led here")
 
 
 def fail(message: str) -> NoReturn:
+    """Raise :class:`Failed`; the error that is being handled, if any, is not shown."""
     raise Failed(message) from None

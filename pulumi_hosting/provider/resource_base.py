@@ -4,7 +4,8 @@ A class has its resource's fields in Python's names; Pulumi's wire has them in c
 """
 
 import inspect
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, ClassVar, Self, get_origin
 
 import pulumi
@@ -23,6 +24,9 @@ _BEFORE_ITS_SERVER: Mapping[str, str] = {
     "server_ip": "destroy releases the address before its server, and only an address that goes with its server is refunded",
     "ptr": "destroy clears the record before it deletes the server, which takes it along anyway",
 }
+
+
+_Form = tuple[Callable[[str, dict[str, Any], pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]]
 
 
 class _Field(str):
@@ -78,7 +82,9 @@ class Declaration:
         """
         found = cls.__new__(cls)
         found._stays = True
-        found._make(resource_name, found._nothing(), _merged(pulumi.ResourceOptions(id=id), opts))
+        opts = _merged(pulumi.ResourceOptions(id=id), opts)
+        register, ours, _ = found._form(resource_name, opts)
+        register(resource_name, found._nothing(), _merged(ours, opts))
         return found
 
     def _declare(self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
@@ -97,7 +103,9 @@ class Declaration:
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
         # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The program's own option wins.
         ours = pulumi.ResourceOptions(delete_before_replace=True) if self._delete_before_replace else pulumi.ResourceOptions()
-        self._make(resource_name, props, _merged(ours, opts))
+        opts = _merged(ours, opts)
+        register, form, beside = self._form(resource_name, opts)
+        register(resource_name, {**props, **(beside if opts.id is None else {})}, _merged(form, opts))
         if warning is not None:
             pulumi.log.warn(f"{resource_name}: {warning}", resource=self)  # type: ignore[arg-type]  # every form is a resource
 
@@ -120,7 +128,8 @@ class Declaration:
         given["server_id"] = server.id
         return (opts if server._stays else _merged(pulumi.ResourceOptions(deleted_with=server), opts)), None
 
-    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+    def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
+        """What the form adds: how it is registered with the engine, its own options, and properties of a new resource."""
         raise NotImplementedError  # each form has its own
 
     def _nothing(self) -> dict[str, Any]:
@@ -147,25 +156,22 @@ class Dynamic(Declaration, Resource):
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(module=NAME, name=class_of(cls._kind), **options)
 
-    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+    def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
         ours = pulumi.ResourceOptions(additional_secret_outputs=[*self._secrets], aliases=[pulumi.Alias(type_=token(class_of(self._kind)))])
-        if opts.id is None:
-            props |= {IDENTITY: _identity(self._kind, resource_name, opts), **_organization()}
-        Resource.__init__(self, PROVIDERS[self._kind](), resource_name, props, _merged(ours, opts))
+        beside = {IDENTITY: _identity(self._kind, resource_name, opts), **_organization()}
+        return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 
 
 class Native(Declaration, pulumi.CustomResource):
     """Form two: a resource of the plugin ``pulumi-resource-hosting``. It takes over what form one declared."""
 
-    def _make(self, resource_name: str, props: dict[str, Any], opts: pulumi.ResourceOptions) -> None:
+    def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
         ours = pulumi.ResourceOptions(
             version=version(),
             additional_secret_outputs=[*self._secrets],
             aliases=[pulumi.Alias(type_=token_of_form_one(self._kind))],
         )
-        if opts.id is None:
-            props |= _organization()
-        pulumi.CustomResource.__init__(self, token(class_of(self._kind)), resource_name, props, _merged(ours, opts))
+        return partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind))), ours, _organization()
 
 
 class Provider(pulumi.ProviderResource):

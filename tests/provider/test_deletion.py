@@ -4,8 +4,8 @@ from decimal import Decimal
 
 import pytest
 
-from pulumi_hosting.provider.adapter import Partial
 from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.half_way import Partial
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, Entry, provider_process

@@ -8,7 +8,7 @@ import pytest
 from pulumi.dynamic import Config, ConfigureRequest
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider import adapter, dynamic, dynamic_server, failures
+from pulumi_hosting.provider import adapter, dynamic, failures, process
 from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 
@@ -31,7 +31,7 @@ def provider(emulator: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dynamic
     monkeypatch.setenv("HOSTING_BASE_URL", emulator.base_url)
     monkeypatch.setattr("sys.tracebacklimit", 0, raising=False)
     session = ProviderSession()
-    monkeypatch.setattr(dynamic_server, "SESSION", session)
+    monkeypatch.setattr(process, "SESSION", session)
     made = dynamic.ServerProvider()
     made.configure(ConfigureRequest(Config({}, "t")))
     yield made

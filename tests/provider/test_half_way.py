@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
-from pulumi_hosting.provider.adapter import Adapter, Partial
+from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
-from pulumi_hosting.provider.dynamic_server import Served
+from pulumi_hosting.provider.dynamic import ServerProvider
+from pulumi_hosting.provider.half_way import Partial
 from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
@@ -101,8 +102,8 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
             process.of("server").create(desired)
         id, left, line = stopped.value.id, stopped.value.outputs, str(stopped.value)
     else:
-        monkeypatch.setattr("pulumi_hosting.provider.dynamic_server.SESSION", process.session)
-        made = Served("server").create(desired)
+        monkeypatch.setattr("pulumi_hosting.provider.process.SESSION", process.session)
+        made = ServerProvider().create(desired)
         id, left = made.id, made.outs or {}
         line = capsys.readouterr().out
     assert line.strip().removeprefix("warning: ").startswith(f"server {id} exists and was charged 5.00 EUR, but: update_server: ")

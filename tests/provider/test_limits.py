@@ -7,8 +7,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidInput
-from pulumi_hosting.provider.adapter import Partial
 from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.half_way import Partial
 from pulumi_hosting.provider.stack_settings import Settings, failures_of
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Process, provider_process

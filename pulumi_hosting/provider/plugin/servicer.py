@@ -21,9 +21,11 @@ from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, st
 
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.provider.adapter import Adapter, Partial
+from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY, MANAGED, ORGANIZATION, WAIT_TIMEOUT, camel
 from pulumi_hosting.provider.failures import Failed, fail, plainly
+from pulumi_hosting.provider.half_way import Partial
+from pulumi_hosting.provider.names import NAME, class_of, token
 from pulumi_hosting.provider.plugin.engine_log import Link, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Opened, closed, opened
@@ -32,7 +34,6 @@ from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
 
-PACKAGE = "hosting"
 SECRET_SETTINGS = frozenset({"apiKey"})
 
 _WORKERS = 128  # threads are made as they are needed; the engine asks as many at once as its --parallel says
@@ -42,9 +43,7 @@ _MESSAGE_SIZE = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send
 Props = dict[str, Any]
 Method = Callable[[Any, Any, grpc.ServicerContext], Any]
 
-_TYPES: Mapping[str, Resource[Any, Any]] = {
-    f"{PACKAGE}:index:" + "".join(part.capitalize() for part in kind.split("_")): resource for kind, resource in RESOURCES.items()
-}
+_TYPES: Mapping[str, Resource[Any, Any]] = {token(class_of(kind)): resource for kind, resource in RESOURCES.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ class Subject:
         token = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else urn
         resource = _TYPES.get(token)
         if resource is None:
-            fail(f"there is no resource {clean_text(token, 80)} in {PACKAGE}. Next: correct the type, one of {', '.join(sorted(_TYPES))}")
+            fail(f"there is no resource {clean_text(token, 80)} in {NAME}. Next: correct the type, one of {', '.join(sorted(_TYPES))}")
         return cls(urn, resource)
 
     @property
@@ -91,7 +90,8 @@ def _answering(method: Method) -> Method:
     @wraps(method)
     def answered(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
         try:
-            return plainly(lambda: method(self, request, context), (_HalfDone,))
+            with plainly(_HalfDone):
+                return method(self, request, context)
         except Failed as failed:
             line = str(failed)
         except _HalfDone as half:
@@ -202,7 +202,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds, news = Subject.of(request.urn), opened(request.olds), opened(request.news)
         props = _without_ours(news.values)
-        if getattr(subject.resource, "default_name", False) and props.get("name") is None:
+        if subject.resource.default_name and props.get("name") is None:
             props["name"] = subject.name
         identity = self._identity(subject, news.values)
         inputs, failures = self._adapter(subject).check({**olds.values, IDENTITY: identity}, {**props, IDENTITY: identity})
@@ -296,10 +296,10 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         return answer
 
     def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{PACKAGE} has no component resources")
+        return context.abort(grpc.StatusCode.UNIMPLEMENTED, f"{NAME} has no component resources")
 
     def Call(self, request: Any, context: grpc.ServicerContext) -> Any:
-        return context.abort(grpc.StatusCode.UNIMPLEMENTED, f"resources of {PACKAGE} have no methods")
+        return context.abort(grpc.StatusCode.UNIMPLEMENTED, f"resources of {NAME} have no methods")
 
     # --- parts
 

@@ -29,14 +29,14 @@ def refusal(call: Any) -> tuple[int, str]:
 
 @pytest.mark.parametrize("kind", RESOURCES)
 def test_declared_changes_are_control_calls(kind: str, emulator: Any) -> None:
-    """The body of a call is validated before its object is looked up: that the object is missing is the only error."""
+    """Bodies are validated before objects are looked up: the only error is that the object is missing."""
     resource, control = managed(kind), Control(emulator.control_url)
     calls = [lambda field=field: resource.change(control, field) for field in resource.fields()]
     for call in (*calls, lambda: resource.delete(control)):
         code, reason = refusal(call)
         assert (code, reason.startswith("there is no ")) == (404, True), reason
     assert refusal(lambda: control("PATCH", resource.path, {"nonsense": 1}))[0] == 400
-    assert resource.fields() or kind == "server_ip"  # nothing of a bought address can change but its existence
+    assert resource.fields() or kind == "server_ip"  # an address can only be deleted
 
 
 def test_only_managed_fields_are_changed_and_those_that_replace_come_last() -> None:

@@ -85,9 +85,10 @@ def test_wrong_arguments_are_one_line(arguments: tuple[str, ...]) -> None:
 
 @dataclass
 class StackWithoutEngine(Stack):
-    """A stack of one server. Its operations are calls of the control interface, so a test of the report needs no engine.
+    """A stack of one server. Its operations are calls of the control interface; no engine is needed.
 
-    ``defect``: ``unstable`` (every `up` reports an update) or ``kept`` (`destroy` reports the deletion and deletes nothing).
+    ``defect``: ``unstable`` (every `up` reports an update) or ``kept`` (`destroy` reports a deletion and
+    deletes nothing).
     """
 
     control: Control = field(kw_only=True)
@@ -134,7 +135,7 @@ class NoEngine(Engine):
     [
         ("none", [], None),
         ("unstable", ["up again"], None),
-        # The defect that green exit codes hid: destroy reports success, and the server still runs and is billed.
+        # Exit codes hide this one: destroy reports success, and the server still runs and is billed.
         ("kept", ["destroy"], r"server 2\d+ \(web, 5\.00 EUR per month\) is live and in no state"),
     ],
 )

@@ -24,7 +24,10 @@ class Command:
 
 
 class LazyGroup(click.Group):
-    """Imports a command when it is called. The list of commands imports none, so it does not depend on what is installed."""
+    """Imports a command when it is called.
+
+    The list of commands imports none, so it does not depend on what is installed.
+    """
 
     def __init__(self, *args: Any, lazy: Mapping[str, Command], **attrs: Any) -> None:
         super().__init__(*args, **attrs)
@@ -53,7 +56,9 @@ class LazyGroup(click.Group):
 
 
 def require_extras(*extras: str) -> None:
-    """Raises :class:`click.ClickException`, one line with the command that installs them, where one is missing."""
+    """Raises :class:`click.ClickException`, one line with the command that installs them, where one is
+    missing.
+    """
     missing = [extra for extra in extras if any(find_spec(module) is None for module in _EXTRAS[extra])]
     if missing:
         raise click.ClickException(f"this command needs more than is installed. Next: pip install 'pulumi-hosting[{','.join(missing)}]'")

@@ -24,7 +24,9 @@ from pulumi_hosting.cli.lazy import require_extras
 @click.option("-c", "--config", multiple=True, metavar="KEY=VALUE", help="Stack configuration that the program reads; may be repeated.")
 @click.option("--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it.")
 def rehearse(directory: Path, engine: str, dialect: str, config: tuple[str, ...], install_pulumi: bool) -> None:
-    """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair, destroy."""
+    """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
+    destroy.
+    """
     require_extras("pulumi", "emulator")
     from pulumi_hosting.rehearsal import engines, runner
 

@@ -53,7 +53,10 @@ class ProviderError(OfflineError):
 
 
 class InitError(ProviderError):
-    """The provider created or changed the object, but it is not ready. Its state is saved, and the operation fails."""
+    """The provider created or changed the object, but it is not ready.
+
+    Its state is saved, and the operation fails.
+    """
 
     def __init__(
         self, reasons: list[str], id: str, properties: Properties | None, inputs: Properties | None, refresh_before_update: bool

@@ -38,8 +38,9 @@ _OPERATIONS = {"up": "update", "preview": "preview", "refresh": "refresh", "dest
 class Result:
     """The outcome of an operation.
 
-    `exit_code` is the command line's: 0 done, 1 failed, 2 wrong configuration, 6 no such stack, 7 changes where none were expected,
-    8 cancelled. `operations` are (operation, URN, changed properties) in the order announced; `outputs` hide secrets.
+    `exit_code` is the command line's: 0 done, 1 failed, 2 wrong configuration, 6 no such stack, 7 changes
+    where none were expected, 8 cancelled. `operations` are (operation, URN, changed properties) in the order
+    announced; `outputs` hide secrets.
     """
 
     exit_code: int
@@ -209,7 +210,10 @@ class _Log:
             deployment.error(message, urn)
 
     def plugin_line(self, package: str, line: str, is_error: bool) -> None:
-        """A line that a provider printed. Dynamic providers are part of the program; lines of others are for debugging."""
+        """A line that a provider printed.
+
+        Dynamic providers are part of the program; lines of others are for debugging.
+        """
         severity = ("info#err" if is_error else "info") if package == DYNAMIC_PACKAGE else "debug"
         self._events.diagnostic(severity, line)
 

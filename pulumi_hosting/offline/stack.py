@@ -11,7 +11,10 @@ from .storage.stack_store import StackStore
 
 
 class Stack(StackStore):
-    """One stack. `write` takes each line of the display; None displays nothing. `listeners` get every engine event."""
+    """One stack. `write` takes each line of the display; None displays nothing.
+
+    `listeners` get every engine event.
+    """
 
     def __init__(
         self,
@@ -40,7 +43,9 @@ class Stack(StackStore):
         return self.run("destroy", **options)
 
     def import_resource(self, type: str, name: str, id: str, *, protect: bool = True, preview: bool = True, **options: Any) -> Result:
-        """Take an existing object under management, as `import TYPE NAME ID` does: preview, then write to the state."""
+        """Take an existing object under management, as `import TYPE NAME ID` does: preview, then write to the
+        state.
+        """
         goal = Goal(type, name, custom=True, import_id=id, protect=protect)
         if preview:
             result = self.run("import", preview_only=True, import_goal=goal, **options)
@@ -49,5 +54,8 @@ class Stack(StackStore):
         return self.run("import", import_goal=goal, **options)
 
     def run(self, command: Command, **options: Any) -> Result:
-        """Run one operation; `options` are those of `RunOptions`. Raises `OfflineError` for mistakes of the caller only."""
+        """Run one operation; `options` are those of `RunOptions`.
+
+        Raises `OfflineError` for mistakes of the caller only.
+        """
         return Operation(self, command, RunOptions(**options), write=self._write, listeners=self._listeners).run()

@@ -1,13 +1,15 @@
 """Compares an emulator's account with what a tool manages.
 
-What exists and is billed must be in a state, what is in a state must exist, and every movement of money must have a reason.
-It costs two calls of the control interface (objects, ledger). Run it after a step that ended normally::
+What exists and is billed must be in a state, what is in a state must exist, and every movement of money must
+have a reason. It costs two calls of the control interface (objects, ledger). Run it after a step that ended
+normally::
 
     account = AccountCheck(Control(emulator.control_url))
     problems = account.check(ManagedObjects.of_stack(stack.export()), printed=run.output)
     assert problems == []
 
-Keep one :class:`AccountCheck` for the steps of a test: what an earlier step managed explains what a later one released.
+Keep one :class:`AccountCheck` for the steps of a test: what an earlier step managed explains what a later one
+released.
 """
 
 import re
@@ -24,15 +26,17 @@ _TOOL_KEY = re.compile(r"iac\d+-")
 _PURCHASES = ("create_server", "add_server_ip", "register_domain", "transfer_domain")
 _SERVICE = ("billing", "control")  # the service renews or corrects something
 _ORDER_ENDED = ("active", "cancelled", "failed")
-_TABLES = {WEBHOOK: "subscriptions"}  # where the control interface does not list the objects of a kind under its plural
+# Where the control interface does not list the objects of a kind under its plural.
+_TABLES = {WEBHOOK: "subscriptions"}
 _NO_DOMAIN = ("cancelled", "terminated", "transferred_out")
 
 
 class AccountCheck:
     """The account of one emulator, checked step after step. ``control``: called as ``control("GET", "/objects")``.
 
-    ``allowed``: ids (``20001``, ``20001/30003``) of objects that may be in no state and may be charged for: adopted by
-    another tool, retained on purpose, existing before. An object that the tool manages is not allowed any more.
+    ``allowed``: ids (``20001``, ``20001/30003``) of objects that may be in no state and may be charged for:
+    adopted by another tool, retained on purpose, existing before. An object that the tool manages is not
+    allowed any more.
     """
 
     def __init__(self, control: Callable[..., Any], allowed: Iterable[object] = ()) -> None:
@@ -46,8 +50,8 @@ class AccountCheck:
     def check(self, managed: ManagedObjects, *, printed: str = "") -> list[str]:
         """The problems, one sentence each; empty when the account holds exactly what is ``managed``.
 
-        ``printed``: the output of the step. A domain in no state is no problem if its auto-renew is off and the output says
-        that it stays; an SSH key if the output says that it stays.
+        ``printed``: the output of the step. A domain in no state is no problem if its auto-renew is off and
+        the output says that it stays; an SSH key if the output says that it stays.
         """
         look = _Look(self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), managed)
         self.allowed |= {item.id for item in self._known.values() if item.is_retained}
@@ -122,7 +126,8 @@ class AccountCheck:
 
     def _missing(self, look: "_Look") -> Iterator[str]:
         for item in look.managed:
-            simulated = item.mode == "test" and item.kind != SERVER  # with a test key only servers can be read
+            # With a test key only servers can be read.
+            simulated = item.mode == "test" and item.kind != SERVER
             if simulated or item.is_leaving or (item.kind, item.id) in self._outside or self._may(item.id):
                 continue
             server = item.id.removeprefix("pending:").partition("/")[0]
@@ -196,7 +201,8 @@ class AccountCheck:
         if not self._is_ours(row, SERVER, server_id):
             yield f"charge of {row['amount']} for an address of server {server_id}, which was never in a state"
         elif server or (SERVER, str(server_id)) in self._outside:
-            self._settled.add(row["id"])  # released alone, or with a server deleted outside: neither is refunded
+            # Released alone, or with a server deleted outside: neither is refunded.
+            self._settled.add(row["id"])
         elif not invoice.get("refundable", True):
             held = [item for item in self._known.values() if item.kind == SERVER_IP and item.id.startswith(f"{server_id}/")]
             if any(item.leaves_with_server for item in held):

@@ -12,7 +12,9 @@ from pulumi_hosting.resources import RESOURCES
 
 @dataclass
 class Control:
-    """Calls the control interface, as ``control("GET", "/objects")``, and records which objects are deleted through it."""
+    """Calls the control interface, as ``control("GET", "/objects")``, and records which objects are deleted
+    through it.
+    """
 
     url: str
     outside: set[tuple[str, str]] = field(default_factory=set)
@@ -20,7 +22,8 @@ class Control:
 
     def __call__(self, method: str, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310  # our own emulator on loopback
+        # Our own emulator on loopback.
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
             found = json.loads(answer.read() or b"null")
         self._record_deletion(method, path, body)

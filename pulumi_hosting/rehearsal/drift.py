@@ -36,7 +36,9 @@ class Managed:
         return control_path(self.declaration).format(*str(self.resource["id"]).split("/"))
 
     def fields(self) -> list[str]:
-        """The managed fields that can change outside and that an `up` repairs; those that need a replacement last."""
+        """The managed fields that can change outside and that an `up` repairs; those that need a replacement
+        last.
+        """
         managed = self.resource["outputs"].get("__managed", ())
         declaration = self.declaration
         inputs = {field: self.resource["inputs"].get(camel(field)) for field in declaration.Inputs.model_fields}
@@ -65,7 +67,8 @@ def control_path(declaration: Resource[Any, Any]) -> str:
 def managed_resources(export: Mapping[str, Any]) -> list[Managed]:
     """The managed resources of a stack, in an order in which each can be deleted.
 
-    Parts of another object (their ids name it) come before it, records of a part (removed by PATCH) before the part.
+    Parts of another object (their ids name it) come before it, records of a part (removed by PATCH) before
+    the part.
     """
     declarations = {
         type: declaration for kind, declaration in RESOURCES.items() for type in (token(class_of(kind)), token_of_form_one(kind))

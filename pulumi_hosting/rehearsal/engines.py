@@ -1,6 +1,7 @@
 """Runs both engines: Pulumi's CLI where it is on PATH, and the offline engine, which has the same command line.
 
-A :class:`Stack` is one program in one stack, isolated from the user's Pulumi: it has its own state, plugins and passphrase.
+A :class:`Stack` is one program in one stack, isolated from the user's Pulumi: it has its own state, plugins
+and passphrase.
 """
 
 import json
@@ -28,7 +29,10 @@ class EngineMissing(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Runs Pulumi programs. ``name``: ``offline`` or ``pulumi``; ``command``: the command line before ``up``, ``preview`` …"""
+    """Runs Pulumi programs. ``name``: ``offline`` or ``pulumi``;
+
+    ``command``: the command line before ``up``, ``preview`` …
+    """
 
     name: str
     version: str
@@ -38,7 +42,10 @@ class Engine:
         return f"{self.name} {self.version}".strip()
 
     def stack(self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev") -> "Stack":
-        """A new stack of the program in ``program``, saved in ``home``. ``environ``: added to the environment of commands."""
+        """A new stack of the program in ``program``, saved in ``home``.
+
+        ``environ``: added to the environment of commands.
+        """
         stack = Stack(self, program, home, name, dict(environ or {}))
         stack.init()
         return stack
@@ -74,7 +81,10 @@ def choose(name: str = "auto") -> Engine:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One announced step: ``op`` (create, update, replace, delete, same, refresh, read …) on ``name`` of ``type``."""
+    """One announced step:
+
+    ``op`` (create, update, replace, delete, same, refresh, read …) on ``name`` of ``type``.
+    """
 
     op: str
     name: str
@@ -84,7 +94,10 @@ class Step:
 
 @dataclass(frozen=True)
 class Run:
-    """The outcome of one command. ``output``: all that it printed; ``changes``: the summary's counts by operation."""
+    """The outcome of one command. ``output``: all that it printed;
+
+    ``changes``: the summary's counts by operation.
+    """
 
     command: tuple[str, ...]
     exit_code: int

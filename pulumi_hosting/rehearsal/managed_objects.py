@@ -17,7 +17,10 @@ _TYPE = re.compile(r"(?:pulumi-python:dynamic/hosting|hosting:index):(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class ManagedObject:
-    """One managed object. ``id``: as the tool writes it, such as ``20001``, ``order:40001`` or ``20001/30003``."""
+    """One managed object.
+
+    ``id``: as the tool writes it, such as ``20001``, ``order:40001`` or ``20001/30003``.
+    """
 
     kind: str
     id: str
@@ -26,7 +29,9 @@ class ManagedObject:
     is_leaving: bool = False
     """The tool still has to delete it: it may exist, and it may be gone."""
     leaves_with_server: bool = False
-    """The program deletes it together with its server (``deleted_with``), so its price must have been refunded."""
+    """The program deletes it together with its server (``deleted_with``), so its price must have been
+    refunded.
+    """
     is_retained: bool = False
     """The object stays when it leaves the program (``retain_on_delete``)."""
 
@@ -36,7 +41,10 @@ class ManagedObject:
 
 @dataclass(frozen=True, slots=True)
 class ManagedObjects:
-    """All managed objects of a tool. ``operations``: the paid actions that it reported, such as ``renew_server``."""
+    """All managed objects of a tool.
+
+    ``operations``: the paid actions that it reported, such as ``renew_server``.
+    """
 
     objects: tuple[ManagedObject, ...] = ()
     operations: frozenset[str] = frozenset()
@@ -49,7 +57,9 @@ class ManagedObjects:
 
     @classmethod
     def of_stack(cls, *exports: Mapping[str, Any]) -> "ManagedObjects":
-        """The resources of stacks, each as ``stack export`` prints it; without those that the program only reads."""
+        """The resources of stacks, each as ``stack export`` prints it; without those that the program only
+        reads.
+        """
         found = []
         for export in exports:
             for resource in (export.get("deployment") or {}).get("resources") or ():
@@ -73,8 +83,9 @@ class ManagedObjects:
     def of_results(cls, results: Iterable[Mapping[str, Any]]) -> "ManagedObjects":
         """The results of Ansible tasks, in order; without those of check mode.
 
-        A task that reports an object manages it. After a task that reports its absence it is not managed any more; it is
-        found by the id or name in the task's diff or arguments. A failed task manages what it reports as changed.
+        A task that reports an object manages it. After a task that reports its absence it is not managed any
+        more; it is found by the id or name in the task's diff or arguments. A failed task manages what it
+        reports as changed.
         """
         known = _KnownFromTasks()
         for result in _flat(results):
@@ -105,7 +116,8 @@ class _KnownFromTasks:
     def _manage(self, kind: str, reported: Mapping[str, Any], before: Mapping[str, Any]) -> None:
         id = str(reported["id"])
         if before.get("id") not in (None, "", reported["id"]):
-            self.objects.pop((kind, str(before["id"])), None)  # replaced, or an order that has become a server
+            # Replaced, or an order that has become a server.
+            self.objects.pop((kind, str(before["id"])), None)
         name = str(reported.get("name") or reported.get("url") or reported.get("address") or "")
         self.objects[kind, id] = ManagedObject(kind, id, name, str(reported.get("mode") or "live"))
         if kind == SSH_KEY:

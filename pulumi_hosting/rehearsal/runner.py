@@ -1,8 +1,8 @@
 """Runs a Pulumi program through its life against a fresh emulator: preview, up, up again, drift, repair, destroy.
 
-Nothing real is changed and nothing is charged. Each step reports what it expects, what happened and the number of requests.
-After each step the account must hold exactly what the state holds: an object in no state fails the step, with its name and
-price per month. At the end nothing is left but what the API cannot delete.
+Nothing real is changed and nothing is charged. Each step reports what it expects, what happened and the
+number of requests. After each step the account must hold exactly what the state holds: an object in no state
+fails the step, with its name and price per month. At the end nothing is left but what the API cannot delete.
 """
 
 import os
@@ -25,7 +25,10 @@ from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 
 def plugin_environ(engine: Engine, home: Path) -> dict[str, str]:
-    """Install the plugin for a stack saved in ``home``. Returns the variables that ``engine`` needs to find it."""
+    """Install the plugin for a stack saved in ``home``.
+
+    Returns the variables that ``engine`` needs to find it.
+    """
     place = install.install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
     # Pulumi's CLI searches PULUMI_HOME and warns of a plugin on PATH; the offline engine searches PATH only.
     return {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
@@ -53,7 +56,8 @@ class Rehearsal:
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
             environ = {**account, **plugin_environ(self.engine, Path(home))}
             self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
-            # A random name: the stack's settings file is beside the program's own ones, and is removed at the end.
+            # A random name: the stack's settings file is beside the program's own ones, and is removed at the
+            # end.
             self.stack = self.engine.stack(self.program, Path(home), environ, name=f"rehearsal-{token_hex(4)}")
             try:
                 for key, value in self.config.items():
@@ -164,5 +168,8 @@ class Rehearsal:
 def rehearse(
     engine: Engine, program: Path, report: Callable[[str], None] = print, *, dialect: str = "spec", config: Mapping[str, str] | None = None
 ) -> bool:
-    """Rehearse the program in ``program`` with this stack configuration. True when every step was as expected."""
+    """Rehearse the program in ``program`` with this stack configuration.
+
+    True when every step was as expected.
+    """
     return Rehearsal(engine, program, report, dialect, config or {}).run()

@@ -1,4 +1,6 @@
-"""Changes made outside of the provider, in the control panel or by the service: declared on the fields, used by rehearsals."""
+"""Changes made outside of the provider, in the control panel or by the service: declared on the fields, used
+by rehearsals.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

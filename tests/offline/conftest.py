@@ -18,7 +18,7 @@ MakeProject = Callable[..., ToyProject]
 
 @pytest.fixture
 def make_project(tmp_path: Path, warm_python: WarmPython) -> MakeProject:
-    """A toy project whose program is the given text instead of the recordings' one; the stack `dev` exists."""
+    """A toy project with the given program instead of the recordings' one; the stack `dev` exists."""
 
     def make(source: str, *, form: str = "dynamic") -> ToyProject:
         project = ToyProject(tmp_path, form, warm_python.command)

@@ -1,4 +1,4 @@
-"""Runs the steps of a recorded scenario on the offline engine and reports the outcome in the recording's format."""
+"""Runs the steps of a recorded scenario on the offline engine. The outcome has the recording's format."""
 
 import contextlib
 import json
@@ -34,7 +34,7 @@ def scenarios(form: str) -> dict[str, list[Recorded]]:
 
 
 class ToyProject:
-    """A project that uses the toy provider, and the toy service, in a folder of their own. Every process runs on `python`."""
+    """A project that uses the toy provider, and the toy service, in one folder. Every process runs on `python`."""
 
     def __init__(self, folder: Path, form: str, python: Path) -> None:
         self.form = form
@@ -67,7 +67,10 @@ class ToyProject:
         (self.service / name).write_text(json.dumps(data))
 
     def set_faults(self, **faults: str) -> None:
-        """What goes wrong: `create_a="raise"`. With `hold:NAME` the provider waits for `release(NAME)`, with `hold:NAME,raise` it then fails."""
+        """What goes wrong: `create_a="raise"`. After `hold:NAME` the provider waits for `release(NAME)`.
+
+        `hold:NAME,raise`: it waits, then fails.
+        """
         self._write("faults.json", {key.replace("_", ":", 1): fault for key, fault in faults.items()})
 
     def release(self, name: str) -> None:
@@ -133,7 +136,7 @@ class ToyProject:
         elif command == "import":
             type, name, id, *flags = arguments
             result = self.stack().import_resource(type, name, id, protect="--protect=false" not in flags, parallel=1)
-            outcome = {"exit": result.exit_code, "ops": [], "changes": None, "errors": []}  # all that is recorded of it
+            outcome = {"exit": result.exit_code, "ops": [], "changes": None, "errors": []}  # no more is recorded
         else:
             outcome = self._operate(command, arguments)
         return outcome | {"calls": self.calls(), "state": self.state(), "world": self.things()}
@@ -221,7 +224,7 @@ def _changes(calls: list[Recorded]) -> int:
 
 
 def _order(resources: list[dict[str, Any]], calls: list[Recorded]) -> list[str]:
-    """Resources in the order of the recorded provider's first call for each; the others were never registered."""
+    """Resources in the order of the provider's first call for each; the others were never registered."""
     first: dict[str, int] = {}
     for number, call in enumerate(calls):
         for item in resources:
@@ -308,7 +311,7 @@ def _message(error: str) -> str:
 
 
 def previewed(step: Recorded, operations: list[list[Any]]) -> list[list[Any]]:
-    """Operations as a preview lists them: without the unchanged, and one for a replacement instead of three."""
+    """Operations as a preview lists them: no unchanged ones, and one for a replacement instead of three."""
     if step["do"]["cmd"] != "preview" and "--preview-only" not in step["do"].get("args", []):
         return operations
     return [item for item in operations if item[0] not in ("same", "create-replacement", "delete-replaced")]

@@ -1,4 +1,4 @@
-"""Files that people, other programs or a full disk have damaged: one line that names the file, exit 2, nothing written."""
+"""Damaged files: the error is one line that names the file, the exit code is 2, nothing is written."""
 
 import copy
 import json
@@ -93,7 +93,7 @@ def assert_one_line_and_untouched(root: Path, file: Path, text: bytes) -> None:
         assert done.exception is None or isinstance(done.exception, SystemExit), (command, done.exception)
         assert done.exit_code in (0, 1, 2), done.output
         if done.exit_code:
-            # A state that can be read may still be refused (a pending create, a provider that is missing): in one line as well.
+            # A state that can be read may be refused (a pending create, a missing provider): in one line too.
             assert done.exit_code == 2 or "error: " in done.output
             assert "Traceback" not in done.output
             assert done.exit_code == 1 or len(done.stderr.splitlines()) == 1, done.stderr
@@ -173,7 +173,8 @@ def test_any_value_in_the_settings_of_a_stack(project: Path, value: Any, at: str
             if done.exit_code:
                 assert done.exit_code == 2, done.output
                 assert len(done.stderr.splitlines()) == 1, done.stderr
-                assert file.read_bytes() == text or b"encryptionsalt" in file.read_bytes()  # a stack without salt gets one
+                # A stack without salt gets one.
+                assert file.read_bytes() == text or b"encryptionsalt" in file.read_bytes()
     finally:
         file.write_bytes(before)
 

@@ -84,9 +84,9 @@ def compare(step: Recorded, outcome: Recorded) -> list[str]:
 
 
 def _without_chance(step: Recorded, *, preview: bool) -> Recorded:
-    """A failed step without what depends on timing: how far it had come with independent resources when one failed.
+    """A failed step without what depends on timing: the independent resources handled before the failure.
 
-    Of an operation these are the unchanged resources, of a preview all.
+    Of an operation these are the unchanged ones, of a preview all.
     """
     if preview:
         calls = [call for call in step["calls"] if not call.get("preview")]
@@ -108,7 +108,7 @@ def compare_operations(expected: list[list[Any]], got: list[list[Any]]) -> list[
 def compare_calls(step: Recorded, got: list[Recorded]) -> list[str]:
     missing, extra = _difference(step["calls"], got)
     if step["exit"] in (1, "killed") and missing + extra:
-        # Which independent resources were read before the failure depends on timing. What was changed does not.
+        # Which independent resources were read before the failure depends on timing; changes do not.
         missing, extra = ([item for item in items if json.loads(item)["method"] not in READS] for items in (missing, extra))
     return [f"call missing: {item}" for item in missing] + [f"unexpected call: {item}" for item in extra]
 

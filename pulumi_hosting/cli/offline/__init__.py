@@ -39,6 +39,6 @@ def offline() -> None:
 
     Commands, options and exit codes are those of `pulumi`; docs/pulumi.md lists the differences.
 
-    State is saved in PULUMI_BACKEND_URL (file://DIR), else in .pulumi-offline beside Pulumi.yaml; secrets are encrypted
-    with PULUMI_CONFIG_PASSPHRASE. Use `pulumi` for real stacks.
+    State is saved in PULUMI_BACKEND_URL (file://DIR), else in .pulumi-offline beside Pulumi.yaml; secrets are
+    encrypted with PULUMI_CONFIG_PASSPHRASE. Use `pulumi` for real stacks.
     """

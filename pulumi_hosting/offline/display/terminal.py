@@ -130,7 +130,10 @@ class Display:
         self._write(f" {_SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} {urn_name(metadata['urn'])} {status}{detail}")
 
     def _retained(self, metadata: dict[str, Any]) -> str | None:
-        """The status of a delete that keeps the object (`retain_on_delete`). It is counted as a delete, as in Pulumi."""
+        """The status of a delete that keeps the object (`retain_on_delete`).
+
+        It is counted as a delete, as in Pulumi.
+        """
         old = metadata["old"]
         # A refresh that found nothing has a new state.
         is_deletion = metadata["op"] in (DELETE, DELETE_REPLACED) and metadata["new"] is None
@@ -175,7 +178,8 @@ class Display:
             self._write("")
             self._write(f"Duration: {seconds:.0f}s")
 
-    # Values as Pulumi's CLI prints them: keys sorted and aligned, one line each, secret and unknown ones without quotes.
+    # Values as Pulumi's CLI prints them: keys sorted and aligned, one line each, secret and unknown ones
+    # without quotes.
 
     def _mapping(self, values: dict[str, Any], indent: int) -> None:
         width = max(map(len, values))

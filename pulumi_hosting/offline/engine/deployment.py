@@ -1,7 +1,7 @@
 """One operation on one stack: serves what the program registers, has the steps decided, and runs them.
 
-Every registration is served on its own thread. As in Pulumi, decisions are made under one lock, in the order of arrival;
-refreshes, diffs and steps run in parallel.
+Every registration is served on its own thread. As in Pulumi, decisions are made under one lock, in the order
+of arrival; refreshes, diffs and steps run in parallel.
 """
 
 import logging
@@ -115,7 +115,10 @@ class Deployment:
     # Registrations, called by the monitor on its threads.
 
     def register(self, goal: Goal) -> Registered:
-        """Bring one resource to what the program declares. Raises `DeploymentClosed` when the deployment ends before."""
+        """Bring one resource to what the program declares.
+
+        Raises `DeploymentClosed` when the deployment ends before.
+        """
         decision = self._decide(self._generator.register(goal))
         return Registered(decision.result(), decision.unknown)
 

@@ -23,7 +23,10 @@ _RUN_PROGRAM = Path(__file__).with_name("run_program.py")
 
 @dataclass
 class ProgramProcess:
-    """Called with a deployment, it runs the program until everything is registered. The program ends with the deployment."""
+    """Called with a deployment, it runs the program until everything is registered.
+
+    The program ends with the deployment.
+    """
 
     project: Project
     python: str

@@ -1,6 +1,7 @@
 """Runs a Pulumi program in a process of its own: what `pulumi-language-python-exec` is in Pulumi's distribution.
 
-Started by path with the program's Python, which need not have this package: it imports `pulumi` and the standard library only.
+Started by path with the program's Python, which need not have this package: it imports `pulumi` and the
+standard library only.
 """
 
 import sys
@@ -70,7 +71,8 @@ def run(options: argparse.Namespace) -> int:
         )
     )
     os.chdir(options.pwd)
-    # Bytecode is compared with its source by the second: a program edited within a second would run in its old form.
+    # Bytecode is compared with its source by the second: a program edited within a second would run in its
+    # old form.
     sys.dont_write_bytecode = True
     sys.argv = [options.program]
     sys.path.insert(0, options.pwd)

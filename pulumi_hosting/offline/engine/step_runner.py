@@ -112,7 +112,9 @@ class StepRunner:
                 raise error
 
     def drain(self) -> None:
-        """Wait until every step under way is done and saved: what is being created is recorded although another failed."""
+        """Wait until every step under way is done and saved: what is being created is recorded although
+        another failed.
+        """
         for _ in range(self._parallel):
             self._slots.acquire()
         self._slots.release(self._parallel)
@@ -142,7 +144,10 @@ class StepRunner:
             raise failure
 
     def save(self, write: Callable[[Journal], None]) -> None:
-        """Write to the journal, if there is one. Raises `OfflineError`, which was reported, when the state cannot be saved."""
+        """Write to the journal, if there is one.
+
+        Raises `OfflineError`, which was reported, when the state cannot be saved.
+        """
         if self._journal is None:
             return
         try:

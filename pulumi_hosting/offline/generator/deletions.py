@@ -116,7 +116,9 @@ def scheduling_graph(decisions: Decisions) -> Graph:
 
 
 def _batches(deletes: list[Step], graph: Graph) -> list[list[Step]]:
-    """Dependents first: a resource's depth is one more than that of what it depends on; the deepest come first."""
+    """Dependents first: a resource's depth is one more than that of what it depends on; the deepest come
+    first.
+    """
     depths = graph.depths([step.before for step in deletes])
     batches: dict[int, list[Step]] = {}
     for step in deletes:

@@ -75,7 +75,9 @@ def dependent_replacements(decisions: Decisions, root: State) -> list[tuple[Stat
 
 
 def _would_be_replaced(decisions: Decisions, state: State, replaced: set[str]) -> tuple[str, ...] | None:
-    """Ask the provider whether it would replace the resource if the values from replaced resources were unknown."""
+    """Ask the provider whether it would replace the resource if the values from replaced resources were
+    unknown.
+    """
     operation = decisions.operation
     if not state.custom or state.external:
         return None

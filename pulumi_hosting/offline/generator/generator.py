@@ -15,8 +15,8 @@ from .names import Names
 class StepGenerator:
     """Decides for one operation. Every method runs under the engine's lock.
 
-    `register` and `import_resource` are generators: they yield what takes time (a refresh, a diff, an import), and the
-    engine does it without the lock.
+    `register` and `import_resource` are generators: they yield what takes time (a refresh, a diff, an
+    import), and the engine does it without the lock.
     """
 
     def __init__(self, operation: Operation, mode: Mode = "update", *, refresh: bool = False) -> None:

@@ -42,7 +42,10 @@ class Names:
         return self._new_of.get(urn, urn)
 
     def find_old(self, urn: str, goal: Goal, olds: Mapping[str, State]) -> tuple[State | None, str]:
-        """The old state, and its old URN if that was another. Raises `NameClash` when two resources have the same alias."""
+        """The old state, and its old URN if that was another.
+
+        Raises `NameClash` when two resources have the same alias.
+        """
         if urn in self._new_of:
             raise NameClash(f"Duplicate resource URN '{urn}' conflicting with alias on resource with URN '{self._new_of[urn]}'", urn)
         if urn in olds:

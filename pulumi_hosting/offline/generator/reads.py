@@ -43,7 +43,10 @@ def read(decisions: Decisions, goal: ReadGoal) -> Decision:
 
 
 def import_resource(decisions: Decisions, goal: Goal) -> Generator[Work, Any, Decision]:
-    """Import a resource that no program declares. Its parent is the stack, its provider the default of its package."""
+    """Import a resource that no program declares.
+
+    Its parent is the stack, its provider the default of its package.
+    """
     operation = decisions.operation
     yield [SameStep(SAME, state, state.copy(id=""), untargeted=True) for state in operation.resources if not state.delete]
     decisions.names.taken |= set(operation.olds)

@@ -78,7 +78,10 @@ def _refresh(decisions: Decisions, old: State, new: State) -> Generator[Work, An
 
 
 def _decision_of_mode(decisions: Decisions, old: State | None, new: State) -> Decision | None:
-    """The decision of a refresh or destroy that runs the program: it creates and updates nothing. None: go on."""
+    """The decision of a refresh or destroy that runs the program: it creates and updates nothing.
+
+    None: go on.
+    """
     skipped = decisions.depends_on_skipped(new)
     if decisions.mode == "refresh" and (skipped or _is_managed(new)):
         return decisions.skip_create(new) if old is None else nothing_to_do(old)

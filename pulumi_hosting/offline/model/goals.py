@@ -1,4 +1,6 @@
-"""What a program declares (`Goal`), what it reads (`ReadGoal`), and the URNs that an operation is restricted to (`Targets`)."""
+"""What a program declares (`Goal`), what it reads (`ReadGoal`), and the URNs that an operation is restricted
+to (`Targets`).
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -65,7 +67,10 @@ class ReadGoal:
 
 @dataclass(frozen=True)
 class Targets:
-    """URNs that an operation is restricted to; `*` matches anything but a colon, `**` anything. Without any: all."""
+    """URNs that an operation is restricted to; `*` matches anything but a colon, `**` anything.
+
+    Without any: all.
+    """
 
     patterns: tuple[str, ...] = ()
 

@@ -28,7 +28,9 @@ class Graph:
         return id(state) in self._index
 
     def dependencies_of(self, state: State) -> list[State]:
-        """What must outlive a resource: its dependencies (with the children of components), its provider, its parent."""
+        """What must outlive a resource: its dependencies (with the children of components), its provider, its
+        parent.
+        """
         at = self._index[id(state)]
         urns = {urn for kind, urn in state.needs() if kind != "parent"} | ({provider_urn(state.provider)} if state.provider else set())
         found = {position for urn in (urns | {state.parent}) for position in self._by_urn.get(urn, ()) if position < at}
@@ -60,7 +62,9 @@ class Graph:
         return found
 
     def depths(self, states: Iterable[State]) -> dict[int, int]:
-        """The depth of each state among the given ones, by identity: 0 for one that depends on none of the others."""
+        """The depth of each state among the given ones, by identity: 0 for one that depends on none of the
+        others.
+        """
         depths: dict[int, int] = {}
         # What a state depends on comes before it, so its depth is known when it is needed.
         for state in sorted(states, key=lambda state: self._index[id(state)]):

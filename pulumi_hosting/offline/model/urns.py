@@ -1,4 +1,6 @@
-"""URNs (`urn:pulumi:<stack>::<project>::<parent types$type>::<name>`), types and provider references (`<urn>::<id>`)."""
+"""URNs (`urn:pulumi:<stack>::<project>::<parent types$type>::<name>`), types and provider references
+(`<urn>::<id>`).
+"""
 
 STACK_TYPE = "pulumi:pulumi:Stack"
 PROVIDER_PREFIX = "pulumi:providers:"

@@ -28,8 +28,8 @@ _CORRUPTING = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS, grpc.StatusC
 class Provider:
     """A provider process, configured or not yet.
 
-    All methods raise `ProviderError` when the provider refuses. Create, read and update raise `InitError` when the object
-    exists and is not ready.
+    All methods raise `ProviderError` when the provider refuses. Create, read and update raise `InitError`
+    when the object exists and is not ready.
     """
 
     def __init__(self, process: PluginProcess, engine_address: str, root: Path, program: Path) -> None:
@@ -215,7 +215,10 @@ class Provider:
         return ProviderResult(answer.id, self._marked(outputs, inputs), refresh_before_update=answer.refresh_before_update)
 
     def read(self, urn: str, id: str, inputs: Properties | None, state: Properties | None, timeout: float) -> ProviderResult:
-        """Read an object. None for `inputs` and `state`: an import. The result's id is empty when the object is gone."""
+        """Read an object. None for `inputs` and `state`: an import.
+
+        The result's id is empty when the object is gone.
+        """
         if not self._known:
             return ProviderResult(id, {}, {})
         wire = replace(self._wire, unknowns=False)

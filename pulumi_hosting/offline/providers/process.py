@@ -20,7 +20,10 @@ LineSink = Callable[[str, bool], None]
 
 
 class PluginProcess:
-    """A started provider. It has its own process group: it finishes its work after Ctrl-C and when the engine is killed."""
+    """A started provider.
+
+    It has its own process group: it finishes its work after Ctrl-C and when the engine is killed.
+    """
 
     def __init__(self, name: str, command: list[str], cwd: Path, environ: Mapping[str, str], on_line: LineSink) -> None:
         self.name = name

@@ -1,6 +1,7 @@
 """Provider resources (`pulumi:providers:NAME`) and the plugins behind them.
 
-A provider resource is checked, diffed, created and updated like any other, only that its provider is this registry.
+A provider resource is checked, diffed, created and updated like any other, only that its provider is this
+registry.
 """
 
 import threading

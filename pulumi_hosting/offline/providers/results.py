@@ -11,7 +11,10 @@ Changes = Literal["none", "some", "unknown"]
 
 @dataclass(frozen=True)
 class Diff:
-    """The result of a diff. `detailed` maps property paths to add, update or delete, with `-replace` where it replaces."""
+    """The result of a diff.
+
+    `detailed` maps property paths to add, update or delete, with `-replace` where it replaces.
+    """
 
     changes: Changes
     replaces: tuple[str, ...] = ()

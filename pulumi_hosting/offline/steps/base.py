@@ -1,4 +1,7 @@
-"""A step: one operation on one resource. The generator decides steps; the engine announces, applies and saves them."""
+"""A step: one operation on one resource.
+
+The generator decides steps; the engine announces, applies and saves them.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -22,7 +25,10 @@ class StepContext(Protocol):
 
 @dataclass(eq=False)
 class Step:
-    """One announced operation. `partial`: the provider failed, and what it had created or changed is in `new`."""
+    """One announced operation.
+
+    `partial`: the provider failed, and what it had created or changed is in `new`.
+    """
 
     op: str
     old: State | None = None
@@ -69,7 +75,9 @@ class Step:
 
 
 def mark_secret_outputs(state: State) -> None:
-    """Outputs named in `additional_secret_outputs`, and those whose input of the same name is secret, become secret."""
+    """Outputs named in `additional_secret_outputs`, and those whose input of the same name is secret, become
+    secret.
+    """
     marked = {
         key: Secret(value)
         for key, value in state.outputs.items()

@@ -95,7 +95,9 @@ class DeleteStep(Step):
     replacing: bool = False
     pending_replacement: bool = False
     deleted: frozenset[str] | set[str] = frozenset()
-    """URNs deleted in this operation, shared with the generator: what is deleted with one of them needs no call."""
+    """URNs deleted in this operation, shared with the generator: what is deleted with one of them needs no
+    call.
+    """
 
     @property
     def logical(self) -> bool:

@@ -1,4 +1,7 @@
-"""Saves state in a directory with the layout of Pulumi's file backend: `pulumi login file://DIR` reads the same stacks."""
+"""Saves state in a directory with the layout of Pulumi's file backend:
+
+`pulumi login file://DIR` reads the same stacks.
+"""
 
 import getpass
 import json
@@ -64,7 +67,10 @@ class Backend:
         self.write(stack, None)
 
     def read(self, stack: str) -> dict[str, Any] | None:
-        """The saved deployment; None for a stack that never had one. Raises `ConfigurationError` for an invalid file."""
+        """The saved deployment; None for a stack that never had one.
+
+        Raises `ConfigurationError` for an invalid file.
+        """
         file = self.stack_file(stack)
         try:
             data = json.loads(file.read_bytes())
@@ -92,7 +98,10 @@ class Backend:
         return ConfigurationError(f"{file} is not a stack's state: {problem}. Nothing was changed. Next: {copy}")
 
     def write(self, stack: str, deployment: str | None) -> None:
-        """Save a deployment, given as JSON text. At any time, also after a kill, the file is complete: the old or the new one."""
+        """Save a deployment, given as JSON text.
+
+        At any time, also after a kill, the file is complete: the old or the new one.
+        """
         name = json.dumps(f"organization/{self.project}/{stack}")
         latest = f', "latest": {deployment}' if deployment is not None else ""
         file = self.stack_file(stack)
@@ -123,7 +132,8 @@ class Backend:
             raise StackNotFound(f"no stack named '{stack}' found; create it with `stack init {stack}`")
         write_private(self._selection(), json.dumps({"stack": stack}))
 
-    # Locks. They outlive a killed engine on purpose: the user must check what it did before the next operation.
+    # Locks. They outlive a killed engine on purpose: the user must check what it did before the next
+    # operation.
 
     def lock_directory(self, stack: str) -> Path:
         return self._root / "locks" / "organization" / self.project / stack
@@ -195,7 +205,10 @@ def _make_private(directory: Path) -> None:
 
 
 def write_private(path: Path, text: str, *, backup: Path | None = None) -> None:
-    """Replace a file atomically, readable by its owner only, synced to the disk. ``backup`` becomes its old content."""
+    """Replace a file atomically, readable by its owner only, synced to the disk.
+
+    ``backup`` becomes its old content.
+    """
     _make_private(path.parent)
     # The name must not end in .json: the file backend takes every such file for a stack.
     handle, temporary = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=".tmp", dir=path.parent)

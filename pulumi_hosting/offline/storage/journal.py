@@ -1,4 +1,6 @@
-"""Saves the state of a stack while it changes: after every step, and before every step that changes something outside."""
+"""Saves the state of a stack while it changes: after every step, and before every step that changes something
+outside.
+"""
 
 import threading
 from collections.abc import Callable
@@ -209,5 +211,7 @@ _ELSE = (
 
 
 def _same_text(old: State, new: State) -> str | None:
-    """The saved text of `old` if it is valid for `new` too, so that unchanged secrets are not encrypted again."""
+    """The saved text of `old` if it is valid for `new` too, so that unchanged secrets are not encrypted
+    again.
+    """
     return old.saved_text if all(getattr(old, name) == getattr(new, name) for name in _ELSE) else None

@@ -18,8 +18,8 @@ from ..errors import ConfigurationError
 WEAK_TEST_SECRETS = "HOSTING_OFFLINE_WEAK_TEST_SECRETS"
 """Private, for this project's tests: with this variable, new stacks get a key derived with few rounds.
 
-One million rounds take a quarter of a second in every process. The salt of such a stack starts with `weak:` instead of
-`v1:`, so that it cannot be confused with a safe one; Pulumi refuses it.
+One million rounds take a quarter of a second in every process. The salt of such a stack starts with `weak:`
+instead of `v1:`, so that it cannot be confused with a safe one; Pulumi refuses it.
 """
 _ROUNDS = {"v1": 1_000_000, "weak": 1_000}
 _PROOF = "pulumi"

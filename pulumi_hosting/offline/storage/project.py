@@ -19,7 +19,10 @@ from .passphrase import WEAK_TEST_SECRETS, Crypter, passphrase_from
 
 @dataclass(frozen=True)
 class Project:
-    """A project file. `root`: the directory of Pulumi.yaml; `program`: a file, or a directory with `__main__.py`."""
+    """A project file. `root`: the directory of Pulumi.yaml;
+
+    `program`: a file, or a directory with `__main__.py`.
+    """
 
     name: str
     root: Path
@@ -104,7 +107,10 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def find_python(project: Project, environ: Mapping[str, str]) -> str:
-    """The Python of the program and of dynamic providers: PULUMI_PYTHON_CMD, else the project's virtualenv, else this one."""
+    """The Python of the program and of dynamic providers:
+
+    PULUMI_PYTHON_CMD, else the project's virtualenv, else this one.
+    """
     if command := environ.get("PULUMI_PYTHON_CMD"):
         return command
     if virtualenv := project.options.get("virtualenv"):

@@ -42,7 +42,10 @@ class StackStore:
     # The stack and its configuration.
 
     def init(self) -> None:
-        """Create the stack with a new encryption salt, and select it. Raises `ConfigurationError` when it exists."""
+        """Create the stack with a new encryption salt, and select it.
+
+        Raises `ConfigurationError` when it exists.
+        """
         self.backend.check_new(self.name)
         self.config().ensure_crypter(self.environ)
         self.backend.create(self.name)
@@ -65,7 +68,10 @@ class StackStore:
         return str(without_secrets(values[config.key(key)]))
 
     def list_config(self, *, show_secrets: bool = False) -> dict[str, tuple[str, bool]]:
-        """Every value and whether it is secret. Keys of the project are without its name; secrets are `[secret]` unless shown."""
+        """Every value and whether it is secret.
+
+        Keys of the project are without its name; secrets are `[secret]` unless shown.
+        """
         config = self.config()
         values = config.values(config.crypter(passphrase_from(self.environ)))
         own = f"{self.project.name}:"

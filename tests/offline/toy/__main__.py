@@ -22,7 +22,7 @@ sent = {name: threading.Event() for name in order}
 
 
 def in_order(call: Any) -> Callable[[Any], Any]:
-    """Registrations sent in the recorded order: which of two independent resources comes first is chance in a Python program."""
+    """Send registrations in the recorded order; a Python program sends independent ones in any order."""
 
     def send(request: Any) -> Any:
         if request.name in declared_names:

@@ -1,6 +1,7 @@
 """The toy service: things in a file, so that every process sees the same ones. TOY_SERVICE names its folder.
 
-`world.json` holds the things and how many there ever were of each name, `faults.json` what goes wrong, `calls.jsonl` the calls of providers.
+`world.json`: the things, and how many there ever were of each name. `faults.json`: what goes wrong.
+`calls.jsonl`: the calls of providers.
 """
 
 import contextlib
@@ -38,7 +39,10 @@ def log(method: str, **arguments: Any) -> None:
 
 
 def fault(key: str) -> str:
-    """What goes wrong now: nothing, or `raise` and the like. After `hold:NAME` it waits until the test makes the file `release-NAME`."""
+    """What goes wrong now: nothing, or `raise` and the like.
+
+    `hold:NAME` waits until the test makes the file `release-NAME`.
+    """
     wanted: str = _load("faults.json", {}).get(key, "")
     if wanted.startswith("hold:"):
         name, _, wanted = wanted.removeprefix("hold:").partition(",")

@@ -6,9 +6,9 @@ where it cannot. The id is ``order:<invoice_id>`` while only its order is known.
 """
 
 from collections.abc import Callable
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, BaseModel, Field, model_validator
+from pydantic import AfterValidator, BaseModel, Field
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
@@ -132,8 +132,11 @@ class ServerInputs(base.Inputs):
         WHEN_CREATING,
     ] = None
 
-    @model_validator(mode="after")
-    def _one_period(self) -> Self:
+    def model_post_init(self, context: Any) -> None:
+        self._check_period()
+        self._check_bodies()
+
+    def _check_period(self) -> None:
         given = self.model_fields_set
         if "hours" in given and self.hours is not None:
             if "months" in given:
@@ -142,13 +145,11 @@ class ServerInputs(base.Inputs):
                 raise ValueError("hours: a monthly server is ordered by months")
         if self.billing_cycle == "hourly" and "months" in given:
             raise ValueError("months: an hourly server is ordered by hours")
-        return self
 
-    @model_validator(mode="after")
-    def _sendable(self) -> Self:
-        """Everything that is sent, what follows the order too, is built and checked before anything is paid."""
+    def _check_bodies(self) -> None:
+        """Build and check every body before anything is paid: the order's, and that of the change that follows it."""
         if self.tariff_id is None or self.os is None or self.name is None:  # not known yet
-            return self
+            return
         late = {"name": self.name, "notes": with_tag(self.notes, ownership_tag("", 10**9 - 1)), "auto_renew": self.auto_renew is True}
         for id, body, where in (("create_server", self.order_body(), "custom_fields"), ("update_server", late, "notes")):
             try:
@@ -157,7 +158,6 @@ class ServerInputs(base.Inputs):
                 field, reason = next(iter(error.fields.items()))
                 field = field.split(".")[0] if field.split(".")[0] in type(self).model_fields else where
                 raise ValueError(f"{field}: {reason}") from None
-        return self
 
     def order_body(self) -> dict[str, Any]:
         """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly orders say so in both fields."""

@@ -1,7 +1,7 @@
 """Writes the generated files, or with ``--check`` only compares them with what they should be.
 
-Each generator returns the text of its files by name. A file that matches one of its ``OWNED`` patterns and is not returned
-is removed.
+Each generator returns the text of its files by name. A file that matches one of its ``OWNED`` patterns and is
+not returned is removed.
 """
 
 import argparse
@@ -16,7 +16,7 @@ GENERATORS = (reference, services, sdk, collection, releases, tables, examples)
 
 
 def stale(root: Path = ROOT) -> Mapping[str, str | None]:
-    """The files that are missing or out of date, with the text that they should have; None for one to be removed."""
+    """The files that are missing or out of date, with their right text; None for one to be removed."""
     found: dict[str, str | None] = {}
     for generator in GENERATORS:
         wanted = generator.files()

@@ -1,4 +1,4 @@
-"""The client's services, from the table of operations: a class for each group, a method for each operation."""
+"""The client's services from the table of operations: a class for each group, a method for each operation."""
 
 import types
 import typing

@@ -2,9 +2,9 @@
 
     python -m generate.typescript examples/typescript/sdks/hosting
 
-writes a package of one module: a class and its arguments for each resource, two functions for each lookup, and
-the provider. It behaves as the package of Pulumi's own generator does, without its module per resource and its
-configuration module.
+writes a package of one module: a class and its arguments for each resource, two functions for each lookup,
+and the provider. It behaves as the package of Pulumi's own generator does, without its module per resource and
+its configuration module.
 """
 
 import json

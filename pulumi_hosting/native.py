@@ -5,8 +5,8 @@
     account = hosting.Provider("second", api_key=config.require_secret("secondKey"))
     web = hosting.Server("web", tariff_id=1, os="debian-12", opts=pulumi.ResourceOptions(provider=account))
 
-Names and arguments are those of the dynamic resources in ``pulumi_hosting``. To move a stack from those to the
-plugin, change the import. ``pulumi-hosting plugin install`` puts the plugin where Pulumi looks for it.
+Names and arguments are those of the dynamic resources in ``pulumi_hosting``. To move a stack from those to
+the plugin, change the import. ``pulumi-hosting plugin install`` puts the plugin where Pulumi looks for it.
 ``native.pyi`` lists the names for type checkers.
 """
 

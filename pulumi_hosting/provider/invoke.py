@@ -1,9 +1,9 @@
 """The lookup functions of Pulumi programs, made from the table of operations when they are first used.
 
 ``get_servers`` finds now, ``get_servers_output`` as soon as its arguments are known. With the functions of
-``pulumi_hosting`` the program itself calls the API, with HOSTING_API_KEY and HOSTING_BASE_URL or else the stack's
-configuration. With those of ``pulumi_hosting.native`` the plugin does, with the provider that ``opts`` names or
-else the stack's. Every failure is a ``pulumi.RunError``: the program ends with one line.
+``pulumi_hosting`` the program itself calls the API, with HOSTING_API_KEY and HOSTING_BASE_URL or else the
+stack's configuration. With those of ``pulumi_hosting.native`` the plugin does, with the provider that ``opts``
+names or else the stack's. Every failure is a ``pulumi.RunError``: the program ends with one line.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """What an operation is called with where a test lists nothing for it: objects that exist, and the examples of
 its fields.
 
-So every suite that calls all operations calls a new one too. Before a list is read, an object is made, if the API
-can make one there.
+So every suite that calls all operations calls a new one too. Before a list is read, an object is made, if the
+API can make one there.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ class Arguments:
 
 
 def arguments(operation: Operation, makers: Makers, make: Callable[[Operation, Arguments], int]) -> Arguments:
-    """``make`` calls an operation that creates an object, and returns its id: for other parameters than ``makers``."""
+    """``make`` calls an operation that creates an object, and returns its id: for what ``makers`` lacks."""
 
     def made(path: str) -> int | None:
         creator = next((row for row in OPERATIONS if row.method == "POST" and row.path == path and 201 in row.responses), None)

@@ -1,9 +1,9 @@
-"""A declaration of a server against an emulator whose time stands still, and processes that die where a test says."""
+"""Resources on an account in this process, and processes that are killed where a test says."""
 
 import itertools
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,71 +13,64 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.emulator import running
 from pulumi_hosting.planning import engine
-from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources.server import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
+from tests.support.account import Account
 
 GOOD: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1"}
-
-
 SHARED = ("ownership", "reads", "clock", "declared_mode", "scope", "strict", "poll_interval")
 """What a session has; everything else is a request's."""
 _MACHINES = itertools.count()
 
 
-class Killed(BaseException):
-    """The process died here; nothing of it may catch this."""
+class ProcessKilled(BaseException):
+    """The process was killed here; nothing of it may catch this."""
 
 
 @dataclass
-class Dying(httpx.BaseTransport):
-    """Real HTTP; dies at exchange ``at``, before it is sent or after it was processed."""
+class KillingTransport(httpx.BaseTransport):
+    """Kills the process at request number ``at``, before it is sent or after it was processed."""
 
     at: int | None = None
     after: bool = True
     sent: list[str] = field(default_factory=list)
-    inner: httpx.BaseTransport = field(default_factory=httpx.HTTPTransport)
+    inner: httpx.BaseTransport | None = None
+    """The way to the account; :meth:`ResourceHarness.context` sets it."""
     kill_after: tuple[str, int] | None = None
-    """A request line, and how many of them are processed before the end."""
+    """A request line, and how many of them are processed before the process is killed."""
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
+        assert self.inner is not None
         number = len(self.sent)
         self.sent.append(f"{request.method} {request.url.path}")
         if number == self.at and not self.after:
-            raise Killed
+            raise ProcessKilled
         response = self.inner.handle_request(request)
         if number == self.at or (self.kill_after and self.sent.count(self.kill_after[0]) == self.kill_after[1]):
-            response.read()
-            response.close()
-            raise Killed
+            raise ProcessKilled
         return response
 
-    def close(self) -> None:
-        self.inner.close()
 
+@dataclass
+class SimultaneousTransport(httpx.BaseTransport):
+    """POST requests to one path leave when all of their threads have come that far, and are answered in any order."""
 
-class Together(httpx.BaseTransport):
-    """Real HTTP; requests of one method and path leave when all of their threads have come that far, and are answered in any order."""
-
-    def __init__(self, barrier: threading.Barrier, path: str, inner: httpx.BaseTransport | None = None) -> None:
-        self.barrier, self.path, self.inner = barrier, path, inner or httpx.HTTPTransport()
+    barrier: threading.Barrier
+    path: str
+    inner: httpx.BaseTransport | None = None
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if request.method == "POST" and request.url.path.endswith(self.path):
-            self.barrier.wait(20)
-            answer = self.inner.handle_request(request)
-            answer.read()
-            self.barrier.wait(20)  # both were processed before either looks again
-            return answer
-        return self.inner.handle_request(request)
-
-    def close(self) -> None:
-        self.inner.close()
+        assert self.inner is not None
+        if request.method != "POST" or not request.url.path.endswith(self.path):
+            return self.inner.handle_request(request)
+        self.barrier.wait()
+        answer = self.inner.handle_request(request)
+        self.barrier.wait()  # both were processed before either looks again
+        return answer
 
 
 def at_once(*works: Callable[[], Any]) -> list[Any]:
@@ -95,9 +88,9 @@ def at_once(*works: Callable[[], Any]) -> list[Any]:
 
 @dataclass
 class EmulatorClock(Clock):
-    """Sleeping moves the emulator's time, so that nothing is waited for."""
+    """Sleeping moves the account's time, so that nothing is waited for."""
 
-    control: Control
+    control: Callable[..., Any]
     elapsed: float = 0.0
 
     def monotonic(self) -> float:
@@ -109,14 +102,22 @@ class EmulatorClock(Clock):
 
 
 @dataclass
-class House:
-    """An account and the means to declare things on it, each time as a new process that remembers nothing."""
+class ResourceHarness:
+    """An account and the means to declare resources on it, each time as a new process that remembers nothing."""
 
-    emulator: Any
-    control: Control
+    account: Account
     home: Path
-    told: list[str] = field(default_factory=list)
-    transports: list[Dying] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
+    """What the processes reported."""
+    transports: list[Any] = field(default_factory=list)
+    """Of the processes, in order."""
+
+    def __post_init__(self) -> None:
+        self.control = self.account.control
+
+    def fault(self, action: dict[str, Any], path: str = "^/servers$", method: str = "POST", **more: Any) -> None:
+        """What happens to the next request of this kind; to orders of servers, where nothing else is said."""
+        self.account.fault(action, path=path, method=method, **more)
 
     def reset(self) -> None:
         """A fresh account, and a machine that knows nothing of the one before: ids begin anew."""
@@ -128,16 +129,24 @@ class House:
         os.environ["HOSTING_RUNTIME_DIR"] = str(self.home / f"run-{next(_MACHINES)}")
 
     def context(
-        self, *, identity: str = "pulumi:t/dev/server/web-1", owned: frozenset[str] = frozenset(), key: str | None = None, **more: Any
+        self,
+        *,
+        identity: str = "pulumi:t/dev/server/web-1",
+        owned: frozenset[str] = frozenset(),
+        key: str | None = None,
+        transport: Any = None,
+        **more: Any,
     ) -> Request:
-        transport = more.pop("transport", None) or Dying()
+        """A process. ``transport``: what stands between it and the account."""
+        transport = transport or KillingTransport()
+        transport.inner = self.account.transport()
         self.transports.append(transport)
         client = more.pop("client", None) or Client(
-            key or self.emulator.live_key, self.emulator.base_url, transport=transport, sleep=lambda seconds: None
+            key or self.account.live_key, self.account.base_url, transport=transport, sleep=lambda seconds: None
         )
         shared = {name: more.pop(name) for name in SHARED if name in more}
         session = Session(client, **{"clock": EmulatorClock(self.control), **shared})
-        return Request(session, identity, owned=owned, info=self.told.append, warn=self.told.append, **more)
+        return Request(session, identity, owned=owned, info=self.messages.append, warn=self.messages.append, **more)
 
     def order(self, inputs: dict[str, Any] | None = None, **context: Any) -> ServerState:
         checked = engine.check(SERVER, inputs or GOOD)
@@ -145,42 +154,19 @@ class House:
         state: ServerState = engine.create(self.context(**context), SERVER, checked.inputs)
         return state
 
-    def arm(self, action: dict[str, Any], path: str = "^/servers$", method: str = "POST", **more: Any) -> None:
-        self.control("POST", "/faults", {"method": method, "path": path, "action": action, **more})
-
-    def read_as(self, **readings: Any) -> None:
-        self.control("PATCH", "/service", {"readings": readings})
-
     @property
     def living(self) -> list[dict[str, Any]]:
-        return [server for server in self.control("GET", "/objects")["servers"] if server["status"] not in ("cancelled", "terminated")]
+        return self.account.living
 
     @property
     def charges(self) -> int:
-        """Purchases of servers that were not returned."""
-        rows = [
-            row
-            for row in self.control.ledger()
-            if row["operation"] in ("create_server", "order", "refund", "delete_server") or row["type"] in ("payment", "refund")
-        ]
-        return sum(1 if row["direction"] == "debit" else -1 for row in rows if row["type"] in ("payment", "refund"))
-
-
-@pytest.fixture(scope="session")
-def standing() -> Iterator[Any]:
-    """One emulator for many tests: each begins with a fresh account on it."""
-    with running(clock="manual", provisioning_delay=30) as emulator:
-        yield emulator
+        """Purchases less refunds, counted."""
+        return self.account.charges
 
 
 @pytest.fixture
-def house(standing: Any, tmp_path: Path) -> Iterator[House]:
-    made = House(standing, Control(standing.control_url), tmp_path)
-    made.control("POST", "/reset", {})
-    made.control("DELETE", "/faults")
-    yield made
-    for transport in made.transports:
-        transport.close()
+def harness(tmp_path: Path) -> ResourceHarness:
+    return ResourceHarness(Account(provisioning_delay=30), tmp_path)
 
 
 Declare = Callable[..., ServerState]

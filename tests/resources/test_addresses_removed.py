@@ -9,85 +9,87 @@ from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.ptr import PTR
 from pulumi_hosting.resources.server_ip import SERVER_IP
 from pulumi_hosting.resources.server_powers import SERVER
-from tests.resources.conftest import GOOD, House
+from tests.resources.conftest import GOOD, ResourceHarness
 
 NOT_FOUND = {"status": 404, "code": "not_found"}
 BUSY = {"status": 409, "code": "operation_in_progress"}
 
 
 @pytest.fixture
-def server(house: House) -> str:
-    return house.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id
+def server(harness: ResourceHarness) -> str:
+    return harness.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id
 
 
-def made(house: House, resource: Any, **inputs: Any) -> Any:
+def made(harness: ResourceHarness, resource: Any, **inputs: Any) -> Any:
     checked = engine.check(resource, inputs)
     assert not checked.failures
-    return engine.create(house.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, checked.inputs)
+    return engine.create(harness.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, checked.inputs)
 
 
-def remove(house: House, resource: Any, state: Any) -> None:
-    engine.delete(house.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, state)
+def remove(harness: ResourceHarness, resource: Any, state: Any) -> None:
+    engine.delete(harness.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, state)
 
 
-def bought(house: House) -> list[Any]:
-    return [row for row in house.control("GET", "/objects")["addresses"] if row.get("bought")]
+def bought(harness: ResourceHarness) -> list[Any]:
+    return [row for row in harness.control("GET", "/objects")["addresses"] if row.get("bought")]
 
 
-def records(house: House) -> list[str]:
-    return [row["ptr"] for row in house.control("GET", "/objects")["addresses"] if row["ptr"]]
+def records(harness: ResourceHarness) -> list[str]:
+    return [row["ptr"] for row in harness.control("GET", "/objects")["addresses"] if row["ptr"]]
 
 
 @pytest.mark.parametrize("action", [NOT_FOUND, {"status": 502, "code": "upstream_error"}, {"drop": "before"}])
-def test_an_address_that_is_still_there_was_not_released(house: House, server: str, action: dict[str, Any]) -> None:
-    state = made(house, SERVER_IP, server_id=server)
-    house.arm(action, path="^/servers/[0-9]+/ips/[0-9]+$", method="DELETE", times=9)
+def test_an_address_that_is_still_there_was_not_released(harness: ResourceHarness, server: str, action: dict[str, Any]) -> None:
+    state = made(harness, SERVER_IP, server_id=server)
+    harness.fault(action, path="^/servers/[0-9]+/ips/[0-9]+$", method="DELETE", times=9)
     with pytest.raises(HostingError):
-        remove(house, SERVER_IP, state)
-    assert len(bought(house)) == 1
-    house.control("DELETE", "/faults")
-    remove(house, SERVER_IP, state)
-    assert bought(house) == []
-    remove(house, SERVER_IP, state)
+        remove(harness, SERVER_IP, state)
+    assert len(bought(harness)) == 1
+    harness.control("DELETE", "/faults")
+    remove(harness, SERVER_IP, state)
+    assert bought(harness) == []
+    remove(harness, SERVER_IP, state)
 
 
 @pytest.mark.parametrize("action", [{"drop": "after"}, BUSY])
-def test_an_address_is_released_through_a_lost_answer_and_a_busy_server(house: House, server: str, action: dict[str, Any]) -> None:
-    state = made(house, SERVER_IP, server_id=server)
-    house.arm(action, path="^/servers/[0-9]+/ips/[0-9]+$", method="DELETE", times=2)
-    remove(house, SERVER_IP, state)
-    assert bought(house) == []
+def test_an_address_is_released_through_a_lost_answer_and_a_busy_server(
+    harness: ResourceHarness, server: str, action: dict[str, Any]
+) -> None:
+    state = made(harness, SERVER_IP, server_id=server)
+    harness.fault(action, path="^/servers/[0-9]+/ips/[0-9]+$", method="DELETE", times=2)
+    remove(harness, SERVER_IP, state)
+    assert bought(harness) == []
 
 
 @pytest.mark.parametrize("action", [NOT_FOUND, BUSY, {"status": 502, "code": "upstream_error"}])
-def test_a_record_that_is_still_there_was_not_cleared(house: House, server: str, action: dict[str, Any]) -> None:
-    state = made(house, PTR, server_id=server, domain="www.example.com")
-    house.arm(action, path="/ptr$", method="PUT", times=9)
+def test_a_record_that_is_still_there_was_not_cleared(harness: ResourceHarness, server: str, action: dict[str, Any]) -> None:
+    state = made(harness, PTR, server_id=server, domain="www.example.com")
+    harness.fault(action, path="/ptr$", method="PUT", times=9)
     with pytest.raises(ApiError):
-        remove(house, PTR, state)
-    assert records(house) == ["www.example.com"]
-    house.control("DELETE", "/faults")
-    remove(house, PTR, state)
-    assert records(house) == []
+        remove(harness, PTR, state)
+    assert records(harness) == ["www.example.com"]
+    harness.control("DELETE", "/faults")
+    remove(harness, PTR, state)
+    assert records(harness) == []
 
 
-def test_a_deleted_server_names_the_addresses_that_go_with_it(house: House, server: str) -> None:
-    row = made(house, SERVER_IP, server_id=server)
-    state = engine.read(house.context(), SERVER, SERVER.State.partial({"id": server}))
+def test_a_deleted_server_names_the_addresses_that_go_with_it(harness: ResourceHarness, server: str) -> None:
+    row = made(harness, SERVER_IP, server_id=server)
+    state = engine.read(harness.context(), SERVER, SERVER.State.partial({"id": server}))
     assert state is not None
-    house.told.clear()
-    engine.delete(house.context(), SERVER, state)
+    harness.messages.clear()
+    engine.delete(harness.context(), SERVER, state)
     id = row.id.rpartition("/")[2]
-    assert house.told == [f"server {server} deleted with address {row.address} (id {id}), 2.00 EUR a month; 7.00 EUR credited"]
-    assert house.living == bought(house) == []
+    assert harness.messages == [f"server {server} deleted with address {row.address} (id {id}), 2.00 EUR a month; 7.00 EUR credited"]
+    assert harness.living == bought(harness) == []
 
 
-def test_a_server_is_deleted_though_its_addresses_cannot_be_listed(house: House, server: str) -> None:
-    made(house, SERVER_IP, server_id=server)
-    state = engine.read(house.context(), SERVER, SERVER.State.partial({"id": server}))
+def test_a_server_is_deleted_though_its_addresses_cannot_be_listed(harness: ResourceHarness, server: str) -> None:
+    made(harness, SERVER_IP, server_id=server)
+    state = engine.read(harness.context(), SERVER, SERVER.State.partial({"id": server}))
     assert state is not None
-    house.arm({"status": 502, "code": "upstream_error"}, path="^/servers/[0-9]+/ips$", method="GET", times=9)
-    house.told.clear()
-    engine.delete(house.context(), SERVER, state)
-    assert house.told == [f"server {server} deleted with its further addresses; 7.00 EUR credited"]
-    assert house.living == bought(house) == []
+    harness.fault({"status": 502, "code": "upstream_error"}, path="^/servers/[0-9]+/ips$", method="GET", times=9)
+    harness.messages.clear()
+    engine.delete(harness.context(), SERVER, state)
+    assert harness.messages == [f"server {server} deleted with its further addresses; 7.00 EUR credited"]
+    assert harness.living == bought(harness) == []

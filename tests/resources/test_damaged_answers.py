@@ -7,11 +7,11 @@ import pytest
 from pulumi_hosting.client.exceptions import HostingError, InvalidResponse
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server_powers import SERVER
-from tests.resources.conftest import GOOD, House
+from tests.resources.conftest import GOOD, ResourceHarness
 
 
-def debits(house: House) -> int:
-    return sum(1 for row in house.control.ledger() if row["direction"] == "debit")
+def debits(harness: ResourceHarness) -> int:
+    return sum(1 for row in harness.account.ledger() if row["direction"] == "debit")
 
 
 @pytest.mark.parametrize(
@@ -26,41 +26,41 @@ def debits(house: House) -> int:
     ],
     ids=str,
 )
-def test_an_order_whose_answer_is_damaged_is_kept(house: House, patch: dict[str, Any]) -> None:
-    house.arm({"patch": patch})
-    state = house.order()
-    assert [str(server["id"]) for server in house.living] == [state.id]
+def test_an_order_whose_answer_is_damaged_is_kept(harness: ResourceHarness, patch: dict[str, Any]) -> None:
+    harness.fault({"patch": patch})
+    state = harness.order()
+    assert [str(server["id"]) for server in harness.living] == [state.id]
     assert state.root_password is not None
-    assert debits(house) == 1
+    assert debits(harness) == 1
 
 
-def test_an_order_whose_server_cannot_be_told_names_key_and_charge_and_is_found_again(house: House) -> None:
-    house.arm({"patch": {"server": {"id": "x"}, "invoice_id": None}})
+def test_an_order_whose_server_cannot_be_told_names_key_and_charge_and_is_found_again(harness: ResourceHarness) -> None:
+    harness.fault({"patch": {"server": {"id": "x"}, "invoice_id": None}})
     with pytest.raises(InvalidResponse, match=r"charged 5\.00") as caught:
-        house.order()
+        harness.order()
     assert caught.value.idempotency_key
-    state = house.order()
-    assert [str(server["id"]) for server in house.living] == [state.id]
-    assert debits(house) == 1
+    state = harness.order()
+    assert [str(server["id"]) for server in harness.living] == [state.id]
+    assert debits(harness) == 1
 
 
-def test_a_list_with_a_damaged_item_proves_no_absence_and_nothing_is_ordered(house: House) -> None:
-    house.order()
-    house.arm({"patch": {"data": [{"id": 20001, "name": "web-2"}]}}, method="GET", times=9)
+def test_a_list_with_a_damaged_item_proves_no_absence_and_nothing_is_ordered(harness: ResourceHarness) -> None:
+    harness.order()
+    harness.fault({"patch": {"data": [{"id": 20001, "name": "web-2"}]}}, method="GET", times=9)
     with pytest.raises(InvalidResponse, match="item 20001 of the list could not be read"):
-        house.order({**GOOD, "name": "web-2"}, identity="pulumi:t/dev/server/web-2")
-    house.control("DELETE", "/faults")
-    assert len(house.living) == 1
-    assert debits(house) == 1
+        harness.order({**GOOD, "name": "web-2"}, identity="pulumi:t/dev/server/web-2")
+    harness.control("DELETE", "/faults")
+    assert len(harness.living) == 1
+    assert debits(harness) == 1
 
 
-def test_the_readable_is_found_beside_the_damaged(house: House) -> None:
-    house.order()
-    context = house.context()
-    rows = house.control("GET", "/objects")["servers"]
+def test_the_readable_is_found_beside_the_damaged(harness: ResourceHarness) -> None:
+    harness.order()
+    context = harness.context()
+    rows = harness.control("GET", "/objects")["servers"]
     assert len(rows) == 1
     page = [{"id": 5}, {"id": 20001, "name": "web-1", "status": "active"}]
-    house.arm({"patch": {"data": page}}, method="GET", times=9)
+    harness.fault({"patch": {"data": page}}, method="GET", times=9)
     inputs = engine.check(SERVER, GOOD).inputs
     found = SERVER.find(context, inputs)
     assert found is not None
@@ -73,19 +73,19 @@ def test_the_readable_is_found_beside_the_damaged(house: House) -> None:
     assert "item 5" in str(skipped[0])
 
 
-def test_a_tariff_that_does_not_say_whether_it_is_in_stock_is_neither_refused_nor_praised(house: House) -> None:
-    tariff = next(row for row in house.context().client.catalog.tariffs() if row.id == 1).model_dump(mode="json")
+def test_a_tariff_that_does_not_say_whether_it_is_in_stock_is_neither_refused_nor_praised(harness: ResourceHarness) -> None:
+    tariff = next(row for row in harness.context().client.catalog.tariffs() if row.id == 1).model_dump(mode="json")
     tariff.pop("in_stock")
-    house.arm({"patch": {"data": [{**tariff, "in_stock": None}]}}, path="^/catalog/tariffs$", method="GET", times=9)
-    failures = SERVER.validate(house.context(), engine.check(SERVER, GOOD).inputs.given(), frozenset(GOOD))
+    harness.fault({"patch": {"data": [{**tariff, "in_stock": None}]}}, path="^/catalog/tariffs$", method="GET", times=9)
+    failures = SERVER.validate(harness.context(), engine.check(SERVER, GOOD).inputs.given(), frozenset(GOOD))
     assert not failures
-    assert any("does not say whether it is in stock" in line for line in house.told)
+    assert any("does not say whether it is in stock" in line for line in harness.messages)
 
 
 @pytest.mark.parametrize("keeps_secrets", [True, False])
-def test_a_password_that_was_lost_with_its_answer_is_reported_with_the_remedy(house: House, keeps_secrets: bool) -> None:
-    house.arm({"drop": "after"})
-    state = house.order(keeps_secrets=keeps_secrets)
+def test_a_password_that_was_lost_with_its_answer_is_reported_with_the_remedy(harness: ResourceHarness, keeps_secrets: bool) -> None:
+    harness.fault({"drop": "after"})
+    state = harness.order(keeps_secrets=keeps_secrets)
     assert state.root_password is None
-    assert any("was not shown to this run" in line and "servers.reset_password" in line for line in house.told)
-    assert debits(house) == 1
+    assert any("was not shown to this run" in line and "servers.reset_password" in line for line in harness.messages)
+    assert debits(harness) == 1

@@ -9,7 +9,7 @@ from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.domain import DOMAIN
 from pulumi_hosting.session.errors import ResourceConflict, WaitTimeout
-from tests.resources.conftest import House
+from tests.resources.conftest import ResourceHarness
 
 RESOURCE = DOMAIN
 ME = "pulumi:t/dev/domain/shop"
@@ -24,28 +24,28 @@ def inputs(**more: Any) -> Any:
     return found.inputs
 
 
-def create(house: House, given: Any = None, identity: str = ME, **more: Any) -> Any:
-    return engine.create(house.context(identity=identity, **more), RESOURCE, given or inputs())
+def create(harness: ResourceHarness, given: Any = None, identity: str = ME, **more: Any) -> Any:
+    return engine.create(harness.context(identity=identity, **more), RESOURCE, given or inputs())
 
 
-def delete(house: House, state: Any, identity: str = ME) -> None:
-    engine.delete(house.context(identity=identity), RESOURCE, state)
+def delete(harness: ResourceHarness, state: Any, identity: str = ME) -> None:
+    engine.delete(harness.context(identity=identity), RESOURCE, state)
 
 
-def preview(house: House, given: Any, identity: str = ME, **more: Any) -> tuple[dict[str, str], Any]:
+def preview(harness: ResourceHarness, given: Any, identity: str = ME, **more: Any) -> tuple[dict[str, str], Any]:
     """Refusals, and what would be taken over."""
-    context = house.context(identity=identity, **more)
+    context = harness.context(identity=identity, **more)
     failures = RESOURCE.validate(context, given.given(), frozenset(given.given()))
     return failures, None if failures else RESOURCE.takeover(context, given)
 
 
-def the_one(house: House) -> dict[str, Any]:
-    (row,) = house.control("GET", "/objects")["domains"]
+def the_one(harness: ResourceHarness) -> dict[str, Any]:
+    (row,) = harness.control("GET", "/objects")["domains"]
     return dict(row)
 
 
-def debits(house: House) -> int:
-    return sum(row["direction"] == "debit" for row in house.control.ledger())
+def debits(harness: ResourceHarness) -> int:
+    return sum(row["direction"] == "debit" for row in harness.account.ledger())
 
 
 # --- what is bought
@@ -91,17 +91,17 @@ def test_what_cannot_be_right_is_refused_by_name(field: str, value: Any) -> None
         ("EXAMPLE-1.com.", "example-1.com", None),
     ],
 )
-def test_the_name_that_is_bought_is_shown_with_its_price(house: House, written: str, bought: str, says: str | None) -> None:
+def test_the_name_that_is_bought_is_shown_with_its_price(harness: ResourceHarness, written: str, bought: str, says: str | None) -> None:
     given = inputs(name=written)
     assert given.name == bought
-    failures, taken = preview(house, given)
+    failures, taken = preview(harness, given)
     assert (failures, taken) == ({}, None)
-    cost = RESOURCE.cost(house.context(), given.given())
+    cost = RESOURCE.cost(harness.context(), given.given())
     assert cost is not None
     assert cost.what.startswith(bought)
     if bought.startswith("xn--"):
         assert f"{bought} (" in cost.what  # and as people read it
-    warned = [line for line in house.told if "may be taken for another name" in line]
+    warned = [line for line in harness.messages if "may be taken for another name" in line]
     assert bool(warned) is (says is not None)
     assert all(bought in line and str(says) in line for line in warned)
 
@@ -109,83 +109,83 @@ def test_the_name_that_is_bought_is_shown_with_its_price(house: House, written: 
 # --- whose it is
 
 
-def test_what_an_earlier_run_ordered_is_announced_and_taken_over(house: House) -> None:
-    first = create(house)
-    house.control("POST", "/clock", {"advance": 2 * 3600 + 60})  # the service shows its time in whole seconds
-    failures, taken = preview(house, inputs())
+def test_what_an_earlier_run_ordered_is_announced_and_taken_over(harness: ResourceHarness) -> None:
+    first = create(harness)
+    harness.control("POST", "/clock", {"advance": 2 * 3600 + 60})  # the service shows its time in whole seconds
+    failures, taken = preview(harness, inputs())
     assert failures == {}
-    line = taken.announcement(house.context().service_now())
+    line = taken.announcement(harness.context().service_now())
     assert line == (
         f"takes over domain {first.id}, ordered 2 h ago (it has the name; unless an earlier run of this resource ordered it, the order "
         f"will stop. Next: set adopt_id={first.id} then)"
     )
-    assert create(house).id == first.id
-    assert debits(house) == 1
-    assert any(told.startswith(f"takes over domain {first.id}, ordered 2 h ago (this resource's") for told in house.told)
+    assert create(harness).id == first.id
+    assert debits(harness) == 1
+    assert any(told.startswith(f"takes over domain {first.id}, ordered 2 h ago (this resource's") for told in harness.messages)
 
 
-def test_another_resources_domain_stops_and_the_edit_resolves_it(house: House) -> None:
-    first = create(house)
+def test_another_resources_domain_stops_and_the_edit_resolves_it(harness: ResourceHarness) -> None:
+    first = create(harness)
     with pytest.raises(ResourceConflict, match=re.escape(f"Next: set adopt_id={first.id} to take it over")):
-        create(house, identity=RENAMED)
+        create(harness, identity=RENAMED)
     adopting = inputs(adopt_id=first.id)
-    failures, taken = preview(house, adopting, RENAMED)
+    failures, taken = preview(harness, adopting, RENAMED)
     assert (failures, taken.reason) == ({}, "adopt_id names it")
-    assert create(house, adopting, RENAMED).id == first.id
-    assert debits(house) == 1
+    assert create(harness, adopting, RENAMED).id == first.id
+    assert debits(harness) == 1
 
 
 @pytest.mark.parametrize(("days", "refused"), [(0, False), (6.9, False), (7.1, True), (30, True)])
-def test_an_old_one_is_refused_in_the_preview(house: House, days: float, refused: bool) -> None:
-    first = create(house)
-    house.control("POST", "/clock", {"advance": days * DAY})
-    failures, _ = preview(house, inputs())
+def test_an_old_one_is_refused_in_the_preview(harness: ResourceHarness, days: float, refused: bool) -> None:
+    first = create(harness)
+    harness.control("POST", "/clock", {"advance": days * DAY})
+    failures, _ = preview(harness, inputs())
     assert bool(failures) is refused
     if refused:
         assert f"Next: set adopt_id={first.id} to take it over" in failures["name"]
         with pytest.raises(ResourceConflict, match="after seven days nothing shows by which resource"):
-            create(house)
+            create(harness)
     else:
-        assert create(house).id == first.id
-    assert debits(house) == 1
+        assert create(harness).id == first.id
+    assert debits(harness) == 1
 
 
-def test_under_strict_only_with_a_scope(house: House) -> None:
-    first = create(house)
-    failures, _ = preview(house, inputs(), strict=True)
+def test_under_strict_only_with_a_scope(harness: ResourceHarness) -> None:
+    first = create(harness)
+    failures, _ = preview(harness, inputs(), strict=True)
     assert "strict is set and hosting:scope is not" in failures["name"]
     with pytest.raises(ResourceConflict, match=f"adopt_id={first.id}"):
-        create(house, strict=True)
-    assert create(house, strict=True, scope="shop").id == first.id
-    assert debits(house) == 1
+        create(harness, strict=True)
+    assert create(harness, strict=True, scope="shop").id == first.id
+    assert debits(harness) == 1
 
 
-def test_after_a_stack_was_renamed_and_destroyed_the_domain_is_adopted(house: House) -> None:
+def test_after_a_stack_was_renamed_and_destroyed_the_domain_is_adopted(harness: ResourceHarness) -> None:
     """The identity that ordered it went with the state."""
-    first = create(house, inputs(auto_renew=True))
-    delete(house, first)
+    first = create(harness, inputs(auto_renew=True))
+    delete(harness, first)
     with pytest.raises(ResourceConflict, match=f"adopt_id={first.id}"):
-        create(house, inputs(auto_renew=True), RENAMED)
-    again = create(house, inputs(auto_renew=True, adopt_id=first.id), RENAMED)
+        create(harness, inputs(auto_renew=True), RENAMED)
+    again = create(harness, inputs(auto_renew=True, adopt_id=first.id), RENAMED)
     assert (again.id, again.auto_renew) == (first.id, True)
-    assert the_one(house)["auto_renew"] is True
-    assert debits(house) == 1
+    assert the_one(harness)["auto_renew"] is True
+    assert debits(harness) == 1
 
 
 # --- what is left
 
 
-def stays(house: House) -> list[str]:
-    return [line for line in house.told if "stays" in line]
+def stays(harness: ResourceHarness) -> list[str]:
+    return [line for line in harness.messages if "stays" in line]
 
 
 @pytest.mark.parametrize("renews", [True, False])
-def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(house: House, renews: bool) -> None:
-    state = create(house, inputs(auto_renew=renews))
-    delete(house, state)
-    row = the_one(house)
+def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(harness: ResourceHarness, renews: bool) -> None:
+    state = create(harness, inputs(auto_renew=renews))
+    delete(harness, state)
+    row = the_one(harness)
     assert row["auto_renew"] is False
-    (line,) = stays(house)
+    (line,) = stays(harness)
     until = (state.expires_at or "")[:10]
     assert line == (
         f"domain example-1.com (id {state.id}, renews {state.price_renew} EUR a year) stays until {until}: auto-renew is off; "
@@ -193,57 +193,57 @@ def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(house: Hou
     )
 
 
-def test_one_whose_auto_renew_is_not_shown_is_turned_off(house: House) -> None:
-    state = create(house, inputs(auto_renew=True))
-    house.arm({"patch": {"data": [{"auto_renew": None}]}}, path="^/domains$", method="GET", times=99)
-    house.arm({"patch": {"auto_renew": None}}, path="^/domains/[0-9]+$", method="GET", times=99)
-    delete(house, state)
-    assert the_one(house)["auto_renew"] is False
-    assert len(stays(house)) == 1
+def test_one_whose_auto_renew_is_not_shown_is_turned_off(harness: ResourceHarness) -> None:
+    state = create(harness, inputs(auto_renew=True))
+    harness.fault({"patch": {"data": [{"auto_renew": None}]}}, path="^/domains$", method="GET", times=99)
+    harness.fault({"patch": {"auto_renew": None}}, path="^/domains/[0-9]+$", method="GET", times=99)
+    delete(harness, state)
+    assert the_one(harness)["auto_renew"] is False
+    assert len(stays(harness)) == 1
 
 
-def test_one_that_cannot_be_changed_yet_is_not_reported_as_removed(house: House) -> None:
-    house.arm({"registrar": "pending"}, path="^/domains$")
-    state = create(house)
-    house.control("PATCH", f"/domains/{state.id}", {"auto_renew": True})
+def test_one_that_cannot_be_changed_yet_is_not_reported_as_removed(harness: ResourceHarness) -> None:
+    harness.fault({"registrar": "pending"}, path="^/domains$")
+    state = create(harness)
+    harness.control("PATCH", f"/domains/{state.id}", {"auto_renew": True})
     with pytest.raises(WaitTimeout, match="is pending, and its auto-renew cannot be turned off before it is active; nothing was changed"):
-        delete(house, state)
-    context = house.context(identity="ansible:play", name_is_identity=True)
+        delete(harness, state)
+    context = harness.context(identity="ansible:play", name_is_identity=True)
     with pytest.raises(WaitTimeout, match="before it is active"):
         engine.ensure_absent(context, RESOURCE, inputs())
     # what the message says
-    house.control("POST", "/clock", {"advance": 3 * DAY})
-    delete(house, state)
-    assert the_one(house)["auto_renew"] is False
+    harness.control("POST", "/clock", {"advance": 3 * DAY})
+    delete(harness, state)
+    assert the_one(harness)["auto_renew"] is False
 
 
-def test_one_that_is_pending_and_does_not_renew_stays(house: House) -> None:
-    house.arm({"registrar": "pending"}, path="^/domains$")
-    state = create(house)
-    delete(house, state)
-    assert [line for line in stays(house) if "stays (pending): auto-renew is off" in line]
+def test_one_that_is_pending_and_does_not_renew_stays(harness: ResourceHarness) -> None:
+    harness.fault({"registrar": "pending"}, path="^/domains$")
+    state = create(harness)
+    delete(harness, state)
+    assert [line for line in stays(harness) if "stays (pending): auto-renew is off" in line]
 
 
-def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(house: House) -> None:
+def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(harness: ResourceHarness) -> None:
     unlisted = RESOURCE.State.partial({"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"})
-    assert engine.read(house.context(identity=ME), RESOURCE, unlisted) == unlisted
+    assert engine.read(harness.context(identity=ME), RESOURCE, unlisted) == unlisted
     with pytest.raises(WaitTimeout, match="was ordered and is not among the domains of the account yet"):
-        delete(house, unlisted)
-    first = create(house)
-    delete(house, unlisted)
-    assert engine.read(house.context(identity=ME), RESOURCE, unlisted).id == first.id
+        delete(harness, unlisted)
+    first = create(harness)
+    delete(harness, unlisted)
+    assert engine.read(harness.context(identity=ME), RESOURCE, unlisted).id == first.id
 
 
 @pytest.mark.parametrize("action", [{"status": 502, "code": "upstream_error"}, {"patch": {"auto_renew": True}}])
-def test_a_deletion_that_fails_is_no_success(house: House, action: dict[str, Any]) -> None:
-    state = create(house, inputs(auto_renew=True))
-    house.arm(action, path="^/domains/", method="PATCH", times=99)
+def test_a_deletion_that_fails_is_no_success(harness: ResourceHarness, action: dict[str, Any]) -> None:
+    state = create(harness, inputs(auto_renew=True))
+    harness.fault(action, path="^/domains/", method="PATCH", times=99)
     with pytest.raises(HostingError, match=r"upstream_error|still renews"):
-        delete(house, state)
-    assert stays(house) == []
+        delete(harness, state)
+    assert stays(harness) == []
 
 
-def test_an_answer_with_a_strange_name_server_is_read(house: House) -> None:
-    state = create(house)
-    house.control("PATCH", f"/domains/{state.id}", {"nameservers": ["_odd_.Example.net.", "ns2.example.net"]})
-    assert engine.read(house.context(identity=ME), RESOURCE, state).nameservers == ["_odd_.example.net", "ns2.example.net"]
+def test_an_answer_with_a_strange_name_server_is_read(harness: ResourceHarness) -> None:
+    state = create(harness)
+    harness.control("PATCH", f"/domains/{state.id}", {"nameservers": ["_odd_.Example.net.", "ns2.example.net"]})
+    assert engine.read(harness.context(identity=ME), RESOURCE, state).nameservers == ["_odd_.example.net", "ns2.example.net"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.session.errors import ResourceError
-from tests.resources.conftest import House
+from tests.resources.conftest import ResourceHarness
 from tests.resources.test_actions import do
 
 FAILS: list[dict[str, Any]] = [
@@ -16,54 +16,54 @@ FAILS: list[dict[str, Any]] = [
 ]
 
 
-def debits(house: House) -> int:
-    return sum(1 for row in house.control.ledger() if row["direction"] == "debit")
+def debits(harness: ResourceHarness) -> int:
+    return sum(1 for row in harness.account.ledger() if row["direction"] == "debit")
 
 
 @pytest.mark.parametrize("lost", [{"drop": "before"}, {"drop": "after"}], ids=str)
 @pytest.mark.parametrize("then", FAILS, ids=lambda fault: str(fault["status"]))
-def test_an_order_is_not_sent_with_another_key(house: House, lost: dict[str, Any], then: dict[str, Any]) -> None:
-    house.arm(lost)
-    house.arm(then, after=1, times=99)
+def test_an_order_is_not_sent_with_another_key(harness: ResourceHarness, lost: dict[str, Any], then: dict[str, Any]) -> None:
+    harness.fault(lost)
+    harness.fault(then, after=1, times=99)
     with pytest.raises(ResourceError, match=r"whether the order was carried out is not known.*Next: run again"):
-        house.order()
-    keys = {row["headers"]["idempotency-key"] for row in _posts(house, "/servers")}
+        harness.order()
+    keys = {row["headers"]["idempotency-key"] for row in _posts(harness, "/servers")}
     assert len(keys) == 1
-    house.control("DELETE", "/faults")
-    house.order()
-    assert len(house.living) == 1
-    assert debits(house) == 1
+    harness.control("DELETE", "/faults")
+    harness.order()
+    assert len(harness.living) == 1
+    assert debits(harness) == 1
 
 
 @pytest.mark.parametrize("then", FAILS, ids=lambda fault: str(fault["status"]))
 def test_a_renewal_that_shows_on_the_account_is_done_and_one_that_does_not_is_not_sent_with_another_key(
-    house: House, then: dict[str, Any]
+    harness: ResourceHarness, then: dict[str, Any]
 ) -> None:
     for lost in ({"drop": "after"}, {"drop": "before"}):
-        house.control("POST", "/reset", {})
-        house.control("DELETE", "/faults")
-        id = house.order().id
-        house.arm(lost, path="renew$")
-        house.arm(then, path="renew$", after=1, times=99)
-        raw = {"id": id, "until": _in_days(house, 40)}
+        harness.control("POST", "/reset", {})
+        harness.control("DELETE", "/faults")
+        id = harness.order().id
+        harness.fault(lost, path="renew$")
+        harness.fault(then, path="renew$", after=1, times=99)
+        raw = {"id": id, "until": _in_days(harness, 40)}
 
         if lost == {"drop": "after"}:
-            do(house, "server_renew", raw)
+            do(harness, "server_renew", raw)
         else:
             with pytest.raises(ResourceError, match="is not known"):
-                do(house, "server_renew", raw)
-        house.control("DELETE", "/faults")
-        assert debits(house) == (2 if lost == {"drop": "after"} else 1)
+                do(harness, "server_renew", raw)
+        harness.control("DELETE", "/faults")
+        assert debits(harness) == (2 if lost == {"drop": "after"} else 1)
 
 
-def _posts(house: House, path: str) -> list[dict[str, Any]]:
-    found: Any = house.control("GET", "/requests")
+def _posts(harness: ResourceHarness, path: str) -> list[dict[str, Any]]:
+    found: Any = harness.control("GET", "/requests")
     rows = found["data"] if isinstance(found, dict) else found
     posts = [row for row in rows if row["method"] == "POST" and row["path"] == path]
     return [{**row, "headers": {name.lower(): value for name, value in row["headers"].items()}} for row in posts]
 
 
-def _in_days(house: House, days: int) -> str:
+def _in_days(harness: ResourceHarness, days: int) -> str:
     from datetime import timedelta
 
-    return (house.context().client.service_now() + timedelta(days=days)).isoformat()
+    return (harness.context().client.service_now() + timedelta(days=days)).isoformat()

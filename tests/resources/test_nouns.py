@@ -9,7 +9,7 @@ import pytest
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.context import Context
-from tests.resources.conftest import GOOD, House
+from tests.resources.conftest import GOOD, ResourceHarness
 
 KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB me@example"
 
@@ -92,19 +92,21 @@ CASES = [
 
 
 @pytest.fixture(params=["spec", "live"])
-def town(house: House, request: pytest.FixtureRequest) -> Iterator[House]:
+def any_dialect(harness: ResourceHarness, request: pytest.FixtureRequest) -> Iterator[ResourceHarness]:
     """The same account in both dialects."""
-    house.control("PATCH", "/service", {"dialect": request.param})
-    yield house
-    house.control("PATCH", "/service", {"dialect": "spec"})
+    harness.control("PATCH", "/service", {"dialect": request.param})
+    yield harness
+    harness.control("PATCH", "/service", {"dialect": "spec"})
 
 
 def test_every_resource_has_a_case() -> None:
     assert {case.kind for case in CASES} == set(RESOURCES)
 
 
-def ready(house: House, case: Case) -> dict[str, Any]:
-    server = str(house.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id) if "{server}" in str(case.inputs) else ""
+def ready(harness: ResourceHarness, case: Case) -> dict[str, Any]:
+    server = (
+        str(harness.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id) if "{server}" in str(case.inputs) else ""
+    )
     return {name: server if value == "{server}" else value for name, value in case.inputs.items()}
 
 
@@ -119,22 +121,22 @@ def checked(case: Case, inputs: dict[str, Any]) -> Any:
     return found.inputs
 
 
-def context_of(house: House, case: Case, **more: Any) -> Context:
-    return house.context(identity=f"pulumi:t/dev/{case.kind}/it", **more)
+def context_of(harness: ResourceHarness, case: Case, **more: Any) -> Context:
+    return harness.context(identity=f"pulumi:t/dev/{case.kind}/it", **more)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind)
-def test_the_whole_way(town: House, case: Case) -> None:
+def test_the_whole_way(any_dialect: ResourceHarness, case: Case) -> None:
     resource = RESOURCES[case.kind]
-    inputs = ready(town, case)
-    context = context_of(town, case)
+    inputs = ready(any_dialect, case)
+    context = context_of(any_dialect, case)
     state = engine.create(context, resource, checked(case, inputs))
     assert state.mode == "live"
     # other spellings, and a fresh look, are no difference
     for spelling in ({}, case.same):
         desired = checked(case, {**inputs, **spelling}).given()
         assert not engine.diff(resource, state.values(), desired), spelling
-        state = engine.read(context_of(town, case), resource, state)
+        state = engine.read(context_of(any_dialect, case), resource, state)
         assert not engine.diff(resource, state.values(), desired), spelling
     # changed in place, each on its own
     for change in case.changes:
@@ -142,26 +144,26 @@ def test_the_whole_way(town: House, case: Case) -> None:
         found = engine.diff(resource, {**state.values(), "rotation": None}, desired.given())
         assert found.fields == set(change), change
         assert not found.replaces
-        state = engine.update(context_of(town, case), resource, state, desired, found.fields)
-        state = engine.read(context_of(town, case), resource, state)
+        state = engine.update(context_of(any_dialect, case), resource, state, desired, found.fields)
+        state = engine.read(context_of(any_dialect, case), resource, state)
         assert not engine.diff(resource, {**state.values(), **change}, desired.given()), change
         back = checked(case, inputs)
         fields = engine.diff(resource, state.values(), back.given()).fields
         if fields:
-            state = engine.update(context_of(town, case), resource, state, back, fields)
+            state = engine.update(context_of(any_dialect, case), resource, state, back, fields)
     # drift is seen and repaired
     for path, patch, name in case.drifts:
-        town.control("PATCH", where(path, state), patch)
-        state = engine.read(context_of(town, case), resource, state)
+        any_dialect.control("PATCH", where(path, state), patch)
+        state = engine.read(context_of(any_dialect, case), resource, state)
         found = engine.diff(resource, state.values(), checked(case, inputs).given())
         assert found.fields == {name}
-        state = engine.update(context_of(town, case), resource, state, checked(case, inputs), found.fields)
-        state = engine.read(context_of(town, case), resource, state)
+        state = engine.update(context_of(any_dialect, case), resource, state, checked(case, inputs), found.fields)
+        state = engine.read(context_of(any_dialect, case), resource, state)
         assert not engine.diff(resource, state.values(), checked(case, inputs).given())
     # removed, twice
-    engine.delete(context_of(town, case), resource, state)
-    engine.delete(context_of(town, case), resource, state)
+    engine.delete(context_of(any_dialect, case), resource, state)
+    engine.delete(context_of(any_dialect, case), resource, state)
     if case.kind == "domain":  # no delete exists
-        assert engine.read(context_of(town, case), resource, state).auto_renew is False
+        assert engine.read(context_of(any_dialect, case), resource, state).auto_renew is False
     else:
-        assert engine.read(context_of(town, case), resource, state) is None
+        assert engine.read(context_of(any_dialect, case), resource, state) is None

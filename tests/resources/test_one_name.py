@@ -15,11 +15,11 @@ from pulumi_hosting.exactly_once.orders import ServerOrder
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import ResourceConflict
-from tests.resources.conftest import GOOD, Dying, House
+from tests.resources.conftest import GOOD, KillingTransport, ResourceHarness
 
 
 @dataclass
-class Together(Dying):
+class TogetherTransport(KillingTransport):
     """The first orders of all transports of one barrier leave together."""
 
     barrier: threading.Barrier = field(default_factory=lambda: threading.Barrier(1))
@@ -41,10 +41,10 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_files, "lock", lock)
 
 
-def at_once(house: House, desired: list[dict[str, Any]], barrier: threading.Barrier | None = None) -> list[engine.Outcome]:
+def at_once(harness: ResourceHarness, desired: list[dict[str, Any]], barrier: threading.Barrier | None = None) -> list[engine.Outcome]:
     def run(desired: dict[str, Any]) -> engine.Outcome:
-        transport = Together(barrier=barrier) if barrier else Dying()
-        context = house.context(identity="ansible:/server/web-1", name_is_identity=True, transport=transport)
+        transport = TogetherTransport(barrier=barrier) if barrier else KillingTransport()
+        context = harness.context(identity="ansible:/server/web-1", name_is_identity=True, transport=transport)
         return engine.ensure(context, SERVER, engine.check(SERVER, desired).inputs)
 
     with ThreadPoolExecutor(len(desired)) as pool:
@@ -53,57 +53,59 @@ def at_once(house: House, desired: list[dict[str, Any]], barrier: threading.Barr
 
 @pytest.mark.usefixtures("machines")
 @pytest.mark.parametrize("slow", [False, True])
-def test_two_different_orders_of_one_name_that_leave_together_are_one_server(house: House, slow: bool) -> None:
+def test_two_different_orders_of_one_name_that_leave_together_are_one_server(harness: ResourceHarness, slow: bool) -> None:
     if slow:
-        house.arm({"panel_timeout": "active"})
-    outcomes = at_once(house, [{**GOOD, "months": 1}, {**GOOD, "months": 3, "notes": "mine"}], threading.Barrier(2))
-    assert house.charges == 1
-    (server,) = house.living
+        harness.fault({"panel_timeout": "active"})
+    outcomes = at_once(harness, [{**GOOD, "months": 1}, {**GOOD, "months": 3, "notes": "mine"}], threading.Barrier(2))
+    assert harness.charges == 1
+    (server,) = harness.living
     assert [outcome.state.id if outcome.state else "" for outcome in outcomes] == [str(server["id"])] * 2
     assert server["notes"] == "mine"
 
 
-def test_orders_of_one_name_on_one_machine_take_turns(house: House) -> None:
-    outcomes = at_once(house, [{**GOOD, "months": months} for months in (1, 3, 6)])
-    assert house.charges == 1
-    assert len({outcome.state.id for outcome in outcomes if outcome.state}) == len(house.living) == 1
+def test_orders_of_one_name_on_one_machine_take_turns(harness: ResourceHarness) -> None:
+    outcomes = at_once(harness, [{**GOOD, "months": months} for months in (1, 3, 6)])
+    assert harness.charges == 1
+    assert len({outcome.state.id for outcome in outcomes if outcome.state}) == len(harness.living) == 1
 
 
-def test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop(house: House) -> None:
+def test_two_stacks_with_one_name_on_one_machine_are_one_order_and_one_stop(harness: ResourceHarness) -> None:
     def run(stack: str) -> Any:
         try:
-            return house.order(identity=f"pulumi:t/{stack}/server/web-1")
+            return harness.order(identity=f"pulumi:t/{stack}/server/web-1")
         except ResourceConflict as stopped:
             return stopped
 
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(run, ("dev", "prod")))
     assert sorted(type(result).__name__ for result in results) == ["ResourceConflict", "ServerState"]
-    assert house.charges == 1
-    assert len(house.living) == 1
+    assert harness.charges == 1
+    assert len(harness.living) == 1
 
 
-def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_look(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    late = house.context(identity="pulumi:t/prod/server/web-1")
+def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_look(
+    harness: ResourceHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = harness.context(identity="pulumi:t/prod/server/web-1")
     SERVER.validate(late, GOOD, frozenset(GOOD))  # a preview that saw no such server
     with monkeypatch.context() as patched:
         patched.setattr("pulumi_hosting.exactly_once.orders._PROCESS", "another")
-        house.order()
+        harness.order()
     with pytest.raises(ResourceConflict):
         engine.create(late, SERVER, engine.check(SERVER, GOOD).inputs)
-    assert house.charges == 1
+    assert harness.charges == 1
 
 
-def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_placed(house: House) -> None:
-    house.control("PATCH", "/account", {"balance": "6.00"})
+def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_placed(harness: ResourceHarness) -> None:
+    harness.control("PATCH", "/account", {"balance": "6.00"})
     with pytest.raises(Exception, match=r"14\.25"):
-        at_once(house, [{**GOOD, "months": 3}])
-    (outcome,) = at_once(house, [GOOD])
+        at_once(harness, [{**GOOD, "months": 3}])
+    (outcome,) = at_once(harness, [GOOD])
     assert outcome.action == "created"
-    assert house.charges == 1
+    assert harness.charges == 1
 
 
-def test_the_key_of_a_name_that_is_the_identity_is_made_of_the_name_alone(house: House) -> None:
+def test_the_key_of_a_name_that_is_the_identity_is_made_of_the_name_alone(harness: ResourceHarness) -> None:
     for named, body in ((True, {"name": "web-1"}), (False, GOOD)):
-        order = ServerOrder(house.context(name_is_identity=named), {**GOOD, "password": "Abcdefg1"})
+        order = ServerOrder(harness.context(name_is_identity=named), {**GOOD, "password": "Abcdefg1"})
         assert order.keys.body == body

@@ -8,7 +8,7 @@ from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock, Poller
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import FEW, Reads
-from tests.resources.conftest import GOOD, Dying, House
+from tests.resources.conftest import GOOD, KillingTransport, ResourceHarness
 
 
 class Hand(Clock):
@@ -109,27 +109,27 @@ def test_pauses_grow_to_the_longest_and_end() -> None:
     assert clock.slept == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0, 5.0]
 
 
-def test_many_servers_are_read_by_the_list(house: House) -> None:
+def test_many_servers_are_read_by_the_list(harness: ResourceHarness) -> None:
     ownership = Ownership()
     made = [
-        engine.create(house.context(identity=f"pulumi:t/dev/server/{n}", ownership=ownership), SERVER, desired)
+        engine.create(harness.context(identity=f"pulumi:t/dev/server/{n}", ownership=ownership), SERVER, desired)
         for n in range(12)
         for desired in [engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs]
     ]
-    transport = Dying()
-    context = house.context(transport=transport)
+    transport = KillingTransport()
+    context = harness.context(transport=transport)
     for state in made:
         found = engine.read(context, SERVER, state)
         assert not engine.diff(SERVER, state.values(), found.values()), state.id
     assert len(transport.sent) == FEW + 1  # each of the first by itself, then one page for all
 
 
-def test_a_program_of_many_servers_looks_for_lost_ones_once(house: House) -> None:
-    transport, reads, ownership = Dying(), Reads(), Ownership()
+def test_a_program_of_many_servers_looks_for_lost_ones_once(harness: ResourceHarness) -> None:
+    transport, reads, ownership = KillingTransport(), Reads(), Ownership()
     client: Any = None
     for n in range(5):
         shared = {"transport": transport, "reads": reads, "ownership": ownership, "client": client}
-        context = house.context(identity=f"pulumi:t/dev/server/{n}", **shared)
+        context = harness.context(identity=f"pulumi:t/dev/server/{n}", **shared)
         client = context.client
         engine.create(context, SERVER, engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs)
     lists = [line for line in transport.sent if line.endswith(("/servers", "/orders")) and line.startswith("GET")]

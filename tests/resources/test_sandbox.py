@@ -9,7 +9,7 @@ from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.session.errors import ResourceError
-from tests.resources.conftest import GOOD, House
+from tests.resources.conftest import GOOD, ResourceHarness
 
 DAY = 24 * 3600
 DESIRED: dict[str, Any] = {**GOOD, "notes": "mine", "auto_renew": False}
@@ -17,58 +17,58 @@ KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQ
 
 
 @pytest.mark.parametrize("echo", ["none", "server"])
-def test_what_was_written_to_a_simulated_server_is_no_drift(house: House, echo: str) -> None:
-    house.read_as(sandbox_echo=echo)
-    made = house.order(DESIRED, key=house.emulator.test_key)
-    context = house.context(key=house.emulator.test_key)
+def test_what_was_written_to_a_simulated_server_is_no_drift(harness: ResourceHarness, echo: str) -> None:
+    harness.account.variant(sandbox_echo=echo)
+    made = harness.order(DESIRED, key=harness.account.test_key)
+    context = harness.context(key=harness.account.test_key)
     seen = engine.read(context, SERVER, made)
     assert not engine.diff(SERVER, seen.values(), DESIRED)
     changed = {**DESIRED, "name": "web-2", "notes": "other"}
     after = SERVER.update(context, seen, engine.check(SERVER, changed).inputs, frozenset({"name", "notes"}))
     assert not engine.diff(SERVER, engine.read(context, SERVER, after).values(), changed)
-    assert house.charges == 0
+    assert harness.charges == 0
 
 
-def test_a_simulated_server_whose_state_was_lost_is_found_again(house: House) -> None:
-    first = house.order(DESIRED, key=house.emulator.test_key)
-    assert house.order(DESIRED, key=house.emulator.test_key).id == first.id
+def test_a_simulated_server_whose_state_was_lost_is_found_again(harness: ResourceHarness) -> None:
+    first = harness.order(DESIRED, key=harness.account.test_key)
+    assert harness.order(DESIRED, key=harness.account.test_key).id == first.id
 
 
-def test_a_simulated_server_is_gone_after_its_day_though_its_key_is_remembered(house: House) -> None:
-    first = house.order(key=house.emulator.test_key)
-    house.control("POST", "/clock", {"advance": DAY + 1})
-    assert engine.read(house.context(key=house.emulator.test_key), SERVER, first) is None
-    assert house.order(key=house.emulator.test_key).id != first.id
+def test_a_simulated_server_is_gone_after_its_day_though_its_key_is_remembered(harness: ResourceHarness) -> None:
+    first = harness.order(key=harness.account.test_key)
+    harness.control("POST", "/clock", {"advance": DAY + 1})
+    assert engine.read(harness.context(key=harness.account.test_key), SERVER, first) is None
+    assert harness.order(key=harness.account.test_key).id != first.id
 
 
-def test_a_real_server_read_with_a_test_key_shows_its_drift(house: House) -> None:
-    made = house.order(DESIRED)
-    house.control("PATCH", f"/servers/{made.id}", {"notes": "by hand"})
-    seen = engine.read(house.context(key=house.emulator.test_key), SERVER, made)
+def test_a_real_server_read_with_a_test_key_shows_its_drift(harness: ResourceHarness) -> None:
+    made = harness.order(DESIRED)
+    harness.control("PATCH", f"/servers/{made.id}", {"notes": "by hand"})
+    seen = engine.read(harness.context(key=harness.account.test_key), SERVER, made)
     assert engine.diff(SERVER, seen.values(), DESIRED).fields == {"notes"}
 
 
-def test_a_simulated_key_cannot_be_read_and_is_not_gone(house: House) -> None:
-    context = house.context(key=house.emulator.test_key)
+def test_a_simulated_key_cannot_be_read_and_is_not_gone(harness: ResourceHarness) -> None:
+    context = harness.context(key=harness.account.test_key)
     made = engine.create(context, SSH_KEY, engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs)
     assert list(SSH_KEY.all(context)) == []
     assert engine.read(context, SSH_KEY, made) == made
     assert made.mode == "test"
     engine.delete(context, SSH_KEY, made)
     with pytest.raises(ResourceError, match="only simulated, with a test key, and a live key must not touch it"):
-        engine.read(house.context(), SSH_KEY, made)
+        engine.read(harness.context(), SSH_KEY, made)
 
 
 @pytest.mark.parametrize("reading", ["conflict", "second"])
 @pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 5}])
-def test_a_key_whose_answer_was_lost_is_not_doubled(house: House, reading: str, action: dict[str, Any]) -> None:
-    house.read_as(duplicate_ssh_key=reading)
+def test_a_key_whose_answer_was_lost_is_not_doubled(harness: ResourceHarness, reading: str, action: dict[str, Any]) -> None:
+    harness.account.variant(duplicate_ssh_key=reading)
     inputs = engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs
-    house.arm(action, path="^/ssh-keys$")
+    harness.fault(action, path="^/ssh-keys$")
     try:
-        made = engine.create(house.context(), SSH_KEY, inputs)
+        made = engine.create(harness.context(), SSH_KEY, inputs)
     except TransportError:
         made = None  # never processed: said, and nothing was added
-    again = engine.create(house.context(), SSH_KEY, inputs)
+    again = engine.create(harness.context(), SSH_KEY, inputs)
     assert made is None or made.id == again.id
-    assert len(house.control("GET", "/objects")["ssh_keys"]) == 1
+    assert len(harness.control("GET", "/objects")["ssh_keys"]) == 1

@@ -8,98 +8,98 @@ from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.ownership import Ownership
-from tests.resources.conftest import GOOD, House
+from tests.resources.conftest import GOOD, ResourceHarness
 
 DAY = 86400
 
 
-def remarks(house: House, state: ServerState, **context: Any) -> list[str]:
-    return SERVER.remarks(house.context(**context), state)
+def remarks(harness: ResourceHarness, state: ServerState, **context: Any) -> list[str]:
+    return SERVER.remarks(harness.context(**context), state)
 
 
-def test_a_server_that_is_well_is_worth_no_remark(house: House) -> None:
-    assert remarks(house, house.order()) == []
+def test_a_server_that_is_well_is_worth_no_remark(harness: ResourceHarness) -> None:
+    assert remarks(harness, harness.order()) == []
 
 
 @pytest.mark.parametrize("status", ["terminated", "cancelled"])
-def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(house: House, status: str) -> None:
-    house.read_as(deleted_servers="listed")
-    state = house.order()
-    house.control("PATCH", f"/servers/{state.id}", {"status": status})
+def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(harness: ResourceHarness, status: str) -> None:
+    harness.account.variant(deleted_servers="listed")
+    state = harness.order()
+    harness.control("PATCH", f"/servers/{state.id}", {"status": status})
     due = (state.next_due_at or "")[:10]
-    assert remarks(house, state) == [
+    assert remarks(harness, state) == [
         f"server 20001 (web-1) was {status} (last due {due}), and the state still has it. Next: pulumi up --refresh, which orders a new one"
     ]
-    house.told.clear()
-    assert engine.read(house.context(), SERVER, state) is None
-    assert house.told == [f"server 20001 (web-1) was {status} (last due {due}); a new one is ordered where the program declares it"]
+    harness.messages.clear()
+    assert engine.read(harness.context(), SERVER, state) is None
+    assert harness.messages == [f"server 20001 (web-1) was {status} (last due {due}); a new one is ordered where the program declares it"]
 
 
-def test_a_server_of_which_nothing_is_left_is_named_with_its_last_due_date(house: House) -> None:
-    state = house.order()
-    house.control("PATCH", f"/servers/{state.id}", {"status": "terminated"})
-    (said,) = remarks(house, state)
+def test_a_server_of_which_nothing_is_left_is_named_with_its_last_due_date(harness: ResourceHarness) -> None:
+    state = harness.order()
+    harness.control("PATCH", f"/servers/{state.id}", {"status": "terminated"})
+    (said,) = remarks(harness, state)
     assert said.startswith(f"server 20001 (web-1) is gone from the account (last due {(state.next_due_at or '')[:10]})")
 
 
 @pytest.mark.parametrize(("days", "said"), [(10, False), (25, True)])
-def test_a_server_that_will_not_be_renewed_is_named_within_a_week_of_its_end(house: House, days: int, said: bool) -> None:
-    state = house.order({**GOOD, "auto_renew": False})
-    house.control("POST", "/clock", {"advance": days * DAY})
-    found = remarks(house, state)
+def test_a_server_that_will_not_be_renewed_is_named_within_a_week_of_its_end(harness: ResourceHarness, days: int, said: bool) -> None:
+    state = harness.order({**GOOD, "auto_renew": False})
+    harness.control("POST", "/clock", {"advance": days * DAY})
+    found = remarks(harness, state)
     due = (state.next_due_at or "")[:10]
     assert found == (
         [f"server 20001 (web-1) is due on {due} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"] * said
     )
 
 
-def test_a_balance_that_does_not_cover_what_is_due_is_named(house: House) -> None:
-    first = house.order()
-    second = house.order({**GOOD, "name": "web-2"}, identity="pulumi:t/dev/server/web-2")
-    house.control("PATCH", "/account", {"balance": "7.50"})
-    assert remarks(house, first) == []
-    house.control("POST", "/clock", {"advance": 25 * DAY})
-    transport_of = house.context()
+def test_a_balance_that_does_not_cover_what_is_due_is_named(harness: ResourceHarness) -> None:
+    first = harness.order()
+    second = harness.order({**GOOD, "name": "web-2"}, identity="pulumi:t/dev/server/web-2")
+    harness.control("PATCH", "/account", {"balance": "7.50"})
+    assert remarks(harness, first) == []
+    harness.control("POST", "/clock", {"advance": 25 * DAY})
+    transport_of = harness.context()
     both = [line for state in (first, second) for line in SERVER.remarks(transport_of, state)]
     assert both
     assert "the balance of 7.50 EUR does not cover the 10.00 EUR that are due by then" in both[-1]
     assert both[-1].endswith("Next: top up 2.50 EUR")
-    assert house.transports[-1].sent.count("GET /v1/servers") == 1  # one list for all
-    house.control("PATCH", "/account", {"balance": "10.00"})
-    assert remarks(house, second) == []
+    assert harness.transports[-1].sent.count("GET /v1/servers") == 1  # one list for all
+    harness.control("PATCH", "/account", {"balance": "10.00"})
+    assert remarks(harness, second) == []
 
 
-def test_an_account_that_cannot_be_read_is_no_remark_and_is_asked_once(house: House) -> None:
-    state = house.order()
-    house.arm({"status": 403, "code": "insufficient_scope"}, method="GET", times=9)
-    context = house.context()
+def test_an_account_that_cannot_be_read_is_no_remark_and_is_asked_once(harness: ResourceHarness) -> None:
+    state = harness.order()
+    harness.fault({"status": 403, "code": "insufficient_scope"}, method="GET", times=9)
+    context = harness.context()
     assert SERVER.remarks(context, state) == SERVER.remarks(context, state) == []
-    assert house.transports[-1].sent.count("GET /v1/servers") == 1
+    assert harness.transports[-1].sent.count("GET /v1/servers") == 1
 
 
-def test_two_servers_of_one_program_with_one_name_are_remarked_on(house: House) -> None:
+def test_two_servers_of_one_program_with_one_name_are_remarked_on(harness: ResourceHarness) -> None:
     ownership = Ownership()
     for name in ("a", "b", "a"):
-        SERVER.validate(house.context(identity=f"pulumi:t/dev/server/{name}", ownership=ownership), GOOD, frozenset(GOOD))
+        SERVER.validate(harness.context(identity=f"pulumi:t/dev/server/{name}", ownership=ownership), GOOD, frozenset(GOOD))
     said = "another server of this program is named 'web-1' too ({}): each of them is a server of its own. Next: give one of them another"
-    assert house.told == [f"{said.format(other)} name, unless that is meant" for other in ("a", "b")]
+    assert harness.messages == [f"{said.format(other)} name, unless that is meant" for other in ("a", "b")]
 
 
-def test_a_server_that_another_resource_of_the_program_has_is_remarked_on_unless_it_is_renamed(house: House) -> None:
-    state = house.order(identity="pulumi:t/dev/server/a")
+def test_a_server_that_another_resource_of_the_program_has_is_remarked_on_unless_it_is_renamed(harness: ResourceHarness) -> None:
+    state = harness.order(identity="pulumi:t/dev/server/a")
     ownership = Ownership()
     ownership.add("pulumi:t/dev/server/a", state.id)
-    SERVER.validate(house.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD))
-    assert any("is named 'web-1' too (a)" in line for line in house.told)
-    house.told.clear()
-    SERVER.validate(house.context(identity="pulumi:t/dev/server/a", ownership=ownership), {**GOOD, "name": "web-9"}, frozenset({"name"}))
-    SERVER.validate(house.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD))
-    assert house.told == []
+    SERVER.validate(harness.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD))
+    assert any("is named 'web-1' too (a)" in line for line in harness.messages)
+    harness.messages.clear()
+    SERVER.validate(harness.context(identity="pulumi:t/dev/server/a", ownership=ownership), {**GOOD, "name": "web-9"}, frozenset({"name"}))
+    SERVER.validate(harness.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD))
+    assert harness.messages == []
 
 
 @pytest.mark.parametrize("status", ["provisioning", "active", "cancelled", "invoice_created"])
-def test_only_an_order_that_is_under_way_counts_as_a_server_to_come(house: House, status: str) -> None:
+def test_only_an_order_that_is_under_way_counts_as_a_server_to_come(harness: ResourceHarness, status: str) -> None:
     order = {"invoice_id": 40001, "status": status, "server_id": 20001, "server_name": "web-1", "tariff_id": 1}
-    house.arm({"patch": {"data": [order]}}, path="^/orders$", method="GET", times=9)
-    found = SERVER.find(house.context(name_is_identity=True), engine.check(SERVER, GOOD).inputs)
+    harness.fault({"patch": {"data": [order]}}, path="^/orders$", method="GET", times=9)
+    found = SERVER.find(harness.context(name_is_identity=True), engine.check(SERVER, GOOD).inputs)
     assert (found is not None) == (status == "provisioning")

@@ -8,7 +8,7 @@ import pytest
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.session.errors import ResourceConflict
-from tests.resources.conftest import Dying, House, Killed, Together, at_once
+from tests.resources.conftest import KillingTransport, ProcessKilled, ResourceHarness, SimultaneousTransport, at_once
 
 RESOURCE = SSH_KEY
 LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
@@ -21,74 +21,74 @@ def inputs(**more: Any) -> Any:
     return found.inputs
 
 
-def create(house: House, identity: str = STAGING, given: Any = None, **more: Any) -> Any:
-    return engine.create(house.context(identity=identity, **more), RESOURCE, given or inputs())
+def create(harness: ResourceHarness, identity: str = STAGING, given: Any = None, **more: Any) -> Any:
+    return engine.create(harness.context(identity=identity, **more), RESOURCE, given or inputs())
 
 
-def on_account(house: House) -> list[int]:
-    return [row["id"] for row in house.control("GET", "/objects")["ssh_keys"]]
+def on_account(harness: ResourceHarness) -> list[int]:
+    return [row["id"] for row in harness.control("GET", "/objects")["ssh_keys"]]
 
 
-def test_what_was_made_here_is_deleted(house: House) -> None:
-    made = create(house)
+def test_what_was_made_here_is_deleted(harness: ResourceHarness) -> None:
+    made = create(harness)
     assert made.taken_over is False
-    assert engine.read(house.context(), RESOURCE, made).taken_over is False
-    engine.delete(house.context(identity=STAGING), RESOURCE, made)
-    assert on_account(house) == []
+    assert engine.read(harness.context(), RESOURCE, made).taken_over is False
+    engine.delete(harness.context(identity=STAGING), RESOURCE, made)
+    assert on_account(harness) == []
 
 
-def test_what_was_there_is_taken_over_with_a_message_and_stays(house: House) -> None:
-    first = create(house)
-    planned = RESOURCE.takeover(house.context(identity=PROD), inputs())
+def test_what_was_there_is_taken_over_with_a_message_and_stays(harness: ResourceHarness) -> None:
+    first = create(harness)
+    planned = RESOURCE.takeover(harness.context(identity=PROD), inputs())
     assert planned is not None
-    assert (planned.announcement(house.context().service_now())) == (
+    assert (planned.announcement(harness.context().service_now())) == (
         f"takes over SSH key {first.id} (it is on the account already; destroy keeps it)"
     )
-    taken = create(house, PROD)
+    taken = create(harness, PROD)
     assert (taken.id, taken.taken_over) == (first.id, True)
-    assert f"takes over SSH key {first.id}, which was on the account already; destroy keeps it" in house.told
-    taken = engine.read(house.context(identity=PROD), RESOURCE, taken)
+    assert f"takes over SSH key {first.id}, which was on the account already; destroy keeps it" in harness.messages
+    taken = engine.read(harness.context(identity=PROD), RESOURCE, taken)
     assert taken.taken_over is True
-    engine.delete(house.context(identity=PROD), RESOURCE, taken)
-    assert on_account(house) == [int(first.id)]
-    assert any(f"SSH key alice ({first.id}) stays: it was not created here" in line for line in house.told)
+    engine.delete(harness.context(identity=PROD), RESOURCE, taken)
+    assert on_account(harness) == [int(first.id)]
+    assert any(f"SSH key alice ({first.id}) stays: it was not created here" in line for line in harness.messages)
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_what_is_found_after_a_crash_is_taken_over(house: House, after: bool) -> None:
-    probe = Dying()
-    create(house, transport=probe)
+def test_what_is_found_after_a_crash_is_taken_over(harness: ResourceHarness, after: bool) -> None:
+    probe = KillingTransport()
+    create(harness, transport=probe)
     at = probe.sent.index("POST /v1/ssh-keys")
-    house.control("POST", "/reset", {})
-    with pytest.raises(Killed):
-        create(house, transport=Dying(at, after))
-    again = create(house)
+    harness.control("POST", "/reset", {})
+    with pytest.raises(ProcessKilled):
+        create(harness, transport=KillingTransport(at, after))
+    again = create(harness)
     assert again.taken_over is after
-    assert on_account(house) == [int(again.id)]
+    assert on_account(harness) == [int(again.id)]
 
 
-def test_a_key_that_was_only_looked_at_is_not_deleted(house: House) -> None:
+def test_a_key_that_was_only_looked_at_is_not_deleted(harness: ResourceHarness) -> None:
     """An import knows nothing but the id."""
-    first = create(house)
-    imported = engine.read(house.context(identity=PROD), RESOURCE, RESOURCE.State.partial({"id": first.id}))
+    first = create(harness)
+    imported = engine.read(harness.context(identity=PROD), RESOURCE, RESOURCE.State.partial({"id": first.id}))
     assert imported.taken_over is True
-    engine.delete(house.context(identity=PROD), RESOURCE, imported)
-    assert on_account(house) == [int(first.id)]
+    engine.delete(harness.context(identity=PROD), RESOURCE, imported)
+    assert on_account(harness) == [int(first.id)]
 
 
-def test_a_play_deletes_what_it_names(house: House) -> None:
-    create(house)
-    context = house.context(identity="ansible:play", name_is_identity=True)
+def test_a_play_deletes_what_it_names(harness: ResourceHarness) -> None:
+    create(harness)
+    context = harness.context(identity="ansible:play", name_is_identity=True)
     assert engine.ensure(context, RESOURCE, inputs()).action == "unchanged"
     assert engine.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
-    assert on_account(house) == []
-    assert not [line for line in house.told if "taken" in line or "takes" in line]
+    assert on_account(harness) == []
+    assert not [line for line in harness.messages if "taken" in line or "takes" in line]
 
 
-def test_a_key_under_another_name_is_refused_before_anything_is_sent(house: House) -> None:
-    first = create(house)
+def test_a_key_under_another_name_is_refused_before_anything_is_sent(harness: ResourceHarness) -> None:
+    first = create(harness)
     other = inputs(name="bob", public_key=f"{LINE} bob@example")
-    context = house.context(identity=PROD)
+    context = harness.context(identity=PROD)
     failures = RESOURCE.validate(context, other.given(), frozenset(other.given()))
     assert failures == {
         "name": f"this public key is on the account already, as 'alice' (id {first.id}), and the API cannot rename it. "
@@ -96,61 +96,67 @@ def test_a_key_under_another_name_is_refused_before_anything_is_sent(house: Hous
     }
     assert RESOURCE.takeover(context, other) is None
     with pytest.raises(ResourceConflict, match="declare it with the name 'alice'"):
-        create(house, PROD, other)
+        create(harness, PROD, other)
     # the advice resolves it
     assert RESOURCE.validate(context, inputs().given(), frozenset(inputs().given())) == {}
-    assert create(house, PROD).id == first.id
+    assert create(harness, PROD).id == first.id
 
 
-def test_two_names_of_one_key(house: House) -> None:
+def test_two_names_of_one_key(harness: ResourceHarness) -> None:
     """Where the service allows doubles, the one of the declared name is meant."""
-    house.read_as(duplicate_ssh_key="second")
-    client = house.context().client
+    harness.account.variant(duplicate_ssh_key="second")
+    client = harness.context().client
     client.ssh_keys.create(name="alice", public_key=LINE)
     bob = client.ssh_keys.create(name="bob", public_key=LINE)
     wanted = inputs(name="bob")
-    assert RESOURCE.validate(house.context(identity=PROD), wanted.given(), frozenset(wanted.given())) == {}
-    assert create(house, PROD, wanted).id == str(bob.id)
+    assert RESOURCE.validate(harness.context(identity=PROD), wanted.given(), frozenset(wanted.given())) == {}
+    assert create(harness, PROD, wanted).id == str(bob.id)
 
 
 @pytest.mark.parametrize("duplicates", ["conflict", "second"])
-def test_two_creations_at_the_same_moment_end_with_one_key(house: House, duplicates: str) -> None:
-    house.read_as(duplicate_ssh_key=duplicates)
+def test_two_creations_at_the_same_moment_end_with_one_key(harness: ResourceHarness, duplicates: str) -> None:
+    harness.account.variant(duplicate_ssh_key=duplicates)
     barrier = threading.Barrier(2)
     states = at_once(
-        *(lambda identity=identity: create(house, identity, transport=Together(barrier, "/ssh-keys")) for identity in (STAGING, PROD))
+        *(
+            lambda identity=identity: create(harness, identity, transport=SimultaneousTransport(barrier, "/ssh-keys"))
+            for identity in (STAGING, PROD)
+        )
     )
-    (left,) = on_account(house)
+    (left,) = on_account(harness)
     assert {state.id for state in states} == {str(left)}
     assert sorted(state.taken_over for state in states) == [False, True]
     # each is destroyed: the one that made it deletes it, whichever goes first
     for state, identity in zip(states, (STAGING, PROD), strict=True):
-        engine.delete(house.context(identity=identity), RESOURCE, state)
-    assert on_account(house) == []
+        engine.delete(harness.context(identity=identity), RESOURCE, state)
+    assert on_account(harness) == []
 
 
-def test_a_surplus_that_cannot_be_deleted_is_kept_in_the_state(house: House) -> None:
-    house.read_as(duplicate_ssh_key="second")
+def test_a_surplus_that_cannot_be_deleted_is_kept_in_the_state(harness: ResourceHarness) -> None:
+    harness.account.variant(duplicate_ssh_key="second")
     barrier = threading.Barrier(2)
-    house.arm({"status": 503, "code": "temporarily_unavailable"}, path="^/ssh-keys/", method="DELETE", times=99)
+    harness.fault({"status": 503, "code": "temporarily_unavailable"}, path="^/ssh-keys/", method="DELETE", times=99)
     states = at_once(
-        *(lambda identity=identity: create(house, identity, transport=Together(barrier, "/ssh-keys")) for identity in (STAGING, PROD))
+        *(
+            lambda identity=identity: create(harness, identity, transport=SimultaneousTransport(barrier, "/ssh-keys"))
+            for identity in (STAGING, PROD)
+        )
     )
-    assert sorted(int(state.id) for state in states) == on_account(house)
+    assert sorted(int(state.id) for state in states) == on_account(harness)
     assert [state.taken_over for state in states] == [False, False]
-    assert any("could not be deleted" in line for line in house.told)
+    assert any("could not be deleted" in line for line in harness.messages)
 
 
-def test_a_list_that_cannot_be_read_after_the_creation_loses_nothing(house: House) -> None:
-    house.arm({"patch": {"data": [{"id": "x"}]}}, path="^/ssh-keys$", method="GET", after=1)
-    made = create(house)
-    assert (made.taken_over, on_account(house)) == (False, [int(made.id)])
-    assert any("whether another process added it too is not known" in line for line in house.told)
+def test_a_list_that_cannot_be_read_after_the_creation_loses_nothing(harness: ResourceHarness) -> None:
+    harness.fault({"patch": {"data": [{"id": "x"}]}}, path="^/ssh-keys$", method="GET", after=1)
+    made = create(harness)
+    assert (made.taken_over, on_account(harness)) == (False, [int(made.id)])
+    assert any("whether another process added it too is not known" in line for line in harness.messages)
 
 
-def test_a_deletion_that_fails_is_no_success(house: House) -> None:
-    made = create(house)
-    house.arm({"status": 502, "code": "upstream_error"}, path="^/ssh-keys/", method="DELETE", times=99)
+def test_a_deletion_that_fails_is_no_success(harness: ResourceHarness) -> None:
+    made = create(harness)
+    harness.fault({"status": 502, "code": "upstream_error"}, path="^/ssh-keys/", method="DELETE", times=99)
     with pytest.raises(Exception, match="upstream_error"):
-        engine.delete(house.context(identity=STAGING), RESOURCE, made)
-    assert on_account(house) == [int(made.id)]
+        engine.delete(harness.context(identity=STAGING), RESOURCE, made)
+    assert on_account(harness) == [int(made.id)]

@@ -34,6 +34,10 @@ class Row:
         columns = self.__dict__
         return columns if columns.pop(CHANGED, False) else None
 
+    def columns(self) -> dict[str, Any]:
+        """The columns by name; their values are not copied."""
+        return {name: value for name, value in self.__dict__.items() if name != CHANGED}
+
     @classmethod
     def load(cls, data: dict[str, Any]) -> Self:
         for item in fields(cls):

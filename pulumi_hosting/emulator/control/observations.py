@@ -1,6 +1,5 @@
 """What arrived, what was charged, what exists: reads for tests and account checks, secrets masked."""
 
-from dataclasses import asdict
 from typing import Any
 
 from pydantic import Field
@@ -33,7 +32,7 @@ def list_objects(core: Core) -> Any:
     """Everything that exists, by kind, with what an account check needs. Deleted servers are not listed."""
     return {
         kind: [
-            {"kind": kind, **log_redaction.masked(asdict(row)), **_api_view(row, core.store)}
+            {"kind": kind, **log_redaction.masked(row.columns()), **_api_view(row, core.store)}
             for row in table.values()
             if not (isinstance(row, Server) and row.is_gone)
         ]

@@ -15,7 +15,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID, MAX_BODY_BYTES, OPERATIONS
 from pulumi_hosting.api.values import look_alike
 from pulumi_hosting.client.exceptions import InvalidInput
-from tests.api.support import scripted
+from tests.client.support import scripted
 
 KEY_TEXT = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 ECDSA = (

@@ -14,7 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 CONTRACT_TESTS = (
-    "tests/api/test_methods.py",
+    "tests/client/test_methods.py",
     "tests/emulator/test_every_operation.py",
     "tests/emulator/test_handlers.py",
     "tests/contract/test_operations.py",

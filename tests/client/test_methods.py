@@ -13,7 +13,7 @@ from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.results import Document, Done, File, Items, Pages
 from pulumi_hosting.client.service import Service
-from tests.api.support import scripted
+from tests.client.support import scripted
 
 # What the client itself has beside the operations.
 OWN = {"service_now", "call", "pages", "items", "close", "base_url", "read_only"}

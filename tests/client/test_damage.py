@@ -17,7 +17,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.exceptions import InvalidResponse
 from pulumi_hosting.client.results import matching, readable, whole
-from tests.api.support import KEY, answer, scripted
+from tests.client.support import KEY, answer, scripted
 
 SERVER: dict[str, Any] = {
     "id": 20001,

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import OPERATIONS, Operation
 from pulumi_hosting.client.exceptions import HostingError
-from tests.api.support import answer, scripted
-from tests.api.test_retries import FIELDS, QUERIES, call
+from tests.client.support import answer, scripted
+from tests.client.test_retries import FIELDS, QUERIES, call
 
 NUMBERS = st.sampled_from([True, False, 0, 1, -1, 1.0, 1e27, 10**27, 10**400, float("nan"), 2**63])
 TEXTS = st.sampled_from(

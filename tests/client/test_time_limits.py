@@ -12,8 +12,8 @@ import pytest
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import TimedOut, TransportError
-from tests.api.support import KEY
-from tests.api.test_transport import certificate
+from tests.client.support import KEY
+from tests.client.test_transport import certificate
 
 _ = certificate  # a fixture
 

@@ -10,7 +10,7 @@ import pytest
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import InvalidResponse
 from pulumi_hosting.client.results import UNSET, Document, Done, File, Items, given
-from tests.api.support import answer, refusal, scripted
+from tests.client.support import answer, refusal, scripted
 
 
 def order(number: int) -> dict[str, Any]:

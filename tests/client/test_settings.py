@@ -8,7 +8,7 @@ import pytest
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.client.settings import Settings, _version, is_loopback, settings
-from tests.api.support import BASE, KEY
+from tests.client.support import BASE, KEY
 
 
 def checked(api_key: Any = KEY, base_url: str | None = BASE, **changes: Any) -> Settings:

@@ -17,8 +17,8 @@ from pulumi_hosting.api.operations import OPERATIONS
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.responses import has_odd_number
 from pulumi_hosting.client.results import Damaged
-from tests.api.support import KEY, answer, refusal, scripted
-from tests.api.test_retries import call
+from tests.client.support import KEY, answer, refusal, scripted
+from tests.client.test_retries import call
 
 
 def read(operation_id: str, body: Any, status: int = 200, **headers: str) -> Any:

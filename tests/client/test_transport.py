@@ -21,7 +21,7 @@ import pytest
 from pulumi_hosting.client import transport
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, InvalidResponse, RedirectRefused, TimedOut, TransportError, Unauthorized
-from tests.api.support import KEY, FakeTime, answer, scripted
+from tests.client.support import KEY, FakeTime, answer, scripted
 
 OK = b'{"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}'
 Act = Callable[[BaseHTTPRequestHandler], None]

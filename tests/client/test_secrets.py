@@ -17,7 +17,7 @@ import pytest
 from pulumi_hosting.api.secrets import MASK, Redactor, Secret, clean_text
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
-from tests.api.support import KEY, answer, refusal, scripted
+from tests.client.support import KEY, answer, refusal, scripted
 
 PASSWORD = "canary7Password"
 AUTH_CODE = "canary/EPP+code 9"

@@ -9,7 +9,7 @@ import pytest
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import TransportError
-from tests.api.support import KEY, FakeTime
+from tests.client.support import KEY, FakeTime
 
 BODY = b'{"id": 2, "ptr": "host.example.com"}'
 WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-ID: r1\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY)

@@ -7,7 +7,7 @@ import pytest
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.retry import Retry, RetryPolicy, Stop, backoff, decide, is_passing, may_repeat, parse_retry_after, pause
-from tests.api.support import dice
+from tests.client.support import dice
 
 READ, KEYED, NATURAL, NEVER = (BY_ID[name] for name in ("get_server", "create_server", "update_server", "power_server"))
 

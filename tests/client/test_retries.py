@@ -16,7 +16,7 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     Unavailable,
 )
-from tests.api.support import BASE, KEY, FakeTime, answer, refusal, scripted
+from tests.client.support import BASE, KEY, FakeTime, answer, refusal, scripted
 
 SERVER = {"id": 1, "name": "a", "status": "active"}
 CREATED = {"server": SERVER, "charged": "5.00"}

@@ -7,7 +7,7 @@ import pytest
 
 from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.client.retry import parse_http_date
-from tests.api.support import FakeTime, answer, refusal, scripted
+from tests.client.support import FakeTime, answer, refusal, scripted
 
 HEALTH = {"status": "ok", "time": "2030-01-01T12:00:00Z", "version": "1"}
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)

@@ -9,8 +9,8 @@ import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS
 from pulumi_hosting.client.exceptions import ApiError, CallError, ConfigurationError, InvalidResponse, TimedOut, TransportError
-from tests.api.support import answer, refusal, scripted
-from tests.api.test_retries import CREATED, call
+from tests.client.support import answer, refusal, scripted
+from tests.client.test_retries import CREATED, call
 
 # What one attempt meets, and whether it may have been processed.
 EVENTS: dict[str, tuple[Any, bool]] = {

@@ -15,7 +15,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import InvalidInput, WriteRefused
 from pulumi_hosting.client.requests import build_path, checked_key
 from pulumi_hosting.client.results import UNSET
-from tests.api.support import answer, scripted
+from tests.client.support import answer, scripted
 
 SERVER = BY_ID["get_server"]
 

@@ -138,7 +138,7 @@ def test_the_delivery_loop_survives_errors(
     def fail_once() -> None:
         monkeypatch.setattr(core, "deliver_due", deliver)
         failed.set()
-        raise RuntimeError("a bug of the courier")
+        raise RuntimeError("an error in the delivery loop")
 
     monkeypatch.setattr(core, "deliver_due", fail_once)
     http.post("/servers", json=SERVER, headers={"Idempotency-Key": "0123456789abcdef"}).raise_for_status()
@@ -148,4 +148,4 @@ def test_the_delivery_loop_survives_errors(
     arrived.clear()
     http.post("/servers", json=SERVER, headers={"Idempotency-Key": "0123456789abcdeg"}).raise_for_status()
     assert arrived.wait(10)
-    assert "a bug of the courier" in caplog.text
+    assert "an error in the delivery loop" in caplog.text

@@ -40,6 +40,10 @@ def test_few_files_are_edited_by_hand(sample: str, most: int) -> None:
     subprocess.run(["git", "apply", "--check", "-C1", str(patch(sample))], cwd=ROOT, check=True)
 
 
+def test_the_contract_tests_are_there() -> None:
+    assert [name for name in CONTRACT_TESTS if not (ROOT / name).is_file()] == []
+
+
 def test_the_guide_names_the_files() -> None:
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for sample in SAMPLES:

@@ -17,7 +17,8 @@ from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidIn
 from pulumi_hosting.exactly_once import catalog
 from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import WholeNumber
-from pulumi_hosting.resources.domain import DOMAIN, DomainState, zone_of
+from pulumi_hosting.resources.domain import DomainState, zone_of
+from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from pulumi_hosting.actions.action import Action, OfSubscription, Plan, Result, resolve
 from pulumi_hosting.client.exceptions import CallError, InvalidResponse
-from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import Failed, ResourceError
 

@@ -27,7 +27,6 @@ from enum import Enum
 from typing import Any
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import (
     ApiError,
@@ -43,19 +42,24 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
-from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag
+from pulumi_hosting.exactly_once.server_search import (
+    ORDER_PREFIX,
+    SNAPSHOT_AGE,
+    TAGGED,
+    candidates,
+    find_tagged,
+    may_be_proven,
+    must_be_allowed,
+    namesake,
+    world,
+)
 from pulumi_hosting.session.clock import Poller
 from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
-from pulumi_hosting.session.text import age
 
 GENERATIONS = 16
-ORDER_PREFIX = "order:"
-KEY_MEMORY = timedelta(seconds=KEY_MEMORY_SECONDS)
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
-_WORLD_AGE = 30.0  # seconds for which orders and servers, once listed, are believed
 _TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
-_SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
 _UNDER_WAY = 30.0  # seconds for which another process's request for an order may be under way without showing anywhere
 _PROCESS = uuid.uuid4().hex
 
@@ -152,7 +156,7 @@ class ServerOrder:
                 check=lambda: context.clock.sleep(0.0),
             ):
                 last, own = local_files.read(scope, purpose), f"{_PROCESS}-{os.getpid()}"
-                if last.get("process") != own and abs(time.time() - float(last.get("at") or 0)) < 2 * _WORLD_AGE:
+                if last.get("process") != own and abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE:
                     context.reads.forget("world")
                 local_files.write(scope, purpose, {"process": own, "at": time.time()})
                 try:
@@ -182,7 +186,7 @@ class ServerOrder:
 
     def _quiesce(self) -> None:
         wait = self.context.poller(self.context.wait_timeout)
-        while pending := [order for order in _world(self.context)[0] if self._may_become_ours(order)]:
+        while pending := [order for order in world(self.context)[0] if self._may_become_ours(order)]:
             known = ", ".join(str(order.invoice_id) for order in pending)
             if wait.over:
                 raise WaitTimeout(
@@ -373,138 +377,3 @@ class ServerOrder:
                 invoice = self.context.client.invoices.get(invoice_id)
                 if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ()):
                     yield invoice_id
-
-
-def may_be_proven(context: Context, server: m.Server) -> bool:
-    """Whether a key could still tell: the server is nobody else's by its tag, and younger than the memory for keys."""
-    if is_tag(split_tag(server.notes)[1]):
-        return False
-    return server.created_at is None or context.service_now() - server.created_at <= KEY_MEMORY
-
-
-def namesake(context: Context, server: m.Server, attempt: int) -> ResourceConflict:
-    """The refusal to order beside a living server of the same name that nothing shows to be this declaration's. Where a resource of this
-    stack has it, or may have it, under another name of the resource, the alias is the first advice."""
-    since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
-    tag = split_tag(server.notes)[1]
-    alias = ""
-    if is_tag(tag):
-        old = next((name for name in (server.name, server.hostname) if name and is_tag_of(tag, _sibling(context.identity, name))), None)
-        alias = (
-            f"if this resource was renamed from {old!r}, " if old else "if this resource had another name in the program before, "
-        ) + f'add opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{old or "old-name"}")]); else '
-    return ResourceConflict(
-        f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this declaration ordered it; "
-        f"nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it over, choose another name, "
-        f"or set order_attempt to {attempt + 1} to order one more of that name",
-        id=str(server.id),
-    )
-
-
-def _sibling(identity: str, name: str) -> str:
-    """The identity of a resource of the same stack and kind with another name."""
-    return f"{identity.rpartition('/')[0]}/{name}"
-
-
-def refuse_namesakes(context: Context, name: str) -> None:
-    """Raise what an order would stop with: a living server of the name that no key can show to be this declaration's any more, or, under
-    ``strict`` without a scope, any. What a resource that is declared beside this one turns out to have within a second is not meant."""
-    wait = context.poller(_SAID_WITHIN)
-    while found := [server for server in candidates(context) if server.name == name]:
-        if any(may_be_proven(context, server) for server in found) and not (context.strict and context.scope is None):
-            return
-        if wait.over:
-            raise namesake(context, found[0], 0)
-        wait.pause()
-
-
-TAGGED = "it carries this resource's ownership tag"
-
-
-def find_tagged(context: Context, name: str, *, attempt: int = 0, lenient: bool = False) -> m.Server | None:
-    """The living server that carries this identity's tag and that no state in this run has: what an interrupted run, or another backend
-    with the same names, has ordered.
-
-    Raises ``AmbiguousMatch`` for several, and ``ResourceConflict`` for one that must not be taken over unasked: under another name by now (it may belong
-    to a resource that was renamed with it), ordered longer ago than keys are remembered, or any under ``strict`` without a scope. With
-    ``attempt`` above 0, where another one is wanted beside it, the former two are passed over. ``lenient``: whatever its age.
-    """
-    own = [server for server in candidates(context) if is_tag_of(split_tag(server.notes)[1], context.identity)]
-    if own and attempt > 0:
-        now = context.service_now()
-        own = [server for server in own if server.name == name and (server.created_at is None or now - server.created_at <= KEY_MEMORY)]
-    if len(own) > 1:
-        raise AmbiguousMatch(f"the ownership tag {ownership_tag(context.identity)} of this resource", [str(server.id) for server in own])
-    if not own:
-        return None
-    (server,) = own
-    if server.name != name:
-        raise ResourceConflict(
-            f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not {name!r}; nothing was ordered. "
-            f"Next: set adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order another one",
-            id=str(server.id),
-        )
-    if not lenient:
-        must_be_allowed(context, server, "carries this resource's ownership tag", attempt)
-    return server
-
-
-def must_be_allowed(context: Context, server: m.Server, evidence: str, attempt: int = 0) -> None:
-    """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's must not be taken over unasked."""
-    ordered = context.service_now() - server.created_at if server.created_at else None
-    if ordered is not None and ordered > KEY_MEMORY:
-        why = "that is longer than seven days, and it may be in use by another state"
-    elif context.strict and context.scope is None:
-        why = "strict is set and hosting:scope is not, and it may be another backend's"
-    else:
-        return
-    when = f"{age(ordered)} ago" if ordered is not None else "at an unknown time"
-    raise ResourceConflict(
-        f"server {server.id} ({server.name}) {evidence} and was ordered {when}: {why}; nothing was ordered. Next: set adopt_id={server.id} "
-        f"to take it over, or order_attempt={attempt + 1} to order another one; if this run was asked to replace it, run it again with "
-        "--refresh",
-        id=str(server.id),
-    )
-
-
-def pending_order(context: Context, name: str) -> m.Order | None:
-    """The order of a server of this name that is under way and that no declaration of this run is known to have placed."""
-    if context.client.is_test_key:  # orders are real
-        return None
-    others = context.owned | context.ownership.of_others(context.identity)
-    return next(
-        (
-            order
-            for order in _world(context)[0]
-            if order.is_pending and order.server_name == name and f"{ORDER_PREFIX}{order.invoice_id}" not in others
-        ),
-        None,
-    )
-
-
-def candidates(context: Context) -> list[m.Server]:
-    """The living servers that no declaration of this run is known to have."""
-    not_ours = context.owned | context.ownership.of_others(context.identity)
-    # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost one.
-    simulated = context.client.is_test_key
-    return [server for server in living_servers(context) if str(server.id) not in not_ours and server.is_sandbox == simulated]
-
-
-def _world(context: Context) -> tuple[list[m.Order], list[m.Server]]:
-    """Orders under way, then servers: an order that was carried out in between is in both, never in neither. Shared for half a minute,
-    so that a program of a thousand servers looks once and not a thousand times; what an own order adds is told apart by its claim."""
-    return context.shared(("world",), lambda: (list(context.client.orders.list()), list(context.client.servers.list())), max_age=_WORLD_AGE)
-
-
-def living_servers(context: Context) -> list[m.Server]:
-    """The servers of the account, as of half a minute ago at most."""
-    return [server for server in _world(context)[1] if not server.is_gone]
-
-
-def pending_orders(context: Context, max_age: float) -> frozenset[int]:
-    """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many wait."""
-
-    def fetch() -> frozenset[int]:
-        return frozenset(order.invoice_id for order in context.client.orders.list() if order.is_pending)
-
-    return context.shared(("orders",), fetch, max_age)

@@ -6,9 +6,8 @@ until when it stays, and forgets it. The id is the domain's number; until the se
 """
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
-from decimal import Decimal
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
@@ -18,7 +17,7 @@ from pydantic import AfterValidator, Field
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.api.values import check_line, look_alike
+from pulumi_hosting.api.values import check_line
 from pulumi_hosting.client.exceptions import (
     ApiError,
     DomainUnavailable,
@@ -36,9 +35,7 @@ from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover, Trait, WholeNumber
 from pulumi_hosting.resources.drift import Drift, inverted
-from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Registered, Settled, Validated
 from pulumi_hosting.session.context import Context, account
-from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.text import age, as_text
 
@@ -199,20 +196,13 @@ def _is_unlisted_order(state: DomainState) -> bool:
     return bool(state.name) and not state.id.isdigit() and state.status in ("pending", "transfer_pending") and state.mode != "test"
 
 
-class DomainResource(
-    base.Resource[DomainInputs, DomainState],
-    Findable[DomainInputs, DomainState],
-    Adoptable[DomainInputs],
-    Validated,
-    Priced,
-    Settled[DomainInputs, DomainState],
-    Registered[DomainState],
-):
+class DomainBase(base.Resource[DomainInputs, DomainState]):
+    """The four methods of a domain."""
+
     kind: ClassVar[str] = "domain"
     title: ClassVar[str] = "domain"
     Inputs = DomainInputs
     State = DomainState
-    natural_key: ClassVar = ("name",)
     replacement = "once"
     scopes: ClassVar = {
         "read": ("domains:read",),
@@ -221,21 +211,7 @@ class DomainResource(
         "delete": ("domains:read", "domains:manage"),
     }
 
-    def why_unchangeable(self, state: DomainState) -> str | None:
-        """A registration or transfer under way."""
-        return f"it is {state.status}" if state.status in ("pending", "transfer_pending") else None
-
-    def is_released(self, state: DomainState) -> bool:
-        """The API cannot delete domains: one whose auto-renew is off ends when its time is over."""
-        return state.auto_renew is False
-
     # --- looking
-
-    def find(self, context: Context, inputs: DomainInputs) -> DomainState | None:
-        """By name."""
-        context.reads.forget("domains")
-        found = self._named(context, inputs.name)
-        return _from_api(found) if found else None
 
     def read(self, context: Context, id: str, last: DomainState | None = None) -> DomainState | None:
         """By number, or by name. An order that is accepted and not listed yet stays as it was recorded."""
@@ -244,11 +220,6 @@ class DomainResource(
             context.info(f"{last.name} was ordered, and is not among the domains of the account yet")
             return last
         return _from_api(found, last) if found else None
-
-    def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[DomainState]:
-        """By ``status`` (the service looks) and by ``name`` (we do)."""
-        wanted = None if name is None else ascii_name(name)
-        return (_from_api(found) for found in context.client.domains.list(**filters) if wanted in (None, ascii_name(found.name)))
 
     @staticmethod
     def _listed(context: Context) -> Mapping[str, m.Domain]:
@@ -276,57 +247,6 @@ class DomainResource(
         except NotFound:
             return None
         return None if _is_gone(found) else found
-
-    # --- asking before
-
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
-        """The zone and its bounds; for a new name whether it can be had."""
-        if desired.get("adopt_id") is not None or "name" not in desired:
-            return {}
-        name = desired["name"]
-        zone = zone_of(context, name)
-        if zone is None:
-            return {"name": f"no zone of this provider ends {name!r}: choose one of {', '.join(sorted(catalog.zones(context)))}"}
-        failures: dict[str, str] = {}
-        if desired.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
-            failures["privacy"] = f".{zone.tld.lstrip('.')} hides no owner's data: leave it out or say false"
-        if "name" not in fields:
-            return failures
-        if why := look_alike(name):
-            context.warn(f"{name} may be taken for another name: {why}. Next: make sure that this is the name you mean")
-        if desired.get("auth_code") is not None:
-            if zone.price_transfer is None or zone.transfer_supported is False:
-                failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
-        elif not (zone.min_years or 1) <= desired.get("years", 1) <= (zone.max_years or 10):
-            failures["years"] = f"must be {zone.min_years or 1} to {zone.max_years or 10} in this zone"
-        elif not failures and (existing := self._named(context, name)) is not None:
-            is_known = context.name_is_identity or context.client.is_test_key or str(existing.id) in context.owned
-            if not is_known and (refusal := self._not_ours(context, existing)):
-                failures["name"] = refusal
-        elif not failures:
-            answer = context.shared(("availability", name), lambda: context.client.domains.availability(name=name), 300.0)
-            if not answer.available:
-                failures["name"] = f"{name} cannot be registered: {answer.reason or 'it is not available'}"
-        return failures
-
-    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
-        """The zone's prices; a promo code may lower them."""
-        if desired.get("adopt_id") is not None or "name" not in desired:
-            return None
-        zone = zone_of(context, desired["name"])
-        if zone is None:
-            return None
-        years = int(desired.get("years") or 1)
-        transfer = desired.get("auth_code") is not None
-        amount = zone.price_transfer if transfer else zone.price_register * years
-        if amount is None:
-            return None
-        name = f"{desired['name']} ({read})" if (read := unicode_name(desired["name"])) else desired["name"]
-        what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
-        balance = catalog.balance(context)
-        if self._named(context, desired["name"]) is not None:  # found again, or a stop: nothing is paid for it either way
-            amount, what = Decimal(0), f"{name} is on this account already"
-        return Cost(amount, zone.currency or (balance.currency if balance else ""), what, balance.balance if balance else None)
 
     # --- making
 
@@ -374,26 +294,6 @@ class DomainResource(
         if ascii_name(found.name) != inputs.name:
             raise ResourceError(f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is")
         return found
-
-    def takeover(self, context: Context, inputs: DomainInputs) -> Takeover | None:
-        if inputs.adopt_id is None:
-            existing = None if context.name_is_identity or context.client.is_test_key else self._named(context, inputs.name)
-            if existing is None or str(existing.id) in context.owned or self._not_ours(context, existing):
-                return None  # ordered, replaced, or refused
-            unless = f"unless an earlier run of this resource ordered it, the order will stop. Next: set adopt_id={existing.id} then"
-            return _takeover(existing, f"it has the name; {unless}")
-        return _takeover(self._adoptable(context, inputs, inputs.adopt_id), "adopt_id names it")
-
-    def settle(self, context: Context, state: DomainState, inputs: DomainInputs) -> DomainState:
-        """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the rest."""
-        late = frozenset(
-            name for name, value in inputs.given().items() if name in _LATE and value is not None and getattr(state, name) != value
-        )
-        if not late:
-            return state
-        if context.client.is_test_key:
-            return state.model_copy(update={name: getattr(inputs, name) for name in late})
-        return self.update(context, state, inputs, late)
 
     # --- changing
 
@@ -583,6 +483,3 @@ def zone_of(context: Context, name: str) -> m.Zone | None:
     zones = catalog.zones(context)
     labels = name.split(".")
     return next((zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None)
-
-
-DOMAIN = DomainResource()

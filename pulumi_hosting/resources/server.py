@@ -15,8 +15,9 @@ from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
-from pulumi_hosting.exactly_once.orders import ORDER_PREFIX, Ordered, ServerOrder
+from pulumi_hosting.exactly_once.orders import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
+from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import POLICY, REPLACES, WHEN_CREATING, Count, IdText, Takeover, Trait, WholeNumber
 from pulumi_hosting.resources.drift import Drift, edited, inverted, renamed

@@ -16,8 +16,8 @@ from pulumi_hosting.client.exceptions import (
     Unavailable,
 )
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
-from pulumi_hosting.exactly_once.orders import ORDER_PREFIX, pending_orders
 from pulumi_hosting.exactly_once.ownership_tag import split_tag, was_taken_over
+from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, pending_orders
 from pulumi_hosting.resources.server_reads import addresses_along, living_server
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import OrderFailed, ResourceError, TakenOver, WaitTimeout

@@ -11,8 +11,7 @@ purchase per server at a time (``Owners.turn``):
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
-from decimal import Decimal
+from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
@@ -33,8 +32,7 @@ from pulumi_hosting.exactly_once import addresses, catalog
 from pulumi_hosting.exactly_once.address_facts import World, bought, is_used, keys_of, look, named, quote_of, was_charged
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover
-from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
+from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText
 from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
@@ -81,20 +79,13 @@ class ServerIpState(base.State):
     )
 
 
-class ServerIpResource(
-    base.Resource[ServerIpInputs, ServerIpState],
-    Findable[ServerIpInputs, ServerIpState],
-    Adoptable[ServerIpInputs],
-    Validated,
-    Priced,
-    Provisioned[ServerIpInputs, ServerIpState],
-    Sandboxed[ServerIpState],
-):
+class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
+    """The four methods of a bought address."""
+
     kind: ClassVar[str] = "server_ip"
     title: ClassVar[str] = "server address"
     Inputs = ServerIpInputs
     State = ServerIpState
-    natural_key: ClassVar = ("server_id",)
     control_path = "/servers/{}/ips/{}"
     scopes: ClassVar = {
         "read": ("servers:read",),
@@ -104,14 +95,6 @@ class ServerIpResource(
     }
 
     # --- looking
-
-    def find(self, context: Context, inputs: ServerIpInputs) -> ServerIpState | None:
-        """The address named by ``adopt_id``; nothing else tells one bought address from another."""
-        if inputs.adopt_id is None:
-            return None
-        found = addresses.of_server(context, inputs.server_id, fresh=True)
-        ip = addresses.pick(found, inputs.adopt_id) if found is not None else None
-        return self._state(context, inputs.server_id, ip) if ip is not None else None
 
     def read(self, context: Context, id: str, last: ServerIpState | None = None) -> ServerIpState | None:
         if id.startswith(PENDING):
@@ -123,16 +106,8 @@ class ServerIpResource(
         ip = addresses.pick(found, wanted) if found is not None else None
         return self._state(context, server_id, ip, last) if ip is not None else None
 
-    def all(self, context: Context, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:
-        """The bought ones of one server, or of all."""
-        found = addresses.everywhere(context, server_id)
-        return (self._state(context, server, ip) for server, ip in found if not ip.primary and ip.version != 6)
-
     def is_provisional(self, state: ServerIpState) -> bool:
         return state.id.startswith(PENDING)
-
-    def is_simulated(self, id: str) -> bool:
-        return id.endswith(f"/{SIMULATED}")
 
     @staticmethod
     def _state(context: Context, server_id: str, ip: m.Ip, last: ServerIpState | None = None) -> ServerIpState:
@@ -151,17 +126,6 @@ class ServerIpResource(
         )
 
     # --- asking before
-
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
-        """The server is there and may have one more address."""
-        if "server_id" not in desired or desired.get("adopt_id") is not None or context.client.is_test_key:
-            return {}
-        quote = quote_of(context, desired["server_id"])
-        if quote is None:
-            return {"server_id": f"there is no server {desired['server_id']} on this account"}
-        if quote.extra_ips >= quote.max_extra_ips and not self._unexplained(context, desired["server_id"]):
-            return {"server_id": f"server {desired['server_id']} has all of the {quote.max_extra_ips} addresses its tariff allows"}
-        return {}
 
     def _unexplained(self, context: Context, server_id: str) -> list[m.Ip]:
         """Bought addresses that neither this run nor the notes of this machine know to be another resource's."""
@@ -234,53 +198,9 @@ class ServerIpResource(
             raise ResourceError(f"adopt_id: another resource has {self.title} {id} already; nothing was changed. Next: correct adopt_id")
         return self._state(context, inputs.server_id, ip)
 
-    def takeover(self, context: Context, inputs: ServerIpInputs) -> Takeover | None:
-        """What ``create`` would take over. Where only a key can tell whose an address is, that is said: ``create`` does not pay then."""
-        if inputs.adopt_id is not None:
-            return self._taken_over(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it")
-        if context.client.is_test_key:
-            return None
-        quote = quote_of(context, inputs.server_id)
-        found = addresses.of_server(context, inputs.server_id)
-        if quote is None or found is None:
-            return None
-        owners = Owners(context, inputs.server_id)
-        extra = bought(found)
-        loose = self._loose(context, inputs.server_id, extra, owners)
-        missing = max(0, quote.extra_ips - len(extra))
-        intent = owners.intent()
-        mine = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None)
-        if mine is None and intent is not None:
-            mine = next((ip for ip in loose if str(ip.id) not in intent["before"] and not self._is_old(context, ip)), None)
-        if mine is not None:
-            self._must_be_young(context, mine)
-            self._must_be_allowed(context, mine)
-            return self._taken_over(self._state(context, inputs.server_id, mine), "an earlier run bought it")
-        if len(loose) + missing <= (inputs.order_attempt or 0):
-            return None
-        if loose:
-            unclear = (
-                "this machine does not know whose it is: an interrupted run of this resource may have bought it; nothing is paid before "
-                f"that is known, and unless another resource here has it, {self._what_follows(context, loose)}"
-            )
-            return self._taken_over(self._state(context, inputs.server_id, loose[-1]), unclear)
-        state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
-        return self._taken_over(state, "an address was bought for the server before and is not assigned yet")
-
-    def _what_follows(self, context: Context, loose: list[m.Ip]) -> str:
-        """What ``create`` does with addresses of which only the purchase's key could tell whose they are."""
-        if all(self._is_old(context, ip) for ip in loose):
-            return "the run will stop: it is older than the 7 days of its key"
-        return "the run will stop where its key does not prove that"
-
     @staticmethod
     def _is_old(context: Context, ip: m.Ip) -> bool:
         return ip.added_at is not None and ip.added_at < context.service_now() - _KEY_MEMORY
-
-    def _taken_over(self, state: ServerIpState, reason: str) -> Takeover:
-        added_at = None if state.added_at is None else datetime.fromisoformat(state.added_at)
-        price = None if state.price_monthly is None else Decimal(state.price_monthly)
-        return Takeover(state, reason, added_at, currency=state.currency, price_monthly=price, title=self.title)
 
     def _simulate(self, context: Context, inputs: ServerIpInputs) -> ServerIpState:
         added = context.client.servers.ips.add(int(inputs.server_id))
@@ -565,6 +485,3 @@ class ServerIpResource(
                 context.reads.forget("ips", server_id)
             context.info(f"server {server_id}: another operation is running")
             wait.pause()
-
-
-SERVER_IP = ServerIpResource()

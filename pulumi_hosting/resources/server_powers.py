@@ -9,8 +9,8 @@ from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
 from pulumi_hosting.client.exceptions import ApiError, HostingError
 from pulumi_hosting.client.results import Damaged, matching
 from pulumi_hosting.exactly_once import catalog
-from pulumi_hosting.exactly_once.orders import ORDER_PREFIX, TAGGED, find_tagged, refuse_namesakes
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
+from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, TAGGED, find_tagged, refuse_namesakes
 from pulumi_hosting.resources.base import OnChange, Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Predicted, Priced, Provisioned, Rebuildable, Remarked, Sandboxed, Validated
 from pulumi_hosting.resources.server import ServerBase, ServerInputs, ServerState, from_api, is_simulated, provisional

@@ -14,12 +14,7 @@ from pulumi_hosting.client.exceptions import (
     NotFound,
 )
 from pulumi_hosting.exactly_once import catalog
-from pulumi_hosting.exactly_once.orders import (
-    candidates,
-    living_servers,
-    may_be_proven,
-    pending_order,
-)
+from pulumi_hosting.exactly_once.server_search import candidates, living_servers, may_be_proven, pending_order
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.errors import ResourceError

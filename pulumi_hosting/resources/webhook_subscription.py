@@ -5,7 +5,7 @@ whose answer was lost is found by it and gets a new secret. Of several that runs
 What the service disabled after failures in a row is enabled again.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import timedelta
 from typing import Annotated, Any, ClassVar
 from urllib.parse import urlsplit, urlunsplit
@@ -17,15 +17,13 @@ from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
-from pulumi_hosting.client.results import matching
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, takeovers, was_taken_over, with_tag
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift import Drift, edited, inverted
-from pulumi_hosting.resources.powers import Adoptable, Findable, Predicted, Sandboxed, Settled, Validated
 from pulumi_hosting.session.context import Context
-from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, TakenOver
+from pulumi_hosting.session.errors import ResourceConflict, ResourceError, TakenOver
 from pulumi_hosting.session.text import age, as_text
 
 SIMULATED = "sandbox-"
@@ -139,36 +137,18 @@ def _tag(found: m.Subscription) -> str | None:
     return split_tag(found.description)[1]
 
 
-class WebhookSubscriptionResource(
-    base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState],
-    Findable[WebhookSubscriptionInputs, WebhookSubscriptionState],
-    Adoptable[WebhookSubscriptionInputs],
-    Validated,
-    Settled[WebhookSubscriptionInputs, WebhookSubscriptionState],
-    Sandboxed[WebhookSubscriptionState],
-    Predicted[WebhookSubscriptionState],
-):
+class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState]):
+    """The four methods of a webhook subscription."""
+
     kind: ClassVar[str] = "webhook_subscription"
     title: ClassVar[str] = "webhook subscription"
     Inputs = WebhookSubscriptionInputs
     State = WebhookSubscriptionState
-    natural_key: ClassVar = ("url",)
     control_path = "/webhooks/{}"
     replacement = "free"
-    sandbox = "refused"
     scopes: ClassVar = dict.fromkeys(("read", "create", "update", "delete"), ("webhooks:manage",))
 
     # --- looking
-
-    def find(self, context: Context, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState | None:
-        """By URL."""
-        if context.client.is_test_key:
-            return None
-        wanted = _plain_url(inputs.url)
-        same = matching(context.client.webhooks.list(), lambda found: _plain_url(found.url) == wanted)
-        if len(same) > 1:
-            raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
-        return _from_api(same[0], inputs.url) if same else None
 
     def read(self, context: Context, id: str, last: WebhookSubscriptionState | None = None) -> WebhookSubscriptionState | None:
         # The document shows no read of a single one, so it is looked for in the list.
@@ -217,22 +197,6 @@ class WebhookSubscriptionResource(
                 context.warn(f"webhook subscription {double.id} is a second one of this resource and could not be deleted: {error}")
             else:
                 context.info(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
-
-    def all(self, context: Context, *, url: str | None = None, **_: Any) -> Iterable[WebhookSubscriptionState]:
-        """By ``url``."""
-        wanted = None if url is None else _plain_url(url)
-        return (_from_api(found) for found in context.client.webhooks.list() if wanted in (None, _plain_url(found.url)))
-
-    def is_simulated(self, id: str) -> bool:
-        return id.startswith(SIMULATED)
-
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
-        """The event types against those the service sends."""
-        if context.client.is_test_key or not fields & {"events"} or "events" not in desired:
-            return {}
-        known = {event.type for event in context.shared(("events",), context.client.webhooks.events, 300.0)} | {"*"}
-        strange = [event for event in desired["events"] if event not in known]
-        return {"events": f"there is no event {strange[0]!r}: choose from {', '.join(sorted(known))}"} if strange else {}
 
     # --- making
 
@@ -378,18 +342,6 @@ class WebhookSubscriptionResource(
             )
         return _from_api(found, inputs.url, tag=None if context.name_is_identity else next_tag(_tag(found), context.identity))
 
-    def takeover(self, context: Context, inputs: WebhookSubscriptionInputs) -> Takeover | None:
-        if context.client.is_test_key:
-            return None
-        if inputs.adopt_id is not None:
-            secret = "its secret stays unknown here" if inputs.rotation is None else "it gets a new secret, and the present one stops"
-            return self._announced(self._adopt(context, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}")
-        tagged = self._tagged(context, inputs)
-        if not tagged:
-            return None
-        also = f"; {', '.join(str(one.id) for one in tagged[1:])} of an interrupted run is deleted" if tagged[1:] else ""
-        return self._announced(tagged[0], inputs, _TAGGED + also)
-
     def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
         return Takeover(_from_api(found, inputs.url), reason, found.created_at, title=self.title)
 
@@ -405,22 +357,6 @@ class WebhookSubscriptionResource(
             active=inputs.active,
             secret=Secret(f"whsec_sandbox{number}"),
         )
-
-    def settle(self, context: Context, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
-        """Bring what was found, or could not be said when it was made, to what is declared."""
-        if self.is_simulated(state.id):
-            return state
-        late = {
-            name
-            for name, value in inputs.given().items()
-            if name in ("url", "events", "description", "active") and (getattr(state, name) or None) != (value or None)
-        }
-        if inputs.adopt_id is None or context.name_is_identity:
-            return self._patch(context, state, inputs, frozenset(late))
-        state = self._patch(context, state, inputs, frozenset(late | {"description"}), state.ownership_tag)
-        if inputs.rotation is None or state.secret is not None:
-            return state
-        return state.model_copy(update={"secret": context.client.webhooks.rotate_secret(int(state.id)).secret})
 
     # --- changing
 
@@ -473,9 +409,6 @@ class WebhookSubscriptionResource(
             return there
         return state.ownership_tag or ownership_tag(context.identity)
 
-    def adjust_prediction(self, predicted: dict[str, Any], state: WebhookSubscriptionState | None) -> dict[str, Any]:
-        return {**predicted, "disabled_reason": None} if predicted.get("active") else predicted
-
     # --- removing
 
     def delete(self, context: Context, state: WebhookSubscriptionState) -> None:
@@ -507,6 +440,3 @@ class WebhookSubscriptionResource(
         finally:
             context.reads.forget("webhooks")
         self._delete_doubles(context, doubles)
-
-
-WEBHOOK_SUBSCRIPTION = WebhookSubscriptionResource()

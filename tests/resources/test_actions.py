@@ -14,9 +14,9 @@ from pulumi_hosting.actions.action import Result, resolve
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import Forbidden, InvalidInput, ServiceState, Unauthorized, WriteRefused
 from pulumi_hosting.resources.base import Resource, State
-from pulumi_hosting.resources.domain import DOMAIN
+from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceError
 from tests.resources.conftest import EmulatorClock, KillingTransport, ProcessKilled, ResourceHarness

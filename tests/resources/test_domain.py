@@ -7,7 +7,7 @@ import pytest
 
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.domain import DOMAIN
+from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.session.errors import ResourceConflict, WaitTimeout
 from tests.resources.conftest import ResourceHarness
 

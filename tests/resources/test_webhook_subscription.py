@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.planning import engine
-from pulumi_hosting.resources.webhook_subscription import WEBHOOK_SUBSCRIPTION
+from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import ResourceConflict, TakenOver
 from tests.resources.conftest import KillingTransport, ProcessKilled, ResourceHarness, SimultaneousTransport, at_once
 

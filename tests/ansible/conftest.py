@@ -65,7 +65,8 @@ class Ansible:
     by_others: bool = False
     """Whether the play that was started last has another key than the account check's."""
     plays_now: bool = False
-    """Whether a play was started and not seen to end, as one that was killed: what comes then is not the test's own."""
+    """Whether a play was started and not seen to end, as one that was killed: what comes then is not the
+    test's own."""
     seen: set[str] = field(default_factory=set)
     """Ids of what was on the account when the last play began or ended."""
     reported: list[dict[str, Any]] = field(default_factory=list)
@@ -96,7 +97,8 @@ class Ansible:
         return found
 
     def allow_new(self, named: set[str] | None = None) -> None:
-        """Let the account hold what came since the last play and is in no result: all of it, or what one of these names."""
+        """Let the account hold what came since the last play and is in no result: all of it, or what one of
+        these names."""
         self.account.allowed |= {id for id, names in self.there().items() if id not in self.seen and (named is None or names & named)}
 
     def play(self, *tasks: Mapping[str, Any], arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None) -> Played:
@@ -112,7 +114,8 @@ class Ansible:
         variables: Mapping[str, Any] | None = None,
         cold: bool = False,
     ) -> "subprocess.Popen[str]":
-        """Start a play. ``cold``: for plays that the test kills, with real Pythons, each the child of the one that started it."""
+        """Start a play. ``cold``: for plays that the test kills, with real Pythons, each the child of the one
+        that started it."""
         self.plays += 1
         playbook = self.home / f"play-{self.plays}.yml"
         play = {
@@ -186,7 +189,8 @@ class Ansible:
 
 
 def named_by_failures(result: Mapping[str, Any]) -> set[str]:
-    """What a task named that failed when it may have made or bought something: ids and names in its arguments and in its message."""
+    """What a task named that failed when it may have made or bought something: ids and names in its arguments
+    and in its message."""
     failure = result.get("failure") or {}
     names = {name for item in result.get("results") or () if isinstance(item, Mapping) for name in named_by_failures(item)}
     if failure.get("charge") or failure.get("outcome_unknown") or failure.get("code") in ("wait_timeout", "server_error"):
@@ -234,7 +238,8 @@ def wait_for(what: Callable[[], bool], seconds: float = 120.0) -> None:
 
 
 def kill_all(process: "subprocess.Popen[str]") -> None:
-    """SIGKILL to the process and all its descendants: Ansible's workers lead sessions of their own, so no group holds them all."""
+    """SIGKILL to the process and all its descendants: Ansible's workers lead sessions of their own, so no
+    group holds them all."""
     family = [process.pid]
     for pid in family:  # grows while it is walked; stopped first, so that none is born meanwhile
         os.kill(pid, signal.SIGSTOP)

@@ -1,4 +1,4 @@
-"""Every module both ways: in the controller, and as the module that another host gets. The same play brings the same results."""
+"""Modules run in the controller and as a process on another host. The same play has the same results."""
 
 from pathlib import Path
 from typing import Any
@@ -28,13 +28,14 @@ def first_example(module: str) -> dict[str, Any]:
     return found
 
 
-# What each module is asked: nothing of it changes the account, so that the second way meets what the first one met.
+# What each module is asked: nothing of it changes the account, so that the second way meets what the first
+# one met.
 LISTED: dict[str, list[tuple[dict[str, Any], Task]]] = {
     "api_key_info": [({}, {}), ({"id": "x"}, {})],
     "api_key_revoke": [({"key_id": "1"}, CHECKED), ({}, {})],
     "balance_topup": [({"amount": "25.00", "gateway": "card", "balance_below": "5000"}, CHECKED)],
     "domain": [
-        ({"name": "dear.com", "max_charge": "1.00"}, {}),
+        ({"name": "expensive.com", "max_charge": "1.00"}, {}),
         ({"name": "new.com", "auto_renew": True}, CHECKED),
         ({"name": "old.com", "nameservers": ["ns1.example.org", "ns2.example.org"]}, CHECKED),
         ({"name": "old.com"}, {}),
@@ -61,7 +62,7 @@ LISTED: dict[str, list[tuple[dict[str, Any], Task]]] = {
         ({"name": "new", "state": "asleep"}, {}),
     ],
     "server_info": [({}, {}), ({"name": "old", "live": True}, {}), ({"id": "1", "name": "old"}, {})],
-    "server_ip": [({"server_name": "old", "max_charge": "500"}, CHECKED), ({"server_name": "nobody"}, {})],
+    "server_ip": [({"server_name": "old", "max_charge": "500"}, CHECKED), ({"server_name": "missing"}, {})],
     "server_ip_info": [({"server_name": "old", "quote": True}, {})],
     "server_password": [({"name": "old", "password_file": "old.password"}, CHECKED), ({"name": "old", "password_file": "no/where"}, {})],
     "server_renew": [({"name": "old", "until": "{{ soon }}"}, CHECKED), ({"name": "old", "until": "soon"}, {})],
@@ -80,7 +81,7 @@ LISTED: dict[str, list[tuple[dict[str, Any], Task]]] = {
         ({"url": URL + "/new", "events": ["*"], "secret_file": "secret"}, CHECKED),
         ({"url": URL}, {}),
     ],
-    "webhook_test": [({"url": URL}, CHECKED), ({"url": URL + "/nobody"}, {})],
+    "webhook_test": [({"url": URL}, CHECKED), ({"url": URL + "/missing"}, {})],
 }
 
 
@@ -139,7 +140,7 @@ def differences(name: str, fast: dict[str, Any], by_module: dict[str, Any]) -> l
 
 
 @pytest.mark.parametrize("modules", [SAMPLE, pytest.param([*ASKED], marks=pytest.mark.slow)], ids=["sample", "all"])
-def test_the_same_results_and_no_secret_in_either(modules: list[str], ansible: Ansible, account: dict[str, str]) -> None:
+def test_both_ways_have_the_same_results_and_show_no_secret(modules: list[str], ansible: Ansible, account: dict[str, str]) -> None:
     before = ansible.writes()
     defaults = {"group/hosting.cloud.all": {"api_key": of_env("S_KEY")}}
     variables = {name: account[name] for name in ("invoice", "soon")}
@@ -162,8 +163,9 @@ def test_the_same_results_and_no_secret_in_either(modules: list[str], ansible: A
     assert "Traceback" not in printed
 
 
-def test_the_environment_of_a_task_counts_in_both(ansible: Ansible, account: dict[str, str]) -> None:
-    """The play's environment, a single module's defaults and the option itself, from the weakest to the strongest."""
+def test_both_ways_use_the_environment_of_a_task(ansible: Ansible, account: dict[str, str]) -> None:
+    """The play's environment, a single module's defaults and the option itself, from the weakest to the
+    strongest."""
     ansible.environ.pop("HOSTING_API_KEY")
     said = {"HOSTING_API_KEY": account["key"], "HOSTING_MAX_CHARGE": "0.01"}
     asked: list[Task] = [
@@ -190,8 +192,8 @@ def test_the_environment_of_a_task_counts_in_both(ansible: Ansible, account: dic
         assert "max_charge 0.01" in played["limited"]["msg"], way
 
 
-def test_a_loop_is_one_client_in_the_controller(ansible: Ansible, account: dict[str, str]) -> None:
-    """Who the account is, is asked once per client; modules are a process each."""
+def test_the_items_of_a_loop_share_a_client_in_the_controller(ansible: Ansible, account: dict[str, str]) -> None:
+    """The account is asked for once per client. Each module is a process."""
 
     def asked(played: Played, since: int) -> int:
         assert played["loop"]["results"]

@@ -1,4 +1,5 @@
-"""Tasks that fail after their own request had bought or changed something: the result says what was bought, and what it cost."""
+"""Tasks that fail after they bought or changed something: the result shows what was bought, and what it
+cost."""
 
 import subprocess
 from decimal import Decimal
@@ -75,7 +76,7 @@ def test_a_domain_whose_renewal_could_not_be_set_is_reported_with_its_charge() -
     assert reported(play) == paid(lab)
 
 
-def test_an_address_that_cannot_be_looked_at_after_its_purchase_is_reported_with_its_charge() -> None:
+def test_an_address_that_cannot_be_read_after_its_purchase_is_reported_with_its_charge() -> None:
     lab = EmulatorHarness()
     play = Play(lab)
     play("server", name="one", tariff_id=1, os="debian-12")
@@ -93,7 +94,7 @@ def test_an_address_that_cannot_be_looked_at_after_its_purchase_is_reported_with
 
 
 @pytest.mark.parametrize("name", ["server_renew", "domain_renew", "invoice_pay"])
-def test_a_payment_whose_object_cannot_be_looked_at_afterwards_is_reported(name: str) -> None:
+def test_a_payment_whose_object_cannot_be_read_afterwards_is_reported(name: str) -> None:
     lab = EmulatorHarness()
     play = Play(lab)
     play("server", name="one", tariff_id=1, os="debian-12")
@@ -117,8 +118,8 @@ def test_a_payment_whose_object_cannot_be_looked_at_afterwards_is_reported(name:
     assert reported(play) == paid(lab)
 
 
-def test_what_was_changed_before_a_failure_is_a_change() -> None:
-    """A key is deleted to be replaced, and its successor refused: that the first is gone must show."""
+def test_a_change_before_a_failure_is_reported() -> None:
+    """A key is deleted to be replaced, and the new one is refused: the deletion must be reported."""
     lab = EmulatorHarness()
     play = Play(lab)
     play("ssh_key", name="k", public_key=KEY_LINE)
@@ -139,7 +140,7 @@ def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(
     assert account_problems(lab, play) == []
 
 
-def test_nothing_is_reported_as_done_where_nothing_was() -> None:
+def test_a_refused_order_reports_no_change() -> None:
     lab = EmulatorHarness()
     play = Play(lab)
     lab.fault({"status": 409, "code": "no_capacity"}, method="POST", path="^/servers$", times=99)
@@ -161,6 +162,6 @@ def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_pa
     assert RunFiles(own).charges_of_killed_runs() == []
 
 
-def test_an_empty_limit_says_what_is_wrong() -> None:
+def test_an_empty_limit_is_refused() -> None:
     result = Play(EmulatorHarness())("server", **SERVER, max_charge="")
     assert "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it" in result["msg"]

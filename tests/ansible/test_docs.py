@@ -37,7 +37,7 @@ def code_blocks(guide: str, language: str = "yaml") -> list[str]:
 
 
 @pytest.mark.slow
-def test_antsibull_finds_nothing_to_mend(tmp_path: Path) -> None:
+def test_antsibull_finds_no_error(tmp_path: Path) -> None:
     options = (
         "--plugin-docs",
         "--validate-collection-refs=self",
@@ -92,7 +92,7 @@ def test_the_readme_names_every_module_and_guide() -> None:
     assert [guide for guide in GUIDES if f"(docs/docsite/rst/{guide}.rst)" not in readme] == []
 
 
-def test_the_changelog_is_whole(tmp_path: Path) -> None:
+def test_the_changelog_is_complete(tmp_path: Path) -> None:
     assert run(tmp_path, "antsibull-changelog", "lint") == ""
     assert run(tmp_path, "antsibull-changelog", "lint-changelog-yaml", "changelogs/changelog.yaml") == ""
     released = yaml.safe_load((COLLECTION / "changelogs" / "changelog.yaml").read_text())["releases"].values()

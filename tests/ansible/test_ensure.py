@@ -1,4 +1,5 @@
-"""The engine's whole way, for a frontend that remembers nothing: what the modules rest on, without the price of a playbook."""
+"""``ensure`` and ``ensure_absent``, which the modules use: find, plan, apply. Without the cost of a
+playbook."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -30,8 +31,8 @@ def ensure(emulator: Any) -> Iterator[Ensure]:
             assert declared.failures == {}
             session = Session(reading if dry_run else live)
             context = Request(session, f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None)
-            way = engine.ensure_absent if absent else engine.ensure
-            return way(context, resource, declared.inputs, id=id, terms=engine.ApplyOptions(dry_run=dry_run))
+            ensure = engine.ensure_absent if absent else engine.ensure
+            return ensure(context, resource, declared.inputs, id=id, terms=engine.ApplyOptions(dry_run=dry_run))
 
         yield bring
 
@@ -42,7 +43,7 @@ def order(ensure: Ensure, name: str) -> str:
     return str(made.after["id"])
 
 
-def test_part_of_a_declaration_is_checked_as_far_as_it_goes() -> None:
+def test_an_incomplete_declaration_is_validated() -> None:
     assert engine.declared(RESOURCES["server"], {"name": "web 1"}).failures.keys() == {"name"}
     assert engine.declared(RESOURCES["server"], {"name": "web-1", "months": 1, "hours": 5}).failures.keys() == {"hours"}
     assert engine.declared(RESOURCES["server"], {"nmae": "web-1"}).failures == {"nmae": "is not an input of this resource"}
@@ -50,14 +51,14 @@ def test_part_of_a_declaration_is_checked_as_far_as_it_goes() -> None:
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_what_is_missing_for_a_new_one_is_said_by_name(ensure: Ensure, dry_run: bool) -> None:
+def test_missing_inputs_of_a_new_object_are_named(ensure: Ensure, dry_run: bool) -> None:
     with pytest.raises(InvalidInput) as refused:
         ensure("server", name="web-1", dry_run=dry_run)
     assert refused.value.fields == {"tariff_id": "is required", "os": "is required"}
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_a_rename_never_doubles_a_name(ensure: Ensure, dry_run: bool) -> None:
+def test_a_rename_to_a_name_in_use_is_refused(ensure: Ensure, dry_run: bool) -> None:
     first, second = order(ensure, "a"), order(ensure, "b")
     with pytest.raises(ResourceConflict) as refused:
         ensure("server", id=first, name="b", dry_run=dry_run)
@@ -65,7 +66,7 @@ def test_a_rename_never_doubles_a_name(ensure: Ensure, dry_run: bool) -> None:
     assert ensure("server", id=first, name="c", dry_run=dry_run).action == "updated"
 
 
-def test_twins_are_told_apart_by_id_only(ensure: Ensure, emulator: Any) -> None:
+def test_servers_of_one_name_are_selected_by_id(ensure: Ensure, emulator: Any) -> None:
     with Client(emulator.live_key, emulator.base_url) as client:
         ids = [client.servers.create(tariff_id=1, os="debian-12", name="twin").server.id for _ in "ab"]  # type: ignore[union-attr]  # no order is slow here
     with pytest.raises(AmbiguousMatch) as refused:
@@ -74,7 +75,7 @@ def test_twins_are_told_apart_by_id_only(ensure: Ensure, emulator: Any) -> None:
     assert ensure("server", id=str(ids[0]), name="twin", notes="this one").action == "updated"
 
 
-def test_a_dry_run_could_not_write_if_it_tried(ensure: Ensure, emulator: Any) -> None:
+def test_the_client_of_a_dry_run_cannot_write(ensure: Ensure, emulator: Any) -> None:
     order(ensure, "a")
     assert ensure("server", name="a", absent=True, dry_run=True).action == "deleted"
     assert ensure("server", name="a").action == "unchanged"
@@ -105,7 +106,7 @@ def test_a_key_is_found_by_its_material_before_its_name(ensure: Ensure) -> None:
     assert ensure("ssh_key", name="desk", absent=True).action == "deleted"
 
 
-def test_ambiguous_names_stop_everything_but_ids(ensure: Ensure, emulator: Any) -> None:
+def test_an_ambiguous_name_is_refused_and_an_id_is_not(ensure: Ensure, emulator: Any) -> None:
     with Client(emulator.live_key, emulator.base_url) as client:
         ids = [client.ssh_keys.create(name="twin", public_key=line).id for line in (KEY_LINE, OTHER_LINE)]
     with pytest.raises(AmbiguousMatch) as refused:
@@ -116,8 +117,8 @@ def test_ambiguous_names_stop_everything_but_ids(ensure: Ensure, emulator: Any) 
 
 
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_what_cannot_be_set_yet_is_no_change(ensure: Ensure, dialect: str, dry_run: bool) -> None:
-    """A transfer takes days, and until then every run would report a change that it could not make."""
+def test_inputs_that_cannot_be_set_yet_are_no_change(ensure: Ensure, dialect: str, dry_run: bool) -> None:
+    """A transfer takes days. Until it is finished the domain cannot be changed."""
     desired = {"name": "example-moved.com", "auth_code": "Ab12-Cd34", "privacy": True, "auto_renew": True}
     assert ensure("domain", **desired).action == "created"
     again = ensure("domain", dry_run=dry_run, **desired)
@@ -125,8 +126,8 @@ def test_what_cannot_be_set_yet_is_no_change(ensure: Ensure, dialect: str, dry_r
     assert ensure("domain", absent=True, dry_run=dry_run, name="example-moved.com").action == "unchanged"
 
 
-def test_an_order_that_waits_for_a_person_is_not_waited_for(ensure: Ensure, emulator: Any) -> None:
-    """Ordered in the cabinet and never paid: nothing comes of it by itself."""
+def test_an_unpaid_order_is_not_waited_for(ensure: Ensure, emulator: Any) -> None:
+    """Ordered in the control panel and never paid: it is not processed automatically."""
     control = Control(emulator.control_url)
     control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 1, "name": "web-1"})
     assert ensure("server", name="web-1", absent=True).action == "unchanged"

@@ -1,4 +1,5 @@
-"""An interpreter without the core, and one with an old core: one line that says what to install, and into which.
+"""An interpreter without the core, and one with an old core: one line that says what to install, and into
+which.
 
 Once it is the interpreter of a module, once the one that Ansible itself runs with.
 """
@@ -56,7 +57,7 @@ def closure(name: str) -> Iterator[Distribution]:
 
 
 def give(python: Path, version: str | None) -> None:
-    """Have it find the core of this checkout, which says that it has this version; None: nothing to say."""
+    """Make it find the package of this checkout, with this version; None: without one."""
     packages = packages_of(python)
     (packages / "all.pth").write_text("\n".join([str(ROOT), *site.getsitepackages()]))
     shutil.rmtree(packages / "pulumi_hosting-0.0.9.dist-info", ignore_errors=True)

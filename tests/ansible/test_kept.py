@@ -1,4 +1,5 @@
-"""Secrets that the service shows once reach their files, whatever fails around them; and check mode of a play that makes everything."""
+"""Secrets that the service shows once are written to their files even if the task fails; and check mode of
+whole plays."""
 
 import stat
 from pathlib import Path
@@ -21,7 +22,7 @@ def fail(ansible: Ansible, method: str, path: str, times: int, after: int = 0) -
     ansible.control("POST", "/faults", fault)
 
 
-def test_a_root_password_is_kept_the_moment_it_is_shown(ansible: Ansible) -> None:
+def test_a_root_password_is_written_as_soon_as_it_is_shown(ansible: Ansible) -> None:
     file = ansible.home / "root"
     fail(ansible, "PATCH", "^/servers/", 1)
     desired = {"name": "web-1", "notes": "one", "root_password_file": str(file), **ORDER}
@@ -32,7 +33,8 @@ def test_a_root_password_is_kept_the_moment_it_is_shown(ansible: Ansible) -> Non
     assert len(password) >= 8
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert password not in played.output
-    # Reinstalled, and then the service fails: the disk is erased, and with which password it begins again must be known.
+    # Reinstalled, and then the service fails: the disk is erased, and with which password it begins again
+    # must be known.
     ansible.control(
         "POST", "/faults", {"path": "^/servers/[0-9]+$", "times": 20, "after": 3, "action": {"status": 404, "code": "not_found"}}
     )
@@ -40,13 +42,13 @@ def test_a_root_password_is_kept_the_moment_it_is_shown(ansible: Ansible) -> Non
     ansible.control("DELETE", "/faults")
     assert file.read_text().strip() not in ("", password)
     file.unlink()
-    # A file that is not there says nothing: whether its password was lost was said by the task that ordered.
+    # A missing file proves nothing: the task that ordered has reported whether the password was lost.
     played = ansible.play(server("unknown", **desired))
     assert (played["unknown"]["changed"], played["unknown"].get("warnings")) == (False, None)
     assert len(ansible.charges()) == 1
 
 
-def test_what_cannot_be_kept_is_refused_before_it_is_made(ansible: Ansible) -> None:
+def test_a_file_that_cannot_be_written_is_refused_before_the_order(ansible: Ansible) -> None:
     folder = str(ansible.home)
     played = ansible.play(
         refused("root", name="web-1", root_password_file=folder, **ORDER),
@@ -58,7 +60,7 @@ def test_what_cannot_be_kept_is_refused_before_it_is_made(ansible: Ansible) -> N
     assert ansible.writes() == []
 
 
-def test_a_signing_secret_is_the_one_of_the_subscription_that_is_there(ansible: Ansible) -> None:
+def test_the_file_holds_the_signing_secret_of_the_present_subscription(ansible: Ansible) -> None:
     file = ansible.home / "secret"
     made = ansible.play(hook("make", events=["*"], secret_file=str(file)), hook("again", events=["*"], secret_file=str(file)))
     assert made.changed == [True, False]
@@ -71,7 +73,8 @@ def test_a_signing_secret_is_the_one_of_the_subscription_that_is_there(ansible: 
     )
     assert rotated.changed == [True, True, False]
     second = file.read_text()
-    # Removed in the cabinet: the new one has another secret, and the old file must not stand for it.
+    # Deleted in the control panel: the new subscription has another secret, which must replace the one in the
+    # file.
     (found,) = ansible.client.webhooks.list()
     ansible.control("DELETE", f"/webhooks/{found.id}")
     ansible.play(hook("anew", events=["*"], secret_file=str(file)))
@@ -82,7 +85,7 @@ def test_a_signing_secret_is_the_one_of_the_subscription_that_is_there(ansible: 
     assert "not written with a test key" in " ".join(simulated["simulated"]["warnings"])
 
 
-def test_check_mode_of_a_play_that_makes_everything(ansible: Ansible) -> None:
+def test_check_mode_of_a_play_that_creates_one_of_everything(ansible: Ansible) -> None:
     """Later tasks act on what earlier ones would make; check mode says what the real run then does."""
     until = "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
     tasks: list[dict[str, Any]] = [
@@ -107,14 +110,14 @@ def test_check_mode_of_a_play_that_makes_everything(ansible: Ansible) -> None:
     assert played.changed[:9] == [True] * 9
 
 
-def test_keys_that_are_not_there_are_found_before_money_moves(ansible: Ansible) -> None:
+def test_missing_ssh_keys_are_reported_before_the_order(ansible: Ansible) -> None:
     for arguments in (("--check",), ()):
         played = ansible.play(refused("order", name="web-1", ssh_key_ids=["999"], **ORDER), arguments=arguments)
         assert played["order"]["failure"]["fields"] == {"ssh_key_ids": "there is no SSH key 999 on this account"}
     assert ansible.writes() == []
 
 
-def test_an_id_alone_or_a_wrong_one_is_one_line(ansible: Ansible) -> None:
+def test_a_wrong_id_is_reported_in_one_line(ansible: Ansible) -> None:
     played = ansible.play(
         {"name": "a", "hosting.cloud.webhook_subscription": {"id": "99"}, "ignore_errors": True},
         {"name": "b", "hosting.cloud.server_ip": {"server_id": "abc"}, "ignore_errors": True},
@@ -126,7 +129,7 @@ def test_an_id_alone_or_a_wrong_one_is_one_line(ansible: Ansible) -> None:
     assert "defect" not in played.output
 
 
-def test_a_later_task_of_a_check_run_knows_what_an_earlier_one_would_make(ansible: Ansible) -> None:
+def test_check_mode_knows_objects_that_earlier_tasks_would_create(ansible: Ansible) -> None:
     tasks = [
         server("order", name="web-1", **ORDER),
         server("describe", name="web-1", notes="two"),
@@ -155,7 +158,7 @@ def test_a_stale_id_deletes_nothing(ansible: Ansible) -> None:
     assert "has name 'web-1', not 'web-2'; nothing was removed" in played["other"]["msg"]
 
 
-def test_a_password_is_never_written_over(ansible: Ansible) -> None:
+def test_a_password_file_is_never_overwritten(ansible: Ansible) -> None:
     file = ansible.home / "root"
     ansible.play(*(server(name, name=name, root_password_file=str(file), **ORDER) for name in ("a", "b")))
     kept = list(ansible.home.glob("root*"))
@@ -172,8 +175,7 @@ def test_every_failure_has_facts(ansible: Ansible) -> None:
     assert [line["result"]["failure"]["code"] for line in played.lines] == ["invalid_input"] * 3
 
 
-def test_check_mode_knows_the_play_whoever_does_the_work(ansible: Ansible) -> None:
-    """What tasks of the controller and of modules would do is known to both."""
+def test_check_mode_knows_tasks_of_the_controller_and_of_modules(ansible: Ansible) -> None:
     away = {"vars": {"ansible_connection": "elsewhere"}}
     until = "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
     tasks: list[dict[str, Any]] = [

@@ -1,4 +1,5 @@
-"""ansible-playbook and all its processes killed after the service took the order and before its answer arrived: one server, one charge."""
+"""ansible-playbook and all its processes killed after the service took the order and before its answer
+arrived: one server, one charge."""
 
 import json
 import subprocess
@@ -45,7 +46,7 @@ def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
     assert orders_of(ansible) == 1
 
 
-def test_what_killed_runs_charged_is_reported_however_the_task_is_run(ansible: Ansible) -> None:
+def test_charges_of_killed_runs_are_reported_for_every_way_of_running_a_task(ansible: Ansible) -> None:
     ways: dict[str, dict[str, Any]] = {
         "host": {"vars": {"ansible_connection": "elsewhere"}},
         "user": {"become": True, "vars": {"ansible_become_exe": "env", "ansible_become_flags": ""}},
@@ -61,7 +62,7 @@ def test_what_killed_runs_charged_is_reported_however_the_task_is_run(ansible: A
         tasks += [
             {"name": "folder", "ansible.builtin.file": {"path": str(folder), "state": "directory", "mode": "0700"}},
             {"name": "left", "ansible.builtin.copy": {"dest": f"{folder}/hosting.cloud.charged.json", "content": json.dumps(left)}},
-            server(way, name="nobody", state="absent", max_charge="7.00") | keywords,
+            server(way, name="missing", state="absent", max_charge="7.00") | keywords,
         ]
     environ = {"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS), "ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}
     played = ansible.play(*tasks, environ=environ)
@@ -85,7 +86,8 @@ def test_killed_while_the_order_is_carried_out(ansible: Ansible) -> None:
 
 
 def test_the_answer_is_lost(ansible: Ansible) -> None:
-    """Nobody is killed: the client repeats the order under its key, and the service knows it."""
+    """Nothing is killed: the client repeats the order with its idempotency key, and the service recognises
+    it."""
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"drop": "after"}})
     bought_once(ansible, ansible.play(server(**SERVER)))
     assert orders_of(ansible) == 2

@@ -1,4 +1,4 @@
-"""What a run may charge, with which kind of key, and what is left when an order does not come in time."""
+"""Limits of charges, live and test keys, and orders that take longer than the task waits."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -28,8 +28,9 @@ def outcomes(played: Played) -> list[str]:
     return [line["outcome"] for line in played.lines]
 
 
-def test_a_limit_is_for_all_tasks_of_a_run(ansible: Ansible) -> None:
-    """Three servers at 5.00 each and one domain at 12.00: the limit is kept over tasks, over kinds, and in check mode just as for real."""
+def test_all_tasks_of_a_run_share_the_limit(ansible: Ansible) -> None:
+    """Three servers at 5.00 each and one domain at 12.00: the limit is kept over tasks, over kinds, and in
+    check mode just as for real."""
     tasks = [
         limited("a", "10.00"),
         limited("b", "10.00"),
@@ -52,8 +53,8 @@ def test_a_limit_is_for_all_tasks_of_a_run(ansible: Ansible) -> None:
     assert [again[name]["changed"] for name in "abc"] == [False, False, True]
 
 
-def test_modules_count_too(ansible: Ansible) -> None:
-    """Tasks that the controller hands to the module are told what is left, and what they charged counts afterwards."""
+def test_charges_of_modules_count_towards_the_limit(ansible: Ansible) -> None:
+    """A module's process knows what the run has charged, and its own charges count afterwards."""
     played = ansible.play(
         limited("a", "10.00"),
         limited("b", "10.00", vars={"ansible_connection": "elsewhere"}),
@@ -67,8 +68,9 @@ def test_modules_count_too(ansible: Ansible) -> None:
     assert len(ansible.charges()) == 2
 
 
-def test_the_limit_holds_however_tasks_are_run(ansible: Ansible) -> None:
-    """Jobs of their own, loops, another user, another host, a rescue, retries: the ledger never goes beyond the limit."""
+def test_the_limit_applies_to_every_way_of_running_a_task(ansible: Ansible) -> None:
+    """Async jobs, loops, another user, another host, a rescue, retries: the run never charges more than the
+    limit."""
     jobs = {"ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}  # else Ansible looks for them in the HOME that the system knows
     loop = {"name": "loop", "hosting.cloud.server": {"name": "as-{{ item }}", "max_charge": "12.00", **ORDER}, "loop": [1, 2, 3, 4], **AWAY}
     other_user = {"become": True, "vars": {"ansible_become_exe": "env", "ansible_become_flags": ""}}
@@ -92,7 +94,7 @@ def test_the_limit_holds_however_tasks_are_run(ansible: Ansible) -> None:
     assert len(ansible.charges()) == 2
 
 
-def test_a_job_without_a_limit_counts_and_obeys_the_end_of_purchases(ansible: Ansible) -> None:
+def test_a_job_without_a_limit_counts_and_stops_with_the_run(ansible: Ansible) -> None:
     environ = {"ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}
     job = server("job", name="job", **ORDER) | AWAY
     played = ansible.play(job, limited("b", "7.00"), environ=environ)
@@ -119,15 +121,16 @@ def test_an_empty_limit_is_an_error(ansible: Ansible) -> None:
     assert ansible.charges() == []
 
 
-def test_what_is_no_limit_is_refused_before_anything(ansible: Ansible) -> None:
+def test_an_invalid_limit_is_refused_before_any_request(ansible: Ansible) -> None:
     played = ansible.play(limited("a", "lots"), limited("b", "-1"), limited("c", "NaN"))
     assert outcomes(played) == ["failed"] * 3
     assert {line["result"]["failure"]["code"] for line in played.lines} == {"invalid_input"}
     assert ansible.charges() == []
 
 
-def test_a_test_key_leaves_real_objects_alone(ansible: Ansible) -> None:
-    """Reading and check mode work; a change is refused in one line; what the sandbox holds can be made, changed and deleted."""
+def test_a_test_key_changes_no_real_object(ansible: Ansible) -> None:
+    """Reading and check mode work; a change is refused in one line; what the sandbox holds can be made,
+    changed and deleted."""
     real = ansible.client.servers.create(tariff_id=1, os="debian-12", name="real")
     before = ansible.servers()
     paid = ansible.charges()
@@ -160,7 +163,7 @@ def test_a_test_key_leaves_real_objects_alone(ansible: Ansible) -> None:
     assert "Traceback" not in played.output
 
 
-def test_a_live_key_leaves_the_sandbox_alone(ansible: Ansible) -> None:
+def test_a_live_key_changes_no_simulated_object(ansible: Ansible) -> None:
     made = ansible.play(server("make", name="sandboxed", **ORDER), environ={"HOSTING_API_KEY": ansible.emulator.test_key})
     id = made["make"]["server"]["id"]
     played = ansible.play(
@@ -174,8 +177,9 @@ def test_a_live_key_leaves_the_sandbox_alone(ansible: Ansible) -> None:
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=60)
-def test_an_order_that_is_not_waited_for(ansible: Ansible) -> None:
-    """``wait: false`` ends at once with what is known; run again, it is the same order, and nothing is charged twice."""
+def test_an_order_without_waiting(ansible: Ansible) -> None:
+    """``wait: false`` ends at once with what is known; run again, it is the same order, and nothing is
+    charged twice."""
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
     played = ansible.play(
         server("order", name="web-1", wait=False, **ORDER),
@@ -197,9 +201,9 @@ def test_an_order_that_is_not_waited_for(ansible: Ansible) -> None:
     assert len(ansible.servers()) == 1
 
 
-def test_what_cannot_be_priced_and_what_was_not_limited_count(ansible: Ansible) -> None:
-    """A limit holds for what has no known price; a task without one counts towards that of a later one, in check mode too; each order
-    counts."""
+def test_purchases_without_a_price_or_a_limit_count(ansible: Ansible) -> None:
+    """A limit holds for what has no known price; a task without one counts towards that of a later one, in
+    check mode too; each order counts."""
     ansible.control("POST", "/faults", {"path": "^/catalog/quote$", "times": 9, "action": {"status": 404, "code": "not_found"}})
     unknown = ansible.play(limited("a", "99.00"))
     assert "its price is not known" in unknown["a"]["msg"]
@@ -215,7 +219,7 @@ def test_what_cannot_be_priced_and_what_was_not_limited_count(ansible: Ansible) 
     assert outcomes(twice) == ["ok", "ok", "failed"]
 
 
-def test_a_limit_of_the_environment_holds_for_modules_and_for_what_failed_after_it_was_charged(ansible: Ansible) -> None:
+def test_a_limit_of_the_environment_applies_to_modules_and_failed_tasks(ansible: Ansible) -> None:
     away = {"vars": {"ansible_connection": "elsewhere"}}
     environ = {"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS), "HOSTING_MAX_CHARGE": "7.00"}
     ansible.control(
@@ -232,7 +236,7 @@ def test_a_limit_of_the_environment_holds_for_modules_and_for_what_failed_after_
     assert len(ansible.charges()) == 1
 
 
-def test_the_mode_that_was_declared_holds_for_every_action(ansible: Ansible) -> None:
+def test_the_declared_mode_applies_to_every_action(ansible: Ansible) -> None:
     """With a live key in a play for test keys nothing is paid, made, sent or revoked."""
     invoice = ansible.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
     (order_id,) = order(ansible, "web-1")
@@ -259,7 +263,7 @@ def test_the_mode_that_was_declared_holds_for_every_action(ansible: Ansible) -> 
     assert ansible.play({"name": "read", "hosting.cloud.me_info": {"mode": "test", "max_charge": "1"}})["read"]["me"]["livemode"] is True
 
 
-def test_what_the_service_refused_is_not_counted(ansible: Ansible) -> None:
+def test_a_refused_order_is_not_counted(ansible: Ansible) -> None:
     played = ansible.play(
         limited("a", "7.00") | {"hosting.cloud.server": {"name": "a", "max_charge": "7.00", "promo_code": "NOPE", **ORDER}},
         limited("b", "7.00"),
@@ -273,7 +277,7 @@ def test_what_the_service_refused_is_not_counted(ansible: Ansible) -> None:
     assert "more than the balance of 1.00" in " ".join(checked["d"]["warnings"])
 
 
-def test_the_results_of_simultaneous_hosts_are_what_was_charged(ansible: Ansible) -> None:
+def test_simultaneous_hosts_report_each_charge_once(ansible: Ansible) -> None:
     """Five hosts order one server at the same moment: one order, and one result reports it."""
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "times": 9, "action": {"delay": 1}})
     hosts = [f"h{number}" for number in range(5)]

@@ -1,4 +1,4 @@
-"""Check mode knows what earlier tasks of the run would do: it says what the real run then does."""
+"""Check mode knows what earlier tasks of the run would do, and predicts what the real run then does."""
 
 from decimal import Decimal
 from typing import Any
@@ -127,7 +127,7 @@ SEQUENCES: dict[str, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
 
 
 @pytest.mark.parametrize("name", SEQUENCES)
-def test_check_mode_says_what_the_real_run_does(name: str) -> None:
+def test_check_mode_predicts_the_real_run(name: str) -> None:
     before, tasks = SEQUENCES[name]
     checked, real, _ = both(*tasks, before=before)
     for task, one, other in zip(tasks, checked, real, strict=True):
@@ -143,8 +143,9 @@ CHAIN: tuple[Step, ...] = (
 
 
 @pytest.mark.parametrize(("limit", "days", "code"), [("20.00", 300, "max_charge"), ("200.00", 300, None), ("200.00", 50, None)])
-def test_a_chain_is_priced_or_said_not_to_be(limit: str, days: int, code: str | None) -> None:
-    """A server, its addresses and its renewal: what cannot be priced before the server is there is not shown as free."""
+def test_objects_of_a_new_server_are_priced_or_reported_as_unpriced(limit: str, days: int, code: str | None) -> None:
+    """A server, its addresses and its renewal: a price that is not known before the server exists is not
+    shown as free."""
     checked, real, _ = both(*CHAIN, ("server_renew", {"name": "a", "until": ahead(days)}), max_charge=limit)
     assert [outcome(result)[:3] for result in checked] == [outcome(result)[:3] for result in real]
     assert (real[-1].get("failure") or {}).get("code") == code
@@ -158,7 +159,7 @@ def test_a_chain_is_priced_or_said_not_to_be(limit: str, days: int, code: str | 
     assert all(Decimal(result["charge"]["amount"]) > 0 for result in real[1:4])
 
 
-def test_a_server_by_an_empty_id_is_the_one_that_would_be_ordered_or_is_not_known() -> None:
+def test_an_empty_server_id_means_the_only_server_that_would_be_ordered() -> None:
     """A template for the id of a new server gives nothing in check mode."""
     lab = EmulatorHarness()
     play = Play(lab, check_mode=True)
@@ -172,7 +173,7 @@ def test_a_server_by_an_empty_id_is_the_one_that_would_be_ordered_or_is_not_know
     assert Play(lab)("server_ip", server_id="")["failure"]["code"] == "invalid_input"
 
 
-def test_ids_that_stand_for_what_is_not_there_are_not_shown() -> None:
+def test_ids_of_planned_objects_are_not_shown() -> None:
     play = Play(EmulatorHarness(), check_mode=True)
     made = play("server", name="a", **ORDER)
     again = play("server", name="a", notes="x")
@@ -183,7 +184,7 @@ def test_ids_that_stand_for_what_is_not_there_are_not_shown() -> None:
     assert "0.0.0." not in str(play.results)
 
 
-def test_what_one_key_would_do_is_not_seen_with_a_test_key() -> None:
+def test_changes_predicted_with_one_key_are_not_predicted_for_another() -> None:
     play = Play(EmulatorHarness(), check_mode=True)
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
     play.key = play.lab.test_key

@@ -1,4 +1,4 @@
-"""What a playbook's author meets beyond the ladder: names that are not unique, orders that take time, money, refusals, check mode."""
+"""Playbooks beyond the ladder of each resource: ambiguous names, slow orders, refusals, check mode."""
 
 from typing import Any
 
@@ -21,33 +21,33 @@ def refused(_name: str, **options: Any) -> dict[str, Any]:
 
 
 def order(ansible: Ansible, *names: str) -> list[int]:
-    """Servers that stand there before the playbook comes."""
+    """Servers that exist before the playbook runs."""
     found = [ansible.client.servers.create(tariff_id=1, os="debian-12", name=name) for name in names]
     return [answer.server.id for answer in found]  # type: ignore[union-attr]  # no order is slow here
 
 
-def test_names_that_do_not_tell(ansible: Ansible) -> None:
-    """Renames that would double a name, names that several servers have, ids that nobody has: nothing is changed by any."""
+def test_ambiguous_and_missing_names_change_nothing(ansible: Ansible) -> None:
+    """Renames to a name in use, names of several servers, ids of no server."""
     first, second, _, twin_1, twin_2 = order(ansible, "a", "b", "c", "twin", "twin")
     before = ansible.writes()
     played = ansible.play(
         refused("double", id=str(first), name="b"),
         refused("twins", name="twin", notes="which?"),
         refused("absent twins", name="twin", state="absent"),
-        refused("nobody", id="4000000", notes="?"),
+        refused("missing", id="4000000", notes="?"),
         refused("no id", id="web", notes="?"),
-        server("nobody absent", id="4000000", state="absent"),
+        server("missing absent", id="4000000", state="absent"),
     )
     assert played["double"]["failure"]["code"] == "resource_conflict"
     assert f"server {first} cannot become 'b': server {second} answers to that already; nothing was changed" in played["double"]["msg"]
     for task in ("twins", "absent twins"):
         assert played[task]["failure"]["code"] == "ambiguous_match"
         assert {str(twin_1), str(twin_2)} <= set(played[task]["msg"].replace(",", " ").replace(".", " ").split())
-    assert "there is no server with id 4000000" in played["nobody"]["msg"]
+    assert "there is no server with id 4000000" in played["missing"]["msg"]
     assert "'web' is not a server id" in played["no id"]["msg"]
-    assert played["nobody absent"]["changed"] is False
+    assert played["missing absent"]["changed"] is False
     assert ansible.writes() == before
-    # The way out that the message names: by id, each twin can be meant.
+    # As the message advises: an id selects one of them.
     played = ansible.play(server("meant", id=str(twin_1), name="twin", notes="this one"))
     assert played["meant"]["changed"]
     assert "diff" not in played["meant"]
@@ -78,7 +78,7 @@ def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=60)
-def test_an_order_that_takes_time(ansible: Ansible) -> None:
+def test_an_order_that_is_slow(ansible: Ansible) -> None:
     """202: not ready in time is said, and the next run goes on waiting for the same order."""
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
     played = ansible.play(refused("first", **SERVER, wait_timeout=0), server("check", **SERVER) | {"check_mode": True})
@@ -123,7 +123,7 @@ def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> No
     assert ansible.charges() == []
 
 
-def test_a_generated_password_is_not_returned_and_that_is_said(ansible: Ansible) -> None:
+def test_a_generated_password_is_not_returned_and_a_warning_says_so(ansible: Ansible) -> None:
     played = ansible.play(server("order", name="web-1", tariff_id=1, os="debian-12"), arguments=("-v",))
     assert "root_password" not in played["order"]["server"]
     assert "its generated root password is not returned" in " ".join(played["order"]["warnings"])

@@ -1,4 +1,4 @@
-"""What a task's result says: changes before and after, codes of failures, charges, and what is reported once."""
+"""Results of tasks: changes before and after, codes of failures, charges, and what is reported once."""
 
 from pathlib import Path
 from typing import Any
@@ -75,8 +75,8 @@ def test_the_period_of_a_renewal_is_in_its_result() -> None:
 CAUSES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
     ("max_charge", "server", {"name": "b", "max_charge": "1.00", **ORDER}, {}),
     ("not_found", "server", {"id": "4000000", "notes": "x"}, {}),
-    ("not_found", "server_renew", {"name": "nobody", "until": ahead(100)}, {}),
-    ("not_found", "ptr", {"server_name": "nobody", "domain": "a.example.com"}, {}),
+    ("not_found", "server_renew", {"name": "missing", "until": ahead(100)}, {}),
+    ("not_found", "ptr", {"server_name": "missing", "domain": "a.example.com"}, {}),
     ("not_found", "invoice_pay", {"id": "999999"}, {}),
     ("wrong_mode", "server", {"name": "a", "notes": "x"}, {"key": "test"}),
     ("wrong_mode", "server", {"name": "b", "mode": "test", **ORDER}, {}),
@@ -119,7 +119,7 @@ def test_a_malformed_id_fails_in_every_info_module_alike(kind: str, id: str) -> 
     assert "id" in result["failure"]["fields"] or kind == "tariff"  # whose id is a number to Ansible itself
 
 
-def test_digits_are_numbers_however_they_are_written() -> None:
+def test_numbers_may_be_written_as_text() -> None:
     lab = EmulatorHarness()
     play = Play(lab)
     assert play("server", name="a", tariff_id="1", os="debian-12", months="3")["changed"]
@@ -131,7 +131,7 @@ def test_digits_are_numbers_however_they_are_written() -> None:
 # --- charges (M29, M31)
 
 
-def test_a_charge_above_its_announcement_is_reported_and_ends_the_purchases_of_the_run() -> None:
+def test_a_charge_above_the_announced_price_is_reported_and_stops_purchases() -> None:
     lab = EmulatorHarness()
     play = Play(lab, max_charge="100.00")
     play.before_write = lambda: lab.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
@@ -163,8 +163,9 @@ def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str)
     assert (again["changed"], again["charge"]) == (False, None)
 
 
-def test_what_an_earlier_run_had_bought_is_not_charged_again() -> None:
-    """Adopted, found by its key, or bought by another host at the same moment: no charge, and nothing of the limit."""
+def test_an_object_of_an_earlier_run_is_not_charged_again() -> None:
+    """Adopted, found by its key, or bought by another host at the same moment: no charge, and nothing of the
+    limit."""
     lab = EmulatorHarness()
     lost = Play(lab)
     lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=9)
@@ -176,9 +177,7 @@ def test_what_an_earlier_run_had_bought_is_not_charged_again() -> None:
     assert charged(lab) == ["5.00"]
 
 
-def test_of_two_machines_that_order_one_server_at_the_same_moment_one_reports_the_charge(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_one_of_two_machines_that_order_the_same_server_reports_the_charge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     lab = EmulatorHarness()
     first, second = Play(lab), Play(lab)
     ordered: list[dict[str, Any]] = []
@@ -195,7 +194,7 @@ def test_of_two_machines_that_order_one_server_at_the_same_moment_one_reports_th
 
 
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b'"5"', b"\xff\xfe{", b"[" * 100_000], ids=lambda body: repr(body[:6]))
-def test_an_order_with_an_unreadable_answer_says_what_was_sent_and_is_found_again(body: bytes) -> None:
+def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: bytes) -> None:
     lab = EmulatorHarness()
     play = Play(lab)
     play.damage = body
@@ -218,7 +217,7 @@ def test_an_order_with_an_unreadable_answer_says_what_was_sent_and_is_found_agai
 # --- what is reported once (M26, M57)
 
 
-def test_a_lost_root_password_is_reported_once_and_the_remedy_works(tmp_path: Path) -> None:
+def test_a_lost_root_password_is_reported_once_and_can_be_replaced(tmp_path: Path) -> None:
     """The answer of the order is lost: its replay shows no password."""
     lab = EmulatorHarness()
     play = Play(lab)

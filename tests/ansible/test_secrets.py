@@ -1,4 +1,5 @@
-"""The API key, passwords and a private key: searched for in everything a run prints at its most talkative, and in every file it leaves."""
+"""No API key, password or private key is in the most verbose output of a run, nor in any file that it
+leaves."""
 
 from pathlib import Path
 from typing import Any
@@ -56,12 +57,13 @@ def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str])
 
 
 def test_not_even_when_ansible_debugs_itself(ansible: Ansible) -> None:
-    """ANSIBLE_DEBUG has Ansible print the arguments of every module, masked or not; the key in the environment is not among them."""
+    """ANSIBLE_DEBUG has Ansible print the arguments of every module, masked or not; the key in the
+    environment is not among them."""
     away = {"vars": {"ansible_connection": "elsewhere"}}  # a real module
     environ = {"ANSIBLE_DEBUG": "1", "ANSIBLE_CONNECTION_PLUGINS": str(Path(__file__).parent / "connection")}
     played = ansible.play(
-        refused("nobody", id="4711", notes="?"),
-        {**refused("nobody elsewhere", id="4711", notes="?"), **away},
+        refused("missing", id="4711", notes="?"),
+        {**refused("missing elsewhere", id="4711", notes="?"), **away},
         arguments=("-vvvv",),
         environ=environ,
     )

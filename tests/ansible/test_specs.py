@@ -1,4 +1,5 @@
-"""The modules' own descriptions against the core: options, documentation, action group, versions. No playbook is run."""
+"""The modules' own descriptions against the core: options, documentation, action group, versions. No playbook
+is run."""
 
 import importlib
 import tomllib
@@ -80,7 +81,7 @@ def _entries(told: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 @pytest.mark.parametrize("kind", DECLARED)
-def test_every_input_is_an_option_or_said_in_another_way(kind: str) -> None:
+def test_every_input_is_an_option(kind: str) -> None:
     own = set(TOLD[kind].get("options", ())) - set(inputs(kind).model_fields)
     assert set(module(kind).OPTIONS) - own - {"max_charge", "idempotency_scope"} | set(TOLD[kind].get("without", ())) == set(
         inputs(kind).model_fields
@@ -123,8 +124,9 @@ def test_secrets_are_no_log_and_nothing_else_is(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", DECLARED)
-def test_nothing_is_required_or_given_by_the_option_list(kind: str) -> None:
-    """An option that is not mentioned must stay not mentioned: required for a new object only, and never by default."""
+def test_no_option_is_required_or_has_a_default(kind: str) -> None:
+    """An option that is not mentioned must stay not mentioned: required for a new object only, and never by
+    default."""
     mine = {name: option for name, option in module(kind).OPTIONS.items() if name in inputs(kind).model_fields}
     assert [name for name, option in mine.items() if "default" in option or option.get("required")] == []
 
@@ -142,7 +144,7 @@ def test_the_documentation_is_complete(name: str) -> None:
 
 
 @pytest.mark.parametrize("kind", DECLARED)
-def test_what_is_returned_is_what_may_be_shown(kind: str) -> None:
+def test_the_result_has_every_field_but_the_secrets(kind: str) -> None:
     shown = yaml.safe_load(module(kind).RETURN)[kind]["contains"]
     state = RESOURCES[kind].State
     assert list(shown) == [field for field in state.model_fields if field not in state.secret_fields()]
@@ -193,7 +195,7 @@ def test_samples_are_values_that_the_field_can_have(name: str) -> None:
 
 
 def test_texts_of_results_say_more_than_the_name() -> None:
-    """A description that only repeats the field's name helps nobody; what is left of them may only become less."""
+    """A description that only repeats the field's name is useless."""
     empty = [
         f"{name}.{path}"
         for name in MODULES

@@ -7,8 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+from tests.support.waiting import HANG_SECONDS
 from tests.support.warm import WarmPython
 
 ROOT = Path(__file__).parents[2]
@@ -149,7 +149,7 @@ class Ansible:
         )
 
     def finish(self, process: "subprocess.Popen[str]", *, well: bool = True) -> Played:
-        output, _ = process.communicate(timeout=300)
+        output, _ = process.communicate(timeout=HANG_SECONDS)
         lines = [json.loads(line) for line in self.record.read_text().splitlines()] if self.record.exists() else []
         assert not well or process.returncode == 0, output
         if self.by_others:
@@ -227,14 +227,6 @@ def ansible(emulator: Any, warm_python: WarmPython, tmp_path: Path) -> Iterator[
     with Client(emulator.live_key, emulator.base_url) as client:
         yield Ansible(emulator, client, home, ansible_environ(emulator, home), (str(warm_python.command),))
     shutil.rmtree(home, ignore_errors=True)
-
-
-def wait_for(what: Callable[[], bool], seconds: float = 120.0) -> None:
-    """Real processes take real time; look until it is so."""
-    deadline = time.monotonic() + seconds
-    while not what():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 def kill_all(process: "subprocess.Popen[str]") -> None:

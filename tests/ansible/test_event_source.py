@@ -24,7 +24,8 @@ from ansible_collections.hosting.cloud.tests.unit.plugins.event_source.test_webh
 from pulumi_hosting.api.models import Delivery
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.control_client import Control
-from tests.ansible.conftest import BIN, COLLECTION, ROOT, kill_all, wait_for
+from tests.ansible.conftest import BIN, COLLECTION, ROOT, kill_all
+from tests.support.waiting import HANG_SECONDS, wait_until
 from tests.webhooks.support import OTHER_SECRET, SECRET, body, signed
 
 FILE = COLLECTION / "extensions" / "eda" / "plugins" / "event_source" / "webhook.py"
@@ -160,7 +161,7 @@ class Program:
                 text=True,
                 start_new_session=True,
             )
-        wait_for(self.listens)
+        wait_until(self.listens)
         return process
 
     def listens(self) -> bool:
@@ -183,7 +184,7 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
     # Kept and acknowledged, but no rule ever had it: the process is gone.
     arguments = [sys.executable, "-c", NEVER_TAKES, str(FILE), str(program.port), str(program.state)]
     doomed = subprocess.Popen(arguments, env={**program.environ, "HOSTING_WEBHOOK_SECRET": account.secret}, cwd=tmp_path)
-    wait_for(program.listens)
+    wait_until(program.listens)
     account.order()
     (server,) = account.client.servers.list()
     account.control("PATCH", f"/servers/{server.id}", {"status": "suspended"})
@@ -193,11 +194,11 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
 
     running = program.start()
     try:
-        wait_for(lambda: program.said(f"{server.name} ({server.id}) is suspended. Look at unpaid invoices") == 1)
+        wait_until(lambda: program.said(f"{server.name} ({server.id}) is suspended. Look at unpaid invoices") == 1)
         account.order(HOURLY, hours=24)
         account.control("PATCH", "/account", {"balance": "0.01"})
         account.delivered("balance.low")
-        wait_for(lambda: program.said("Top up: ") == 1)
+        wait_until(lambda: program.said("Top up: ") == 1)
         # Nothing of this starts a playbook.
         raw = body("evt_forged", "balance.low")
         assert program.deliver(raw, signed(raw, OTHER_SECRET)) == 401
@@ -214,12 +215,12 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
         account.redeliver(suspended)
         account.control("PATCH", f"/servers/{server.id}", {"status": "active"})
         account.control("PATCH", f"/servers/{server.id}", {"status": "suspended"})
-        wait_for(lambda: program.said("is suspended. Look at unpaid invoices") > 1)
+        wait_until(lambda: program.said("is suspended. Look at unpaid invoices") > 1)
         # The rules take one event after the other: what came before this one has been taken, too.
         assert program.said("TASK [Say what is to be done]") == 2
         assert program.said("TASK [Say what would renew by itself]") == 1
         running.terminate()
-        running.wait(timeout=60)
+        running.wait(timeout=HANG_SECONDS)
     finally:
         if running.poll() is None:
             kill_all(running)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from tests.ansible.conftest import Ansible, kill_all, wait_for
+from tests.ansible.conftest import Ansible, kill_all
 from tests.ansible.test_money import CONNECTIONS
 from tests.ansible.test_playbooks import SERVER, server
+from tests.support.waiting import wait_until
 
 
 def orders_of(ansible: Ansible) -> int:
@@ -18,7 +19,7 @@ def orders_of(ansible: Ansible) -> int:
 
 def killed_once(ansible: Ansible, process: "subprocess.Popen[str]") -> None:
     """Wait until the money has moved, then kill."""
-    wait_for(lambda: len(ansible.charges()) == 1)
+    wait_until(lambda: len(ansible.charges()) == 1)
     assert process.poll() is None
     kill_all(process)
 
@@ -79,7 +80,7 @@ def test_killed_while_the_order_is_carried_out(ansible: Ansible) -> None:
     assert ansible.servers() == []
     process = ansible.start(server(**SERVER))
     seen = len(ansible.control("GET", "/requests?since=0"))
-    wait_for(lambda: len(ansible.control("GET", "/requests?since=0")) > seen + 1)
+    wait_until(lambda: len(ansible.control("GET", "/requests?since=0")) > seen + 1)
     ansible.control("POST", "/clock", {"advance": 61})
     bought_once(ansible, ansible.finish(process))
     assert orders_of(ansible) == 1

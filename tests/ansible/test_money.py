@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.ansible.conftest import Ansible, Played, wait_for
+from tests.ansible.conftest import Ansible, Played
 from tests.ansible.test_playbooks import SERVER, order, refused, server
+from tests.support.waiting import wait_until
 
 ORDER: dict[str, Any] = {name: value for name, value in SERVER.items() if name != "name"}
 CONNECTIONS = Path(__file__).parent / "connection"
@@ -194,7 +195,7 @@ def test_an_order_without_waiting(ansible: Ansible) -> None:
     assert "still provisioning after 0 s" in played["impatient"]["msg"]
     process = ansible.start(server("wait", name="web-1", **ORDER))
     seen = len(ansible.control("GET", "/requests?since=0"))
-    wait_for(lambda: len(ansible.control("GET", "/requests?since=0")) >= seen + 2)
+    wait_until(lambda: len(ansible.control("GET", "/requests?since=0")) >= seen + 2)
     ansible.control("POST", "/clock", {"advance": 61})
     assert ansible.finish(process)["wait"]["server"]["status"] == "active"
     assert len(ansible.charges()) == 1

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.ansible.conftest import Ansible, wait_for
+from tests.ansible.conftest import Ansible
+from tests.support.waiting import wait_until
 
 SERVER: dict[str, Any] = {"name": "web-1", "tariff_id": 1, "os": "debian-12", "password": "Correct-Horse-7"}
 OTHER_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGsPdPBXBbbXdAsFpUIWkqvVfOdO5bZkRmOoJ2xWoKqS other"
@@ -90,7 +91,7 @@ def test_an_order_that_is_slow(ansible: Ansible) -> None:
 
     process = ansible.start(server("second", **SERVER, notes="late"))
     seen = len(ansible.control("GET", "/requests?since=0"))
-    wait_for(lambda: len(ansible.control("GET", "/requests?since=0")) >= seen + 2)
+    wait_until(lambda: len(ansible.control("GET", "/requests?since=0")) >= seen + 2)
     ansible.control("POST", "/clock", {"advance": 61})
     played = ansible.finish(process)
     assert played["second"]["server"]["status"] == "active"

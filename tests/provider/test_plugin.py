@@ -20,6 +20,7 @@ from pulumi_hosting.provider.plugin.marshal import SECRET, SIGNATURE, UNKNOWN, O
 from pulumi_hosting.provider.plugin.servicer import Plugin, serve
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.support.programs import PUBLIC_KEY
+from tests.support.waiting import HANG_SECONDS
 
 SERVER = "urn:pulumi:dev::toys::hosting:index:Server::web"
 KEY = "urn:pulumi:dev::toys::hosting:index:SshKey::me"
@@ -359,7 +360,7 @@ def test_waiting_is_told_under_the_resource_and_ends_when_the_run_is_cancelled(p
     plugin.engine.awaited = "provisioning"
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(plugin.create, SERVER, inputs)
-        assert plugin.engine.heard.wait(60)
+        assert plugin.engine.heard.wait(HANG_SECONDS)
         plugin("Cancel", empty_pb2.Empty())
         with pytest.raises(Refused, match=r"cancelled while waiting. Next: run again") as refused:
             waiting.result()
@@ -379,7 +380,7 @@ def test_a_waiting_time_of_the_program_comes_before_the_custom_timeout(plugin: A
 
 
 def test_sixteen_steps_at_once(plugin: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    everybody = threading.Barrier(16, timeout=60)
+    everybody = threading.Barrier(16, timeout=HANG_SECONDS)
     monkeypatch.setattr(Adapter, "delete", lambda *_: everybody.wait())
     with ThreadPoolExecutor(16) as pool:
         list(pool.map(lambda number: plugin.delete(SERVER, str(number), Struct()), range(16)))

@@ -27,6 +27,7 @@ from pulumi_hosting.rehearsal.account_check import check
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine
 from pulumi_hosting.rehearsal.managed_objects import ManagedObject, ManagedObjects
+from tests.support.waiting import HANG_SECONDS, wait_until
 
 URN = "urn:pulumi:dev::toys::hosting:index:Server::web"
 
@@ -83,7 +84,7 @@ def test_it_prints_its_port_and_nothing_else_and_ends_when_told(sign: signal.Sig
             with pytest.raises(grpc.RpcError):
                 asked.Check(provider_pb2.CheckRequest(urn="nonsense"))
         started.send_signal(sign)
-        rest, errors = started.communicate(timeout=30)
+        rest, errors = started.communicate(timeout=HANG_SECONDS)
         assert started.returncode == 0
     assert rest == ""
     assert errors == ""
@@ -98,12 +99,12 @@ def test_it_finishes_what_it_began_and_ends_when_its_engine_is_killed(emulator: 
             asked.Configure(provider_pb2.ConfigureRequest(name="default"))
             inputs = closed({"name": "web", "tariffId": 1, "os": "debian-12"})
             making = pool.submit(asked.Create, provider_pb2.CreateRequest(urn=URN, properties=inputs))
-            while not control.ledger():
-                assert not making.done()
+            wait_until(lambda: control.ledger() or making.done())
+            assert not making.done()
             engine.kill()
             with contextlib.suppress(grpc.RpcError):  # the answer may or may not arrive; nobody would hear it
                 making.result()
-        assert started.wait(60) == 0
+        assert started.wait(HANG_SECONDS) == 0
     (server,) = control("GET", "/objects")["servers"]
     assert "[iac2:" in server["notes"]  # the create went to its end, which is the mark
     # The one server, paid once, is all there is on the account: it stands for the entry that its engine could not write any more.

@@ -4,8 +4,7 @@ import os
 import re
 import shlex
 import signal
-import subprocess
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import OFFLINE
 from tests.support.programs import PUBLIC_KEY, Program
+from tests.support.waiting import wait_until
 
 DOCS = Path(__file__).parents[2] / "docs" / "pulumi.md"
 SERVER = f"""
@@ -41,12 +41,9 @@ def descendants(pid: int) -> list[int]:
     return found
 
 
-def wait_until(dynamic: Program, charges: int, running: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 60
-    while dynamic.charges() < charges:
-        assert running.poll() is None, "the engine ended before the order was taken"
-        assert time.monotonic() < deadline, "the order was never taken"
-        time.sleep(0.05)
+def charged(program: Program, times: int) -> Callable[[], bool]:
+    """Whether so much was bought already."""
+    return lambda: program.charges() >= times
 
 
 def kill(pids: list[int]) -> None:
@@ -105,7 +102,7 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
         for names in [("one", "two", "site", "moved"), ("one", "two", "site", "moved", "spare")]:
             program.declare({name: declared[name] for name in names})
             running = program.start_cold()
-            wait_until(program, 1 + len(names), running)
+            wait_until(charged(program, 1 + len(names)), running)
             left = descendants(running.pid)
             kill([running.pid] if orphan else [running.pid, *left])
             running.wait()
@@ -134,10 +131,7 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
 
 def wait_for_the_end_of(processes: list[int]) -> None:
     """A plugin whose engine is gone finishes what it began, and ends by itself."""
-    deadline = time.monotonic() + 60
-    while any(b"pulumi_hosting.provider.plugin.servicer" in command(pid) for pid in processes):
-        assert time.monotonic() < deadline, "a plugin lives on without its engine"
-        time.sleep(0.1)
+    wait_until(lambda: not any(b"pulumi_hosting.provider.plugin.servicer" in command(pid) for pid in processes))
 
 
 def command(pid: int) -> bytes:
@@ -161,7 +155,7 @@ def test_everything_is_removed_after_a_kill(program: Program) -> None:
     program.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": LATE})
     program.declare({"web": ("Server", {"tariff_id": 1, "os": "debian-12"})})
     running = program.start_cold()
-    wait_until(program, 1, running)
+    wait_until(charged(program, 1), running)
     kill([running.pid, *descendants(running.pid)])
     running.wait()
     assert program.stack.run(*commands[0]).exit_code == 0

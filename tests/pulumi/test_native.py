@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -11,8 +10,8 @@ import pytest
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.rehearsal.engines import Run
-from tests.pulumi.test_crash import wait_until
 from tests.support.programs import PUBLIC_KEY, Program
+from tests.support.waiting import HANG_SECONDS, wait_until
 
 PASSWORD = "cAnary7PasswordOfRoot"
 KEY = f'key = SshKey("me", public_key="{PUBLIC_KEY}")\n'
@@ -182,7 +181,7 @@ def test_a_cancelled_run_saves_what_it_waited_for(native: Program) -> None:
     running = native.start_cold()
     waits(native, running)
     running.send_signal(signal.SIGINT)
-    assert running.wait(60) != 0
+    assert running.wait(HANG_SECONDS) != 0
     assert native.state()["id"].startswith("order:")
     native.control("POST", "/clock", {"advance": 601})
     done(native.stack.up())
@@ -192,11 +191,11 @@ def test_a_cancelled_run_saves_what_it_waited_for(native: Program) -> None:
 
 def waits(native: Program, running: subprocess.Popen[bytes]) -> None:
     """Until the order was taken and asked for."""
-    wait_until(native, 1, running)
-    deadline = time.monotonic() + 60
-    while not any(row["path"].startswith("/orders") and row["seq"] > ordered(native) for row in native.control("GET", "/requests")):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    wait_until(lambda: native.charges() >= 1, running)
+    wait_until(
+        lambda: any(row["path"].startswith("/orders") and row["seq"] > ordered(native) for row in native.control("GET", "/requests")),
+        running,
+    )
 
 
 def ordered(native: Program) -> int:

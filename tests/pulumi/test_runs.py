@@ -3,7 +3,6 @@
 import re
 import shlex
 import signal
-import time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.rehearsal.engines import Engine
-from tests.pulumi.test_crash import wait_until
 from tests.support.programs import Program, make_program
+from tests.support.waiting import HANG_SECONDS, wait_until
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
@@ -98,14 +97,13 @@ def test_the_first_interrupt_ends_the_wait_for_an_order(program: Program) -> Non
     program.control("POST", "/faults", SLOW)
     program.declare({"web": ("Server", SERVER)})
     running = program.start_cold()
-    wait_until(program, 1, running)
+    wait_until(lambda: program.charges() >= 1, running)
     ordered = next(row["seq"] for row in program.control("GET", "/requests") if (row["method"], row["path"]) == ("POST", "/servers"))
-    until = time.monotonic() + 60
-    while not any(row["path"].startswith("/orders") and row["seq"] > ordered for row in program.control("GET", "/requests")):
-        assert time.monotonic() < until
-        time.sleep(0.05)
+    wait_until(
+        lambda: any(row["path"].startswith("/orders") and row["seq"] > ordered for row in program.control("GET", "/requests")), running
+    )
     running.send_signal(signal.SIGINT)
-    assert running.wait(60) != 0  # without it the wait is 600 seconds
+    assert running.wait(HANG_SECONDS) != 0  # without it the wait is 600 seconds
     program.control("POST", "/clock", {"advance": 601})
     program.run(program.stack.up())
     assert [str(server["id"]) for server in program.living] == [program.resources()["web"]["id"]]
@@ -118,13 +116,9 @@ def test_a_price_that_rises_stops_the_run(program: Program) -> None:
     program.declare({"one": ("Server", SERVER)}, f'two = hosting.Server("two", tariff_id=1, os="debian-12", opts={chained})')
     program.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"delay": 3}})
     running = program.start_cold()
-    until = time.monotonic() + 60
-    while not any(row["path"].startswith("/catalog/quote") for row in program.control("GET", "/requests")):
-        assert running.poll() is None
-        assert time.monotonic() < until
-        time.sleep(0.02)
+    wait_until(lambda: any(row["path"].startswith("/catalog/quote") for row in program.control("GET", "/requests")), running)
     program.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
-    assert running.wait(60) != 0
+    assert running.wait(HANG_SECONDS) != 0
     assert [server["name"] for server in program.living] == ["one"]
     assert paid(program) == Decimal("50.00")
     assert [item["id"] for item in program.resources().values()] == [str(program.living[0]["id"])]

@@ -12,6 +12,7 @@ import pytest
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.local_files import LocalFilesError, LockTimeout
 from tests.resources.conftest import ResourceHarness
+from tests.support.waiting import HANG_SECONDS
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_a_second_holder_in_the_process_waits(runtime: Path) -> None:
     thread.start()
     with local_files.lock("scope", "it", 60):
         entered.set()
-        assert waiting.wait(60)
+        assert waiting.wait(HANG_SECONDS)
         order.append("first")
     thread.join()
     assert order == ["first", "second"]

@@ -26,7 +26,7 @@ class TogetherTransport(KillingTransport):
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         if request.method == "POST" and request.url.path == "/v1/servers" and "POST /v1/servers" not in self.sent:
-            self.barrier.wait(30)
+            self.barrier.wait()
         return super().handle_request(request)
 
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-HANG_SECONDS = 900.0
-"""When a test gives up what would hang for good. No busy machine comes near."""
+HANG_SECONDS = 300.0
+"""When a test gives up what would hang for good. Less than the 600 s that an interrupted wait would take; far more than a busy machine does."""
 _PAUSE_SECONDS = 0.05
 
 

@@ -1,4 +1,6 @@
-"""The one list of error codes (API document, section "Errors"): classes, messages, the emulator's statuses and docs are made from it."""
+"""The one list of error codes (API document, section "Errors"): classes, messages, the emulator's statuses
+and docs are made from it.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,8 +27,8 @@ CODES: Mapping[str, Code] = {
         Code("invalid_period", 400, "the period is not offered", "use months 1, 3, 6 or 12, or hours on an hourly tariff"),
         Code("invalid_action", 400, "the action does not exist", "use start, stop or restart"),
         Code("upstream_rejected", 400, "the panel or registrar refused the request", "read the message; nothing was saved"),
-        Code("invalid_token", 401, "the API key is not valid", "check HOSTING_API_KEY, or create a key in the web cabinet"),
-        Code("key_expired", 401, "the API key has expired", "create a new key in the web cabinet"),
+        Code("invalid_token", 401, "the API key is not valid", "check HOSTING_API_KEY, or create a key in the control panel"),
+        Code("key_expired", 401, "the API key has expired", "create a new key in the control panel"),
         Code("key_not_yet_valid", 401, "the API key is not valid yet", "wait for its not_before, or use another key"),
         Code("insufficient_funds", 402, "the balance does not cover the price; nothing was charged", "top up the balance and run again"),
         Code("insufficient_scope", 403, "the API key lacks a scope", "give the key the scopes named in the message"),
@@ -47,9 +49,9 @@ CODES: Mapping[str, Code] = {
         Code("no_capacity", 409, "the tariff is out of stock", "choose another tariff or location, or try later"),
         Code("tariff_unavailable", 409, "the tariff cannot be ordered", "choose another tariff"),
         Code("ip_limit_reached", 409, "the server has as many addresses as it may", "release one, or choose another tariff"),
-        Code("domain_taken", 409, "somebody owns this domain already", "choose another name, or transfer it with its auth code"),
+        Code("domain_taken", 409, "this domain is already registered", "choose another name, or transfer it with its auth code"),
         Code("domain_exists", 409, "the domain is on this account already", "adopt it instead of registering it"),
-        Code("cancel_pending", 409, "a cancellation of the service is pending", "withdraw it in the web cabinet first"),
+        Code("cancel_pending", 409, "a cancellation of the service is pending", "withdraw it in the control panel first"),
         Code("payload_too_large", 413, "the request body is larger than 64 KB", "send less"),
         Code("unsupported_media_type", 415, "the request body is not JSON", "send application/json"),
         Code("rate_limited", 429, "too many requests with this key", "wait for Retry-After"),

@@ -1,4 +1,6 @@
-"""What came with an answer beside its body: request id, rate-limit state, sandbox mark (API document, "General conventions", "Limits")."""
+"""What came with an answer beside its body: request id, rate-limit state, sandbox mark (API document,
+"General conventions", "Limits").
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,9 +11,11 @@ Bucket = Literal["normal", "expensive"]
 
 @dataclass(frozen=True, slots=True)
 class RateLimit:
-    """The bucket this call counted in: ``limit`` requests per window, ``remaining`` in this one, which ends at ``reset`` (UTC).
+    """The bucket this call counted in: ``limit`` requests per window, ``remaining`` in this one, which ends
+    at ``reset`` (UTC).
 
-    ``bucket`` is the one the API document names for the call; a deployment may count some reads as expensive that the document does not.
+    ``bucket`` is the one the API document names for the call; a deployment may count some reads as expensive
+    that the document does not.
     """
 
     bucket: Bucket
@@ -24,8 +28,9 @@ class RateLimit:
 class Meta:
     """How a result was obtained.
 
-    ``request_id`` names the last attempt to the provider; ``sandbox`` is true when a test key was used; ``idempotency_key`` is the key a
-    keyed operation was sent with; ``attempts`` counts the requests this call took.
+    ``request_id`` names the last attempt to the provider; ``sandbox`` is true when a test key was used;
+    ``idempotency_key`` is the key a keyed operation was sent with; ``attempts`` counts the requests this call
+    took.
     """
 
     operation: str

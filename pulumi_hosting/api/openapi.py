@@ -1,7 +1,8 @@
-"""The API as an OpenAPI 3.1 document, printed from the table of operations and the models (API document, "Versioning").
+"""The API as an OpenAPI 3.1 document, printed from the table of operations and the models (API document,
+"Versioning").
 
-Beside the standard parts each operation carries ``x-scopes``, ``x-idempotent``, ``x-expensive``, ``x-expensive-when`` (expensive only when
-a query parameter has one of these values) and ``x-sandbox``.
+Beside the standard parts each operation carries ``x-scopes``, ``x-idempotent``, ``x-expensive``,
+``x-expensive-when`` (expensive only when a query parameter has one of these values) and ``x-sandbox``.
 """
 
 import re
@@ -23,10 +24,16 @@ _GENERIC = re.compile(r"^(Page|Listing)_(\w+)_$")
 
 
 def document(*, server_url: str | None = None, title: str = "Hosting Client API") -> dict[str, Any]:
-    """The whole document, made anew at each call. ``server_url`` is the base URL, ending in ``/v1``; without it ``/v1`` is named."""
+    """The whole document, made at each call. ``server_url`` is the base URL, ending in ``/v1``; without it
+    ``/v1`` is named.
+    """
     return {
         "openapi": "3.1.0",
-        "info": {"title": title, "version": "1.0.0", "description": "Virtual servers, domains, balance and webhooks of a hosting account."},
+        "info": {
+            "title": title,
+            "version": "1.0.0",
+            "description": ("Virtual servers, domains, balance and webhooks of a hosting account."),
+        },
         "servers": [{"url": server_url or "/v1"}],
         "tags": [{"name": tag} for tag in dict.fromkeys(operation.tag for operation in OPERATIONS)],
         "paths": _paths(),
@@ -76,7 +83,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return printed
 
 
-# --- parameters --------------------------------------------------------------------------------------------------------------
+# --- parameters
 
 
 def _path_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
@@ -112,20 +119,20 @@ def _parameters() -> dict[str, Any]:
             "name": "X-Request-ID",
             "in": "header",
             "required": False,
-            "description": "Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. Never an error.",
+            "description": ("Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. Never an error."),
             "schema": {"type": "string"},
         },
         "IdempotencyKey": {
             "name": "Idempotency-Key",
             "in": "header",
             "required": True,
-            "description": "Names this request for 7 days: repeated with the same key it is answered again, not carried out again.",
+            "description": ("Names this request for 7 days: repeated with the same key it is answered again, not carried out again."),
             "schema": {"type": "string", "minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1},
         },
     }
 
 
-# --- answers -----------------------------------------------------------------------------------------------------------------
+# --- answers
 
 
 def _headers() -> dict[str, Any]:
@@ -187,11 +194,13 @@ def _refusals(operation: Operation) -> dict[str, Any]:
     return printed
 
 
-# --- schemas -----------------------------------------------------------------------------------------------------------------
+# --- schemas
 
 
 def schema_name(model: type[BaseModel]) -> str:
-    """The name of a model in ``components.schemas``: ``Page[Server]`` is ``ServerPage``, ``Listing[Zone]`` is ``ZoneListing``."""
+    """The name of a model in ``components.schemas``: ``Page[Server]`` is ``ServerPage``, ``Listing[Zone]`` is
+    ``ZoneListing``.
+    """
     return _plain_name(re.sub(r"[\[\]]", "_", model.__name__))
 
 
@@ -214,7 +223,9 @@ def _schemas() -> dict[str, Any]:
 
 
 def _tidy(node: Any) -> Any:
-    """Without titles pydantic made from names and without ``default: null`` (absent is not null); references to the plain names."""
+    """Without titles pydantic made from names and without ``default: null`` (absent is not null); references
+    to the plain names.
+    """
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
@@ -240,7 +251,7 @@ _ERROR: dict[str, Any] = {
             "type": "object",
             "required": ["code", "message", "request_id"],
             "properties": {
-                "code": {"type": "string", "description": "Clients branch on it; codes may be added.", "examples": list(CODES)},
+                "code": {"type": "string", "description": ("Clients branch on it; codes may be added."), "examples": list(CODES)},
                 "message": {"type": "string", "description": "English, not stable, not for parsing."},
                 "request_id": {"type": "string"},
                 "details": {"type": "object", "additionalProperties": True},

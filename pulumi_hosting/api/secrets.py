@@ -1,7 +1,8 @@
-"""Secrets that do not print, and text from outside made safe to print.
+"""Secrets that do not print, and foreign text made safe to print.
 
-Everything a person may read (exceptions, logs, results, diffs) passes through here: a secret is a :class:`Secret` as long as it
-travels, and a :class:`Redactor` removes known secrets from text that somebody else wrote, the service's own messages included.
+Everything a person may read (exceptions, logs, results, diffs) passes through here: a secret is a
+:class:`Secret` as long as it travels, and a :class:`Redactor` removes known secrets from foreign text, the
+messages of the service included.
 """
 
 import base64
@@ -17,16 +18,19 @@ from pydantic_core import CoreSchema, core_schema, from_json, to_json
 
 MASK = "**********"
 REVEALED: Mapping[str, Any] = {"secrets": "revealed"}
-"""The context with which a model is serialised with its secrets: for the body of a request, and nothing else."""
+"""The context with which a model is serialised with its secrets: for the body of a request, and nothing else.
+"""
 
-# C0 and C1 controls, ANSI sequences and the Unicode characters that reorder text: none may reach a terminal or a log.
+# C0 and C1 controls, ANSI sequences and the Unicode characters that reorder text: none may reach a terminal
+# or a log.
 _ESCAPED_ASCII = re.compile(rb"\\u00[2-7]")
 _ANSI = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1b[@-_]")
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class Secret:
-    """A text that is shown by nothing: not by ``str``, ``repr``, ``format`` or a traceback, and that refuses to be pickled.
+    """A text that is shown by nothing: not by ``str``, ``repr``, ``format`` or a traceback, and that refuses
+    to be pickled.
 
     ``reveal()`` gives the text to the one place that needs it. Two secrets are equal when their texts are.
     """
@@ -90,13 +94,15 @@ class Secret:
 
 
 def clean_text(text: str, limit: int = 1000) -> str:
-    """``text`` without control characters, terminal sequences and text-reordering marks, on one line, at most ``limit`` long."""
+    """``text`` without control characters, terminal sequences and text-reordering marks, on one line, at most
+    ``limit`` long.
+    """
     flat = _UNSAFE.sub("", _ANSI.sub("", text.replace("\r", " ").replace("\n", " ").replace("\t", " ")))
     return flat if len(flat) <= limit else flat[: limit - 1] + "…"
 
 
 class Redactor:
-    """Removes known secrets from text, in the spellings they travel in: plain, URL-quoted and base64."""
+    """Removes known secrets from text: plain, URL-quoted and base64."""
 
     def __init__(self, secrets: Iterable[Secret | str | None] = (), *, own_key: Secret | None = None) -> None:
         self._spellings: set[str] = set()
@@ -106,14 +112,17 @@ class Redactor:
             self.add(secret)
 
     def add(self, secret: Secret | str | None) -> None:
-        """Also remove this one from now on. Texts of fewer than four characters are left alone: they occur everywhere."""
+        """Also remove this one from now on. Texts of fewer than four characters are left alone: they occur
+        everywhere.
+        """
         text = secret.reveal() if isinstance(secret, Secret) else secret
         if text and len(text) >= 4:
             raw = text.encode()
             self._spellings |= {text, quote(text, safe=""), base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()}
 
     def without_own_key(self, body: bytes) -> bytes:
-        """The JSON of an answer without the key it was asked with: a service that echoes it must not put it into results.
+        """The JSON of an answer without the key it was asked with: a service that echoes it must not put it
+        into results.
 
         Free of cost where the key is not in it, and not hidden in escapes.
         """

@@ -1,8 +1,9 @@
-"""Rules of single values that a user writes: host names, domain names, SSH keys, URLs, notes. Pure functions, no service is asked.
+"""Rules of single values that a user writes: host names, domain names, SSH keys, URLs, notes. Pure functions,
+no service is asked.
 
-Each ``check_…`` gives its argument back unchanged or raises ``ValueError`` with a reason that does not repeat the value. The request
-models (:mod:`~pulumi_hosting.api.models`) and the inputs of the resources use the same rules, so that a value the API would refuse later
-is refused before money moves.
+Each ``check_…`` gives its argument back unchanged or raises ``ValueError`` with a reason that does not repeat
+the value. The request models (:mod:`~pulumi_hosting.api.models`) and the inputs of the resources use the same
+rules, so that a value the API would refuse later is refused before money moves.
 """
 
 import base64
@@ -21,7 +22,9 @@ HOST_NAME_PATTERN = (
 )
 KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ssh-dss", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521")
 NOTES_BYTES = 60 * 1024
-"""Most bytes of a server's notes as JSON. The API names no bound but 64 KB for a whole body, which also holds the ownership tag."""
+"""Most bytes of a server's notes as JSON. The API names no bound but 64 KB for a whole body, which also holds
+the ownership tag.
+"""
 
 _SERVER_LABEL = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?")
 _HOST_NAME = re.compile(HOST_NAME_PATTERN)
@@ -32,7 +35,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 _BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 
 
-# --- text --------------------------------------------------------------------------------------------------------------------
+# --- text
 
 
 def check_line(value: str) -> str:
@@ -45,7 +48,9 @@ def check_line(value: str) -> str:
 
 
 def check_notes(value: str) -> str:
-    """Text of several lines: no control characters but line feed and tab, at most :data:`NOTES_BYTES` as JSON."""
+    """Text of several lines: no control characters but line feed and tab, at most :data:`NOTES_BYTES` as
+    JSON.
+    """
     if _SURROGATES.search(value):
         raise ValueError("is not valid Unicode: it holds half of a surrogate pair")
     if _CONTROLS_OF_LINES.search(value):
@@ -56,11 +61,13 @@ def check_notes(value: str) -> str:
     return value
 
 
-# --- host names --------------------------------------------------------------------------------------------------------------
+# --- host names
 
 
 def check_server_name(value: str) -> str:
-    """A server's name: labels of A-Z a-z 0-9 _ - between dots, of 1 to 63 characters, not beginning or ending with a hyphen."""
+    """A server's name: labels of A-Z a-z 0-9 _ - between dots, of 1 to 63 characters, not beginning or ending
+    with a hyphen.
+    """
     if not re.fullmatch(SERVER_NAME_PATTERN.strip("^$"), value):
         raise ValueError("may contain only A-Z a-z 0-9 . _ - and must not be empty")
     if len(value) > 253 or not all(map(_SERVER_LABEL.fullmatch, value.split("."))):
@@ -79,13 +86,14 @@ def check_host_name(value: str) -> str:
     return value
 
 
-# --- domain names ------------------------------------------------------------------------------------------------------------
+# --- domain names
 
 
 def check_domain_name(value: str) -> str:
     """A domain name in Unicode or punycode, without characters that cannot be seen.
 
-    Zero-width and other invisible characters are dropped by the usual encoding, so that another domain would be bought than was written.
+    Zero-width and other invisible characters are dropped by the usual encoding, so that another domain would
+    be bought than was written.
     """
     for character in value:
         category = unicodedata.category(character)
@@ -107,9 +115,11 @@ _LATIN_LOOK_ALIKES = frozenset("аеорсухіјѕһԁԛԝвкмнтԍɡɩαο
 
 
 def look_alike(name: str) -> str | None:
-    """Why a domain name may be taken for another: a label mixes alphabets, or has only letters that look Latin; ``None`` if neither.
+    """Why a domain name may be taken for another: a label mixes alphabets, or has only letters that look
+    Latin; ``None`` if neither.
 
-    ``name`` may be in Unicode or in punycode. Japanese labels, which mix three scripts by nature, are not reported.
+    ``name`` may be in Unicode or in punycode. Japanese labels, which mix three scripts by nature, are not
+    reported.
 
     >>> look_alike("example.com"), look_alike("münchen.example")
     (None, None)
@@ -138,13 +148,15 @@ def _unicode_labels(name: str) -> list[str]:
 
 
 def _script(character: str) -> str:
-    """The alphabet a letter belongs to, by the first word of its Unicode name; empty for digits, marks and signs."""
+    """The alphabet a letter belongs to, by the first word of its Unicode name; empty for digits, marks and
+    signs.
+    """
     if not unicodedata.category(character).startswith("L"):
         return ""
     return unicodedata.name(character, "").partition(" ")[0].capitalize()
 
 
-# --- SSH keys ----------------------------------------------------------------------------------------------------------------
+# --- SSH keys
 
 _KEY_LINE = "must be one OpenSSH public key line, for example 'ssh-ed25519 AAAA… comment'"
 _DAMAGED_KEY = "the public key is damaged or cut off: copy the whole line again"
@@ -152,7 +164,8 @@ _ECDSA_BYTES = {"nistp256": 32, "nistp384": 48, "nistp521": 66}
 
 
 def check_public_key(value: str) -> str:
-    """One line ``type base64 comment`` whose second word is a whole key of that type (RFC 4253, 5656, 8709)."""
+    """One line ``type base64 comment`` whose second word is a whole key of that type (RFC 4253, 5656,
+    8709)."""
     words = value.split()
     if "\n" in value.strip() or "\r" in value.strip() or len(words) < 2 or words[0] not in KEY_TYPES:
         raise ValueError(_KEY_LINE)
@@ -206,7 +219,7 @@ def _is_positive(number: bytes) -> bool:
     return bool(number) and number[0] < 128 and (number[0] != 0 or (len(number) > 1 and number[1] >= 128))
 
 
-# --- URLs --------------------------------------------------------------------------------------------------------------------
+# --- URLs
 
 
 def check_webhook_url(value: str) -> str:

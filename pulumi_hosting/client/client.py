@@ -5,9 +5,9 @@
         for server in client.servers.list(status="active"):
             print(server.name, server.ip)
 
-Every method sends by its row of :mod:`~pulumi_hosting.api.operations`: the row says what is validated, whether it may be repeated, and
-what the answer is. The life of a call: check the arguments, prepare the bytes once, then send — and, if the row allows it, send again —
-until there is an answer or the deadline is near; read the answer.
+Every method follows its row of :mod:`~pulumi_hosting.api.operations`, which defines the models of query, body
+and response, and whether a call may be retried. A call checks its arguments, prepares the bytes once, sends
+them until there is a response or the deadline is near, and reads the response.
 """
 
 import logging
@@ -38,24 +38,27 @@ if TYPE_CHECKING:
 log = logging.getLogger("pulumi_hosting")
 
 WALK_LIMIT = 100
-# How long the Date of a response may be extended by the local monotonic clock before the service is asked again.
+# How long the Date of a response may be extended by the local monotonic clock before the service is asked
+# again.
 SERVICE_TIME_SECONDS = 60.0
 
 
 class Client(Services):
-    """A client for one API key. Cheap to make (nothing is opened before the first call), safe to share between threads.
+    """A client for one API key. Cheap to make (nothing is opened before the first call), safe to share
+    between threads.
 
     - ``api_key``: ``vk_live_…`` or ``vk_test_…``, text or ``Secret``; default ``HOSTING_API_KEY``.
     - ``base_url``: https, ending in ``/v1``; http only to this machine; default ``HOSTING_BASE_URL``.
-    - ``timeout``: seconds that one attempt may take, from connecting to the last byte; ``deadline``: seconds for a call with all its
-      attempts and the pauses between them. Both hold whatever the service does.
+    - ``timeout``: seconds that one attempt may take, from connecting to the last byte; ``deadline``: seconds
+      for a call with all its attempts and the pauses between them. Both hold however the service behaves.
     - ``ca_file``: certificates to trust instead of the usual ones, PEM.
     - ``read_only``: refuse everything that is not a GET with ``WriteRefused``, before anything is sent.
     - ``user_agent``: words added to the client's identification.
     - ``transport``: an httpx transport to send through instead of the network.
     - ``clock``, ``wall``, ``sleep``, ``rng``, ``new_id``: time, randomness and ids.
 
-    Raises ``ConfigurationError`` for a key, address or option that cannot be used. Errors of calls: :mod:`pulumi_hosting.client.exceptions`.
+    Raises ``ConfigurationError`` for a key, address or option that cannot be used. Errors of calls:
+    :mod:`pulumi_hosting.client.exceptions`.
     """
 
     def __init__(
@@ -89,14 +92,17 @@ class Client(Services):
 
     @property
     def is_test_key(self) -> bool:
-        """Whether the key is a test key (``vk_test_…``): reads are real, writes are simulated. (API document, "Sandbox")"""
+        """Whether the key is a test key (``vk_test_…``): reads are real, writes are simulated. (API document,
+        "Sandbox")
+        """
         return self._settings.is_test_key
 
     def service_now(self) -> datetime:
-        """The service's time in UTC, to the second: compare ages of objects with this, never with the local clock, which may be wrong.
+        """The service's time in UTC, to the second: compare ages of objects with this, never with the local
+        clock, which may be wrong.
 
-        It is the ``Date`` of this client's latest response plus the time since, if that response is at most 60 seconds old; else the
-        ``time`` of ``GET /health``. Raises what ``health()`` raises.
+        It is the ``Date`` of this client's latest response plus the time since, if that response is at most
+        60 seconds old; else the ``time`` of ``GET /health``. Raises what ``health()`` raises.
         """
         if self._latest_date is not None:
             received, text = self._latest_date
@@ -117,10 +123,11 @@ class Client(Services):
         idempotency_key: str | None = None,
         cursor: str | None = None,
     ) -> Any:
-        """Calls an operation, given as its row or its id: ``ids`` fill its path in order, ``query`` and ``body`` hold its fields.
+        """Calls an operation, given as its row or its id: ``ids`` fill its path in order, ``query`` and
+        ``body`` hold its fields.
 
-        A field that is ``UNSET`` is not sent. A list comes as one page, the one at ``cursor``. Raises ``InvalidInput`` and
-        ``WriteRefused`` before anything is sent, then the error that the answer is.
+        A field that is ``UNSET`` is not sent. A list comes as one page, the one at ``cursor``. Raises
+        ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.
         """
         row = operation if isinstance(operation, Operation) else _row(operation)
         if self._read_only and row.is_write:
@@ -131,7 +138,8 @@ class Client(Services):
         while True:
             attempts.count += 1
             sent_id = self._new_id()
-            # The error is looked at, and raised, outside of the except block: its context must not grow with the attempts.
+            # The error is looked at, and raised, outside of the except block: its context must not grow with
+            # the attempts.
             try:
                 answer = self.transport.send(request, sent_id, began + retry_policy.deadline)
                 return self._read(request, answer, sent_id, attempts.count)
@@ -146,7 +154,9 @@ class Client(Services):
             self._sleep(decision.after)
 
     def pages(self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Pages[Any]:
-        """A list with cursors, with the same filters for each page. Sends nothing yet, but checks the filters."""
+        """A list with cursors, with the same filters for each page. Sends nothing yet, but checks the
+        filters.
+        """
         row = operation if isinstance(operation, Operation) else _row(operation)
         filters = {"limit": WALK_LIMIT, **given(**(query or {}))}
         self._prepare(row, ids, filters, {})
@@ -162,7 +172,7 @@ class Client(Services):
         return Pages(operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start)
 
     def _read(self, request: HttpRequest, answer: HttpResponse, sent_id: str, attempt: int) -> Any:
-        """The result that the answer is. Raises the error that it is."""
+        """The result of a response, or its error, raised."""
         self._latest_date = (self._clock(), answer.headers.get("Date", ""))
         meta = responses.metadata(request, answer, sent_id=sent_id, attempts=attempt)
         log.debug("%s %s: %s (attempt %s, request %s)", request.operation.method, request.path, answer.status, attempt, meta.request_id)

@@ -1,7 +1,8 @@
 """Sockets whose every wait ends in time: the network backend that the client's connections are made of.
 
-httpx bounds each single wait, so a peer that sends one byte of a header now and then holds a call for hours. Here a thread says when its
-exchange must be over (:func:`until`), and each connect, handshake, read and write waits at most for what is left of that.
+httpx bounds each single wait, so a peer that sends one byte of a header now and then holds a call for hours.
+Here a thread says when its exchange must be over (:func:`until`), and each connect, handshake, read and write
+waits at most for what is left of that.
 """
 
 import socket
@@ -29,7 +30,8 @@ _limit = _Limit()
 
 @contextmanager
 def until(seconds: float) -> Iterator[None]:
-    """Within, no wait of this thread on a bounded connection lasts beyond ``seconds`` from now, all together."""
+    """Within, no wait of this thread on a bounded connection lasts beyond ``seconds`` from now, all
+    together."""
     _limit.at = time.monotonic() + seconds
     try:
         yield
@@ -48,7 +50,9 @@ def _left(timeout: float | None, error: type[Exception]) -> float | None:
 
 
 def bound(client: Any) -> None:
-    """Makes all connections of ``client`` (an ``httpx.Client``), those through proxies too, of bounded sockets."""
+    """Makes all connections of ``client`` (an ``httpx.Client``), those through proxies too, of bounded
+    sockets.
+    """
     for transport in (client._transport, *client._mounts.values()):
         pool = getattr(transport, "_pool", None)
         if isinstance(pool, httpcore.ConnectionPool):

@@ -1,4 +1,4 @@
-"""Everything that can go wrong, and the words for it.
+"""The exceptions of this package.
 
     HostingError
     ├── ConfigurationError       key, base URL or option unusable; nothing was sent
@@ -9,7 +9,7 @@
     ├── TransportError           (a CallError) no usable answer
     │   ├── TimedOut             the answer, or the total deadline, took too long
     │   └── RedirectRefused      the service answered 3xx: a wrong base URL, never followed
-    ├── InvalidResponse          (a CallError) an answer that is not what the API document describes
+    ├── InvalidResponse          (a CallError) a response that is not what the API document describes
     └── ApiError                 (a CallError) the service refused; one class per status, a few per code
         ├── BadRequest (400)             ValidationFailed, OsNotAllowed, InvalidPeriod, UpstreamRejected
         ├── Unauthorized (401)
@@ -25,8 +25,9 @@
         ├── ServerError (500)
         └── Unavailable (502, 503, 504)
 
-Errors of a call that was sent are :class:`CallError`: ``TransportError``, ``InvalidResponse`` and ``ApiError``. Each carries ``operation``,
-``request_id``, ``idempotency_key``, ``attempts`` and ``outcome_unknown``. All errors can be pickled and copied; secrets stay behind.
+Errors of a call that was sent are :class:`CallError`: ``TransportError``, ``InvalidResponse`` and
+``ApiError``. Each carries ``operation``, ``request_id``, ``idempotency_key``, ``attempts`` and
+``outcome_unknown``. All errors can be pickled and copied; secrets stay behind.
 
 A code that is not in :data:`CODES` falls back to the class of its HTTP status.
 """
@@ -42,7 +43,9 @@ from pulumi_hosting.api.secrets import clean_text
 
 
 class HostingError(Exception):
-    """Base of every error of this package. ``str()`` is one line for a person: what is wrong and what to do next."""
+    """Base of every error of this package. ``str()`` is one line for a person: what is wrong and what to do
+    next.
+    """
 
     def __reduce__(self) -> Any:
         # Not by calling the class again, as exceptions do: its arguments are not those of the message.
@@ -56,7 +59,9 @@ def _restored(kind: type[HostingError], args: tuple[Any, ...], facts: dict[str, 
 
 
 def _portable(value: Any) -> Any:
-    """What of an error's facts may leave the process: plain values and other errors. A secret, or any other object, becomes None."""
+    """What of an error's facts may leave the process: plain values and other errors. A secret, or any other
+    object, becomes None.
+    """
     if isinstance(value, Mapping):
         return {name: _portable(item) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
@@ -71,13 +76,14 @@ class ConfigurationError(HostingError):
 class InvalidInput(HostingError):
     """Arguments that the API document does not allow, refused before anything was sent.
 
-    ``fields`` maps the field's name to what is wrong with it; no value is repeated, so a secret cannot leak through it.
+    ``fields`` maps the field's name to what is wrong with it; no value is repeated, so a secret cannot leak
+    through it.
     """
 
     def __init__(self, fields: Mapping[str, str], subject: str = "the request") -> None:
         self.fields = dict(fields)
         self.subject = subject
-        super().__init__(f"{subject} is not valid: " + "; ".join(f"{name}: {reason}" for name, reason in self.fields.items()))
+        super().__init__((f"{subject} is not valid: ") + "; ".join(f"{name}: {reason}" for name, reason in self.fields.items()))
 
 
 class WriteRefused(HostingError):
@@ -87,10 +93,13 @@ class WriteRefused(HostingError):
 class CallError(HostingError):
     """An error of a call that was sent.
 
-    - ``operation``: id of the operation. ``request_id``: the service's, or the one that was sent where none came back; of the last attempt.
-    - ``idempotency_key``: the key of a keyed operation, for a safe repetition: the service carries out one request per key. Not a secret.
+    - ``operation``: id of the operation. ``request_id``: the service's, or the one that was sent where none
+      came back; of the last attempt.
+    - ``idempotency_key``: the key of a keyed operation, for a safe repetition: the service carries out one
+      request per key. Not a secret.
     - ``attempts``: how many requests the call took.
-    - ``outcome_unknown``: this attempt or an earlier one of the call may have been processed. Never true for a read.
+    - ``outcome_unknown``: this attempt or an earlier one of the call may have been processed. Never true for
+      a read.
     """
 
     operation: str = ""
@@ -114,17 +123,20 @@ class CallError(HostingError):
         which = "An earlier attempt" if self._because_of_earlier else "The request"
         if self.idempotency_key:
             return (
-                f'{which} may have been processed. Next: repeat the same call with idempotency_key="{self.idempotency_key}"; '
+                f"{which} may have been processed. Next: repeat the same call with "
+                f'idempotency_key="{self.idempotency_key}"; '
                 "the service carries it out once only"
             )
         return f"{which} may have been processed. Next: look whether it was before sending it again"
 
     def __str__(self) -> str:
         advice = self.advice
-        return f"{self.args[0]}. {advice}{self._facts(False)}" if advice else f"{self.args[0]}{self._facts(False)}"
+        return (f"{self.args[0]}. {advice}{self._facts(False)}") if advice else f"{self.args[0]}{self._facts(False)}"
 
     def _facts(self, with_key: bool) -> str:
-        """Status, code and request id in brackets, where they are known; the key where the advice does not name it."""
+        """Status, code and request id in brackets, where they are known; the key where the advice does not
+        name it.
+        """
         key = f"key {self.idempotency_key}" if with_key and self.idempotency_key else ""
         parts = [part for part in (self._status(), f"request {self.request_id}" if self.request_id else "", key) if part]
         return f" ({', '.join(parts)})" if parts else ""
@@ -142,7 +154,9 @@ class CallError(HostingError):
 
 
 class TransportError(CallError):
-    """No usable answer came. ``outcome_unknown`` is true when the request may have reached the service and been processed."""
+    """No usable answer came. ``outcome_unknown`` is true when the request may have reached the service and
+    been processed.
+    """
 
     is_final: bool = False
     """Whether asking again is pointless: a redirect, or a failure inside a transport of the caller's own."""
@@ -164,21 +178,25 @@ class TimedOut(TransportError):
 
 
 class RedirectRefused(TransportError):
-    """The service answered with a redirect. None is followed, since it would carry the API key elsewhere: check the base URL."""
+    """The service answered with a redirect. None is followed, since it would carry the API key elsewhere:
+    check the base URL.
+    """
 
     is_final = True
     _remedy = "check the base URL"
 
     @property
     def advice(self) -> str:
-        return super().advice.replace("Next: ", "Next: check the base URL, then ") if self.outcome_unknown else "Next: check the base URL"
+        return super().advice.replace("Next: ", "Next: check the base URL, then ") if self.outcome_unknown else ("Next: check the base URL")
 
 
 class InvalidResponse(CallError):
-    """An answer that is not what the API document describes: not JSON, a required field absent, or a wrong type.
+    """An answer that is not what the API document describes: not JSON, a required field absent, or a wrong
+    type.
 
-    For a write the outcome is what ``status`` says, but its result could not be read completely. ``partial`` holds what could be:
-    ids, sums of money (``Decimal``) and secrets by their field names, for example ``server_id``, ``invoice_id``, ``charged``.
+    For a write the outcome is what ``status`` says, but its result could not be read completely. ``partial``
+    holds what could be: ids, sums of money (``Decimal``) and secrets by their field names, for example
+    ``server_id``, ``invoice_id``, ``charged``.
     """
 
     _remedy = "check the base URL, or report it to the provider"
@@ -200,13 +218,13 @@ class InvalidResponse(CallError):
 
     @property
     def object_id(self) -> int | None:
-        """Id of the object the answer is about: the server's or the domain's, else the one it names itself by; ``None`` if unreadable.
-        Never the id of an invoice: see ``invoice_id``."""
+        """Id of the object the answer is about: of the server, of the domain, else its own; ``None`` if
+        unreadable. Never the id of an invoice: see ``invoice_id``."""
         return self._id("server_id", "domain_id", "id")
 
     @property
     def invoice_id(self) -> int | None:
-        """Id of the invoice that the answer names; ``None`` if unreadable or not said."""
+        """Id of the invoice that the answer names; ``None`` if unreadable or absent."""
         return self._id("invoice_id")
 
     def _id(self, *names: str) -> int | None:
@@ -215,7 +233,7 @@ class InvalidResponse(CallError):
 
     @property
     def charged(self) -> Decimal | None:
-        """What the answer says was charged; ``None`` if unreadable or not said."""
+        """The sum that the response reports as charged; ``None`` if unreadable or absent."""
         found = self.partial.get("charged")
         return found if isinstance(found, Decimal) else None
 
@@ -229,15 +247,17 @@ class InvalidResponse(CallError):
 
 
 class WebhookRejected(HostingError):
-    """A webhook delivery that must not be trusted: bad signature, timestamp out of tolerance, or a body that is no event."""
+    """A webhook delivery that must not be trusted: bad signature, timestamp out of tolerance, or a body that
+    is no event.
+    """
 
 
 class ApiError(CallError):
     """The service refused a request (API document, section "Errors").
 
-    Attributes: ``status`` (HTTP), ``code`` (may be one this version does not know), ``message`` (English, not stable), ``request_id``,
-    ``details`` (depends on the code), ``retry_after`` (seconds or ``None``), ``operation`` (id of the operation),
-    ``fields`` (field name → reason, for validation errors).
+    Attributes: ``status`` (HTTP), ``code`` (may be one this version does not know), ``message`` (English, not
+    stable), ``request_id``, ``details`` (depends on the code), ``retry_after`` (seconds or ``None``),
+    ``operation`` (id of the operation), ``fields`` (field name → reason, for validation errors).
     """
 
     def __init__(
@@ -273,13 +293,15 @@ class ApiError(CallError):
         """What happened, in a few words; classes with figures of their own say them here."""
         if row is None:
             return self.message or f"the service answered {self.status}"
-        # A message that only repeats the code's meaning, or the fields that follow, says nothing new.
-        said = {row.meaning, self.code, "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())}
-        return row.meaning if not self.message or self.message in said else f"{row.meaning} — {self.message}"
+        # A message that only repeats the meaning of the code, or the fields that follow, is left out.
+        known = {row.meaning, self.code, "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())}
+        return row.meaning if not self.message or self.message in known else f"{row.meaning} — {self.message}"
 
 
 def _fields(raw: object) -> dict[str, str]:
-    """``details.fields`` as published (an object) or as a list of ``{field, message}``; whatever else is ignored, never an error."""
+    """``details.fields`` as published (an object) or as a list of ``{field, message}``; anything else is
+    ignored.
+    """
     if isinstance(raw, Mapping):
         return {clean_text(str(name), 100): clean_text(str(reason), 200) for name, reason in raw.items()}
     if isinstance(raw, list):
@@ -320,7 +342,9 @@ class Unauthorized(ApiError):
 
 
 class InsufficientFunds(ApiError):
-    """402: nothing was charged or created. ``required``, ``balance``, ``shortfall`` are ``Decimal`` (or ``None``) in ``currency``."""
+    """402: nothing was charged or created. ``required``, ``balance``, ``shortfall`` are ``Decimal`` (or
+    ``None``) in ``currency``.
+    """
 
     @property
     def required(self) -> Decimal | None:
@@ -360,7 +384,7 @@ class InsufficientScope(Forbidden):
         return tuple(clean_text(str(scope), 64) for scope in raw) if isinstance(raw, list) else ()
 
     def _what(self, row: Code | None) -> str:
-        return f"the API key lacks a scope: {', '.join(self.required)}" if self.required else super()._what(row)
+        return (f"the API key lacks a scope: {', '.join(self.required)}") if self.required else super()._what(row)
 
 
 class ServerBlocked(Forbidden):
@@ -412,7 +436,7 @@ class IpLimitReached(Conflict):
 
 
 class DomainUnavailable(Conflict):
-    """409 ``domain_taken`` or ``domain_exists``; ``code`` tells which."""
+    """409 ``domain_taken`` or ``domain_exists``; see ``code``."""
 
 
 class PayloadTooLarge(ApiError):
@@ -479,5 +503,7 @@ _BY_CODE: Mapping[str, type[ApiError]] = {
 
 
 def error_class(status: int, code: str) -> type[ApiError]:
-    """The class for an answer: by code where it has one, else by status; an unknown 4xx or 5xx is ``ApiError`` or ``ServerError``."""
+    """The class for an answer: by code where it has one, else by status; an unknown 4xx or 5xx is
+    ``ApiError`` or ``ServerError``.
+    """
     return _BY_CODE.get(code) or _BY_STATUS.get(status) or (ServerError if status >= 500 else ApiError)

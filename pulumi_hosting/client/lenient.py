@@ -1,7 +1,9 @@
-"""Reading an answer that is damaged in part: what is decoration becomes None, what is not makes the item, or the answer, unreadable.
+"""Reading an answer that is damaged in part: what is decoration becomes None, what is not makes the item, or
+the answer, unreadable.
 
-Only answers that failed the strict reading come here. Ids, sums of money, secrets and page cursors are never given up: an object that lacks
-one, or has one of a wrong type, is damaged. Everything else that cannot be read is as if it were absent.
+Only answers that failed the strict reading come here. Ids, sums of money, secrets and page cursors are never
+given up: an object that lacks one, or has one of a wrong type, is damaged. Everything else that cannot be
+read is as if it were absent.
 """
 
 from collections.abc import Mapping
@@ -22,7 +24,9 @@ Chain = list[tuple[Any, Any]]
 
 
 def from_damaged(model: type[m.Response], data: Any) -> m.Response | None:
-    """The model read from ``data`` (parsed JSON, changed in place) with decorations given up; ``None`` where that does not help."""
+    """The model read from ``data`` (parsed JSON, changed in place) with decorations given up; ``None`` where
+    that does not help.
+    """
     for _ in range(_ROUNDS):
         try:
             return model.model_validate_json(to_json(data))
@@ -53,7 +57,9 @@ def parsed_object(body: bytes) -> dict[str, Any] | None:
 
 
 def readable_facts(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Ids, sums of money and secrets of a damaged answer, by their names; ids of objects inside as ``server_id``, ``domain_id``."""
+    """Ids, sums of money and secrets of a damaged answer, by their names; ids of objects inside as
+    ``server_id``, ``domain_id``.
+    """
     found: dict[str, Any] = {}
     for name, value in data.items():
         if name in _OBJECTS and isinstance(value, dict):
@@ -74,7 +80,7 @@ def _id(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= m.INT64 else None
 
 
-# --- giving up ---------------------------------------------------------------------------------------------------------------
+# --- giving up
 
 
 def _given_up(data: dict[str, Any], problem: ErrorDetails) -> bool:
@@ -99,7 +105,9 @@ def _given_up(data: dict[str, Any], problem: ErrorDetails) -> bool:
 
 
 def _chain(data: Any, loc: tuple[int | str, ...]) -> Chain:
-    """From the root to the place of a problem. Parts of the place that are no keys (members of unions, validators) are left out."""
+    """From the root to the place of a problem. Parts of the place that are no keys (members of unions,
+    validators) are left out.
+    """
     chain: Chain = []
     node = data
     for part in loc:
@@ -111,7 +119,9 @@ def _chain(data: Any, loc: tuple[int | str, ...]) -> Chain:
 
 
 def _is_echo(problem: ErrorDetails, problems: list[ErrorDetails]) -> bool:
-    """Whether the problem only says that an object, which has problems of its own, is not the text a union would also take."""
+    """Whether the problem only says that an object, which has problems of its own, is not the text a union
+    would also take.
+    """
     return problem["type"] == "string_type" and any(
         other is not problem and len(other["loc"]) > len(problem["loc"]) and other["loc"][: len(problem["loc"]) - 1] == problem["loc"][:-1]
         for other in problems

@@ -1,4 +1,6 @@
-"""Arguments checked and made into the request to send. Pure functions; what they refuse is ``InvalidInput``, which repeats no value."""
+"""Arguments checked and made into the request to send. Pure functions; what they refuse is ``InvalidInput``,
+which repeats no value.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +19,8 @@ from pulumi_hosting.client.unset import UNSET
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """A request as it will be sent, in every attempt with the same bytes. What may be secret in it is not printed.
+    """A request as it will be sent, in every attempt with the same bytes. What may be secret in it is not
+    printed.
 
     ``redact`` removes the secrets that it carries from any text.
     """
@@ -76,7 +79,7 @@ def prepare(
     text = query_text(operation, parameters)
     if cursor is not None:
         text["cursor"] = cursor
-    headers = {"Accept": "application/pdf, application/json" if bytes in operation.responses.values() else "application/json"}
+    headers = {"Accept": ("application/pdf, application/json") if bytes in operation.responses.values() else "application/json"}
     if operation.auth:
         headers["Authorization"] = f"Bearer {api_key.reveal()}"
     if key is not None:
@@ -88,10 +91,12 @@ def prepare(
 
 
 def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
-    """The path with its ids filled in. An id is a whole number from 1 to 2^63-1, or its digits; anything else is ``InvalidInput``."""
+    """The path with its ids filled in. An id is a whole number from 1 to 2^63-1, or its digits; anything else
+    is ``InvalidInput``.
+    """
     names = operation.path_parameters
     if len(ids) != len(names):
-        raise InvalidInput(dict.fromkeys(names, "needed in the path") or {"ids": "the path has none"}, operation.id)
+        raise InvalidInput(dict.fromkeys(names, "needed in the path") or {"ids": ("the path has none")}, operation.id)
     wrong = {}
     path = operation.path
     for name, given in zip(names, ids, strict=True):
@@ -152,12 +157,14 @@ def _is_unicode(text: str) -> bool:
 
 
 def checked_key(operation: Operation, given: str | None, new_id: Callable[[], str]) -> str | None:
-    """The Idempotency-Key of a keyed operation, made here when none is given: before the first attempt, so that all carry the same."""
+    """The Idempotency-Key of a keyed operation, made here when none is given: before the first attempt, so
+    that all carry the same.
+    """
     if not operation.is_keyed:
         if given is not None:
             raise InvalidInput({"idempotency_key": "this operation takes none"}, operation.id)
         return None
     key = new_id() if given is None else given
     if not isinstance(key, str) or len(key) not in KEY_LENGTH or any(not "!" <= char <= "~" for char in key):
-        raise InvalidInput({"idempotency_key": "must be 16 to 128 printable ASCII characters without spaces"}, operation.id)
+        raise InvalidInput({"idempotency_key": ("must be 16 to 128 printable ASCII characters without spaces")}, operation.id)
     return key

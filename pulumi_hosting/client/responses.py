@@ -1,8 +1,9 @@
-"""From an answer on the wire to a typed result, or to the error it is. Pure functions.
+"""From an HTTP response to a typed result or an exception. Pure functions.
 
-Answers are read with patience for growth (unknown fields, enum values, codes). Damage is judged by what it hits: a decoration becomes
-``None``, an item of a list becomes :class:`~pulumi_hosting.client.results.Damaged`, and anything else (not JSON, an id, money or a secret that
-is absent or of a wrong type) is an :class:`InvalidResponse` that names the place and repeats no value.
+Unknown fields, enum values and codes are accepted. Damage is judged by its place: an optional fact becomes
+``None``, an item of a list becomes :class:`~pulumi_hosting.client.results.Damaged`, and anything else (not
+JSON, an id, money or a secret that is absent or of a wrong type) is an :class:`InvalidResponse` that names
+the place and repeats no value.
 """
 
 import json
@@ -38,7 +39,9 @@ _DIGITS = bytes(ord("0") if chr(byte) in "0123456789" else ord(" ") for byte in 
 
 
 def read(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor, now: float) -> Any:
-    """The typed result, with ``meta``. Raises the error the answer is; ``now`` is unix time, for a ``Retry-After`` that is a date."""
+    """The typed result, with ``meta``, or its error, raised. ``now`` is unix time, for a ``Retry-After`` that
+    is a date.
+    """
     if 300 <= answer.status < 400:
         raise _redirect(operation, answer, meta)
     if not 200 <= answer.status < 300:
@@ -56,7 +59,9 @@ def with_meta(result: T, meta: Meta) -> T:
 
 
 def metadata(request: HttpRequest, answer: HttpResponse, *, sent_id: str, attempts: int) -> Meta:
-    """What the headers say. The echoed request id is foreign text: it is cleaned, and ours stands in where there is none."""
+    """The facts in the headers. The echoed request id is foreign text: it is cleaned; without one, ours is
+    used.
+    """
     headers = answer.headers
     echo = printable(headers.get("X-Request-ID", ""), request.redact, 128)
     return Meta(
@@ -71,7 +76,9 @@ def metadata(request: HttpRequest, answer: HttpResponse, *, sent_id: str, attemp
 
 
 def rate_limit(headers: Mapping[str, str], bucket: Bucket) -> RateLimit | None:
-    """The state of the bucket; ``None`` where no header tells of it, and ``None`` for each part that is no plain number."""
+    """The state of the bucket; ``None`` where no header has it. A part that is no plain number is ``None``
+    too.
+    """
     numbers = [_number(headers.get(f"X-RateLimit-{part}")) for part in ("Limit", "Remaining", "Reset")]
     if all(number is None for number in numbers):
         return None
@@ -84,11 +91,13 @@ def _number(text: str | None) -> int | None:
 
 
 def printable(text: str, redact: Redactor, limit: int = 1000) -> str:
-    """Somebody else's text made safe to print. Cleaned before our secrets are looked for, cut after: neither may hide one."""
+    """Foreign text made safe to print. Cleaned before our secrets are looked for, cut after: neither may hide
+    one.
+    """
     return clean_text(redact(clean_text(text, MAX_ANSWER_BYTES)), limit)
 
 
-# --- success -----------------------------------------------------------------------------------------------------------------
+# --- success
 
 
 def _result(operation: Operation, answer: HttpResponse, meta: Meta, redact: Redactor) -> Any:
@@ -108,7 +117,9 @@ def _result(operation: Operation, answer: HttpResponse, meta: Meta, redact: Reda
 
 @dataclass(frozen=True, slots=True)
 class _Damage:
-    """What is wrong with an answer. Returned, not raised: the frames of an error must not hold the body, which may hold a password."""
+    """What is wrong with an answer. Returned, not raised: the frames of an error must not hold the body,
+    which may hold a password.
+    """
 
     what: str
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -134,7 +145,9 @@ def _parsed(operation: Operation, model: type[Response], answer: HttpResponse, m
 
 
 def _list_with_damage(operation: Operation, model: type[Response], data: dict[str, Any], meta: Meta, redact: Redactor) -> Response | None:
-    """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where it is no list at all."""
+    """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where
+    it is no list at all.
+    """
     rows, kind = data.get("data"), item_model(model)
     page = from_damaged(model, {**data, "data": []}) if isinstance(rows, list) else None
     if page is None or kind is None or not isinstance(rows, list):
@@ -168,7 +181,7 @@ def _open_object(operation: Operation, answer: HttpResponse, meta: Meta, redact:
 
 
 def _json(body: bytes) -> dict[str, Any] | None:
-    with suppress(ValueError):  # the parser's error repeats the input: it becomes nobody's context
+    with suppress(ValueError):  # the parser's error repeats the input: it must not become a context
         found = from_json(body, allow_inf_nan=False)
         return found if isinstance(found, dict) else None
     return None
@@ -199,8 +212,11 @@ def _broken(operation: Operation, meta: Meta, what: str, facts: Mapping[str, Any
 
 
 def has_odd_number(body: bytes) -> bool:
-    """Whether the JSON holds a NaN, an infinity or an integer no API has. Parsers let them pass where a field is unknown or unbounded."""
-    # Every fifth byte shows at least five digits in a row of any number that is too long; nearly every answer ends here.
+    """Whether the JSON holds a NaN, an infinity or an integer no API has. Parsers let them pass where a field
+    is unknown or unbounded.
+    """
+    # Every fifth byte shows at least five digits in a row of any number that is too long; nearly every answer
+    # ends here.
     if b"00000" not in body[::5].translate(_DIGITS) and b"NaN" not in body and b"Infinity" not in body:
         return False
 
@@ -215,22 +231,24 @@ def has_odd_number(body: bytes) -> bool:
     except ArithmeticError:
         return True
     except (ValueError, RecursionError):
-        pass  # no JSON at all: the caller says so in better words
+        pass  # no JSON at all: the caller reports that
     return False
 
 
-# --- refusals ----------------------------------------------------------------------------------------------------------------
+# --- refusals
 
 
 def refusal(operation: Operation, answer: HttpResponse, request_id: str, redact: Redactor, now: float) -> ApiError:
-    """The error of a 4xx or 5xx answer; one without the API's envelope (a gateway's HTML) is judged by its status alone."""
+    """The error of a 4xx or 5xx answer; one without the API's envelope (a gateway's HTML) is judged by its
+    status alone.
+    """
     envelope = _envelope(answer.body)
     code = envelope.get("code")
     message = envelope.get("message")
     details = envelope.get("details")
     known_id = envelope.get("request_id")
     if not isinstance(code, str) or not code:
-        code, message = f"http_{answer.status}", f"the answer is {_kind(answer)} without the API's error envelope"
+        code, message = f"http_{answer.status}", (f"the answer is {_kind(answer)} without the API's error envelope")
     return error_class(answer.status, code)(
         status=answer.status,
         code=printable(code, redact, 64),
@@ -248,7 +266,7 @@ def _envelope(body: bytes) -> Mapping[str, Any]:
 
 
 def _cleaned(node: Any, redact: Redactor) -> Any:
-    """Somebody else's texts made safe to print, keys too."""
+    """Foreign texts made safe to print, keys too."""
     if isinstance(node, dict):
         return {printable(name, redact, 100): _cleaned(value, redact) for name, value in node.items()}
     if isinstance(node, list):
@@ -262,7 +280,8 @@ def _redirect(operation: Operation, answer: HttpResponse, meta: Meta) -> Redirec
     except ValueError:
         host = "an unreadable place"
     return RedirectRefused(
-        f"{operation.id}: the service redirects to {clean_text(host, 100)} ({answer.status}), which is never followed: "
+        f"{operation.id}: the service redirects to {clean_text(host, 100)} ({answer.status}), which is never "
+        f"followed: "
         "it would carry the API key there",
         outcome_unknown=operation.is_write,
         request_id=meta.request_id,

@@ -1,4 +1,5 @@
-"""What calls give back when it is not one plain model: short lists, walks over pages, files, and answers without a body.
+"""What calls give back when it is not one plain model: short lists, walks over pages, files, and answers
+without a body.
 
 Everything here carries ``meta`` (:class:`~pulumi_hosting.api.metadata.Meta`), as the models do.
 """
@@ -17,11 +18,12 @@ R = TypeVar("R", bound=Response)
 
 
 class Damaged:
-    """An item of a list that could not be read: in the place of the object, so that nobody takes the object for absent.
+    """An item of a list that could not be read: in the place of the object, which must not be taken for
+    absent.
 
-    ``known_id`` is the object's id where that could be read, else ``None``; ``reason`` says what is wrong with it. To skip such items, ask
-    ``isinstance(item, Damaged)``, or use :func:`readable`. Any other use, of ``id`` where it is unknown too, raises ``InvalidResponse``:
-    a list that holds one proves no absence.
+    ``known_id`` is the object's id where that could be read, else ``None``; ``reason`` says what is wrong
+    with it. To skip such items, ask ``isinstance(item, Damaged)``, or use :func:`readable`. Any other use, of
+    ``id`` where it is unknown too, raises ``InvalidResponse``: a list that holds one proves no absence.
     """
 
     __slots__ = ("known_id", "operation", "reason", "request_id")
@@ -83,7 +85,9 @@ def readable(items: Iterable[R]) -> tuple[list[R], list[Damaged]]:
 
 
 def matching(items: Iterable[R], matches: Callable[[R], bool]) -> list[R]:
-    """The items that match. Where none does and one is damaged, which could be the one: ``InvalidResponse``, never an empty list."""
+    """The items that match. Where none does and one is damaged, which could be the one: ``InvalidResponse``,
+    never an empty list.
+    """
     good, damaged = readable(items)
     found = [item for item in good if matches(item)]
     if not found and damaged:
@@ -141,11 +145,12 @@ class Items(Sequence[R]):
 class Pages(Generic[R]):
     """A list that is read as it is walked: ``for server in client.servers.list()``.
 
-    Every loop over it is a walk of its own, from the first page (or from the ``cursor`` given), one request per page when it is needed.
-    An item that could not be read is handed out as :class:`Damaged`.
+    Every loop over it is a walk of its own, from the first page (or from the ``cursor`` given), one request
+    per page when it is needed. An item that could not be read is handed out as :class:`Damaged`.
 
-    The service promises no duplicates and no gaps within a walk; items added meanwhile may be missed. A cursor that comes twice would
-    walk in circles, so it is an :class:`InvalidResponse`. Errors of a page are raised where the loop stands.
+    The service promises no duplicates and no gaps within a walk; items added meanwhile may be missed. A
+    cursor that comes twice would walk in circles, so it is an :class:`InvalidResponse`. Errors of a page are
+    raised where the loop stands.
     """
 
     def __init__(self, operation: str, fetch: Callable[[str | None], Page[R]], cursor: str | None = None) -> None:
@@ -179,7 +184,9 @@ class Pages(Generic[R]):
             yield from page.data
 
     def __getitem__(self, index: int) -> R:
-        """The item at ``index`` from the start, one or more requests; ``IndexError`` where the list is shorter."""
+        """The item at ``index`` from the start, one or more requests; ``IndexError`` where the list is
+        shorter.
+        """
         if index < 0:
             raise IndexError(f"{self._operation}: a list that is read as it is walked has no end to count from; use list(...)")
         for place, item in enumerate(self):

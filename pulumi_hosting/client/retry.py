@@ -1,8 +1,10 @@
-"""Whether a call is sent again, and after which pause. Pure functions, and what is known of a call's attempts; the loop itself is in
-:meth:`~pulumi_hosting.client.client.Client.call` (API document, "Idempotency", "Errors").
+"""Whether a call is sent again, and after which pause. Pure functions, and what is known of a call's
+attempts; the loop itself is in :meth:`~pulumi_hosting.client.client.Client.call` (API document,
+"Idempotency", "Errors").
 
-A read, and a write that carries an Idempotency-Key, may be sent again after 429, 502, 503, 504, ``idempotency_in_progress`` and after a
-failure of the connection. Nothing else is: not a 500, and never a write without a key.
+A read, and a write that carries an Idempotency-Key, may be sent again after 429, 502, 503, 504,
+``idempotency_in_progress`` and after a failure of the connection. Nothing else is: not a 500, and never a
+write without a key.
 """
 
 import re
@@ -27,7 +29,8 @@ class Rng(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """How long one call may take: ``deadline`` seconds over all attempts; ``attempts`` bounds those that follow failures.
+    """How long one call may take: ``deadline`` seconds over all attempts; ``attempts`` bounds those that
+    follow failures.
 
     Being told to wait (429, ``idempotency_in_progress``) is no failure: only the deadline bounds it.
     """
@@ -58,7 +61,9 @@ class Stop:
 
 @dataclass(slots=True)
 class Attempts:
-    """What is known of the attempts of one call. ``maybe_processed``: whether one of those that failed may have been processed."""
+    """What is known of the attempts of one call. ``maybe_processed``: whether one of those that failed may
+    have been processed.
+    """
 
     operation: Operation
     idempotency_key: str | None
@@ -66,7 +71,9 @@ class Attempts:
     maybe_processed: bool = False
 
     def failed(self, error: HostingError, request_id: str) -> HostingError:
-        """The error of the latest attempt, which was sent with ``request_id``, with what is known of all of them."""
+        """The error of the latest attempt, which was sent with ``request_id``, with what is known of all of
+        them.
+        """
         this = outcome(self.operation, error)
         self.maybe_processed = this is Outcome.UNKNOWN or (self.maybe_processed and this is not Outcome.DECIDED)
         if self.maybe_processed and not isinstance(error, CallError):
@@ -83,7 +90,9 @@ class Attempts:
 
 
 def decide(operation: Operation, error: HostingError, *, attempt: int, elapsed: float, retry_policy: RetryPolicy, rng: Rng) -> Retry | Stop:
-    """What follows from ``error`` of attempt number ``attempt`` (1 = first), ``elapsed`` seconds after the call began."""
+    """What follows from ``error`` of attempt number ``attempt`` (1 = first), ``elapsed`` seconds after the
+    call began.
+    """
     if not may_repeat(operation):
         return Stop("the operation must not be repeated blindly")
     if not is_passing(error):
@@ -107,17 +116,18 @@ def is_passing(error: HostingError) -> bool:
 
 
 class Outcome(Enum):
-    """What one failed attempt says about the writes of its call."""
+    """What one failed attempt reveals about the writes of its call."""
 
-    DECIDED = "an answer from behind the key layer: neither this attempt nor an earlier one was processed, or the answer says what was"
-    UNTOUCHED = "this attempt was not processed; of earlier ones it says nothing"
+    DECIDED = "a response from behind the key layer: no attempt was processed, or the response names what was"
+    UNTOUCHED = "this attempt was not processed; earlier ones may have been"
     UNKNOWN = "this attempt may have been processed"
 
 
 def outcome(operation: Operation, error: HostingError) -> Outcome:
-    """What ``error`` of one attempt says. A request with a key is answered from the stored outcome, so a refusal that comes from behind the
-    key layer (400, 402, 409) shows that no earlier attempt succeeded; 401, 403, 404, 429 and 503 may come from before it. Without a key
-    nothing shows how far a request came that was answered with 5xx."""
+    """What the ``error`` of one attempt reveals. A request with a key is answered from the stored outcome, so
+    a refusal that comes from behind the key layer (400, 402, 409) shows that no earlier attempt succeeded;
+    401, 403, 404, 429 and 503 may come from before it. Without a key nothing shows how far a request came
+    that was answered with 5xx."""
     if not operation.is_write:
         return Outcome.DECIDED
     if isinstance(error, TransportError):
@@ -134,7 +144,8 @@ def outcome(operation: Operation, error: HostingError) -> Outcome:
         return Outcome.DECIDED
     if status < 500 or code == "api_disabled" or (status == 503 and operation.is_keyed):
         return Outcome.UNTOUCHED
-    # "For money operations nothing is charged unless the response says otherwise": said by the API, not by a gateway without its envelope.
+    # "For money operations nothing is charged unless the response says otherwise": a promise of the API, not
+    # of a gateway.
     return Outcome.UNTOUCHED if operation.is_keyed and code == "upstream_error" else Outcome.UNKNOWN
 
 
@@ -143,7 +154,8 @@ def _is_queue(error: HostingError) -> bool:
 
 
 def pause(retry_after: float | None, attempt: int, rng: Rng) -> float:
-    """Seconds to wait: what the service asks for and a little more, so that many waiters do not return at once; else the backoff.
+    """Seconds to wait: what the service asks for and a little more, so that many waiters do not return at
+    once; else the backoff.
 
     A zero or past ``Retry-After`` still pauses: the service may know no better.
     """
@@ -159,7 +171,9 @@ def backoff(attempt: int, rng: Rng) -> float:
 
 
 def parse_retry_after(text: str | None, now: float) -> float | None:
-    """Seconds of a ``Retry-After`` header, which holds seconds or an HTTP date; ``now`` is unix time. Unreadable is ``None``, past is 0."""
+    """Seconds of a ``Retry-After`` header, which holds seconds or an HTTP date; ``now`` is unix time.
+    Unreadable is ``None``, past is 0.
+    """
     if text is None:
         return None
     text = text.strip()
@@ -170,7 +184,9 @@ def parse_retry_after(text: str | None, now: float) -> float | None:
 
 
 def parse_http_date(text: str) -> datetime | None:
-    """The moment of an HTTP date in UTC, ``None`` if unreadable. RFC 9110 dates are GMT; one without a zone is read as GMT."""
+    """The moment of an HTTP date in UTC, ``None`` if unreadable. RFC 9110 dates are GMT; one without a zone
+    is read as GMT.
+    """
     from email.utils import parsedate_to_datetime  # rarely needed, and slow to load
 
     try:

@@ -1,4 +1,5 @@
-"""Key, address and options of a client, checked before anything is sent. No refusal repeats what it refuses: it may be a secret.
+"""Key, address and options of a client, checked before anything is sent. No refusal repeats what it refuses:
+it may be a secret.
 
 ``HOSTING_API_KEY`` and ``HOSTING_BASE_URL`` stand in for parameters that are not given.
 """
@@ -44,7 +45,7 @@ class Settings:
 
     @property
     def key_hint(self) -> str:
-        """Prefix and last four characters: enough to tell keys apart, useless to anybody else."""
+        """Prefix and last four characters: enough to tell keys apart, useless to others."""
         key = self.api_key.reveal()
         prefix = next((start for start in ("vk_live_", "vk_test_") if key.startswith(start)), "")
         return f"{prefix}…{key[-4:]}" if len(key) >= 20 else f"{prefix}…"
@@ -60,7 +61,7 @@ def settings(
     user_agent: str | None,
     environ: Mapping[str, str] | None = None,
 ) -> Settings:
-    """Checked settings; a parameter goes before the environment. Raises ``ConfigurationError``."""
+    """Checked settings; a parameter takes precedence over the environment. Raises ``ConfigurationError``."""
     environ = os.environ if environ is None else environ
     key = _checked_key(api_key if api_key is not None else environ.get(API_KEY_VARIABLE))
     url, host = _checked_url(base_url if base_url is not None else environ.get(BASE_URL_VARIABLE))
@@ -117,7 +118,7 @@ def _checked_url(given: str | None) -> tuple[str, str]:
         raise ConfigurationError(f"the path of the base URL has characters that are not allowed: {where}")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         raise ConfigurationError(
-            f"the base URL must be https; http is allowed to this machine only, the API key would be readable: {where}"
+            f"the base URL must be https; plain http is only allowed for localhost, because it would expose the API key: {where}"
         )
     authority = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     return f"{parts.scheme}://{authority}{path}", authority

@@ -1,9 +1,9 @@
-"""One request and its answer over HTTP: the door to httpx.
+"""One request and its response over HTTP, through httpx.
 
-Nothing is decided here but what is safe: redirects are not followed, cookies not kept, netrc never read, proxies of the environment
-used for https only, and an answer is read no further than :data:`MAX_ANSWER_BYTES`. Whatever fails becomes a
-:class:`TransportError` that says whether the request may have been processed; the failure underneath is not
-chained to it, since it may hold headers.
+Safe by construction: redirects are not followed, cookies not kept, netrc never read, proxies of the
+environment used for https only, and an answer is read no further than :data:`MAX_ANSWER_BYTES`. Every failure
+becomes a :class:`TransportError` that says whether the request may have been processed; the failure
+underneath is not chained to it, since it may hold headers.
 """
 
 import os
@@ -21,14 +21,16 @@ from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, I
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.settings import Settings
 
-# httpx, ssl and cookies are loaded with the first request: whoever only checks arguments or reads help does not wait for them.
+# httpx, ssl and cookies are loaded with the first request: whoever only checks arguments or reads help does
+# not wait for them.
 if TYPE_CHECKING:
     import ssl
 
     import httpx
 
 MAX_ANSWER_BYTES = 16 * 1024 * 1024
-# Shorter than the five seconds after which common servers close an idle connection: a mutation without a key must not be lost in that gap.
+# Shorter than the five seconds after which common servers close an idle connection: a mutation without a key
+# must not be lost in that gap.
 KEEPALIVE_SECONDS = 2.0
 LOCATION = "hosting_location"
 
@@ -43,14 +45,15 @@ class HttpResponse:
 
 
 class Transport:
-    """Sends requests over kept-alive connections, from any thread. Nothing is opened before the first request.
+    """Sends requests over kept-alive connections, from any thread. Nothing is opened before the first
+    request.
 
     ``observer`` is called after each attempt, with the request and its response; None where there was none.
     """
 
     observer: "Callable[[HttpRequest, HttpResponse | None], None] | None" = None
 
-    def __init__(self, settings: Settings, clock: Callable[[], float], transport: "httpx.BaseTransport | None" = None) -> None:
+    def __init__(self, settings: Settings, clock: Callable[[], float], transport: ("httpx.BaseTransport | None") = None) -> None:
         self._settings = settings
         self._clock = clock
         self._transport = transport
@@ -59,13 +62,16 @@ class Transport:
         self._pid = 0
 
     def send(self, request: HttpRequest, request_id: str, stop_at: float) -> HttpResponse:
-        """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; the attempt takes at most ``timeout`` seconds.
+        """The answer, whatever its status. ``stop_at`` (by the clock) is when to give up; the attempt takes
+        at most ``timeout`` seconds.
 
-        Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large), ``ConfigurationError`` (certificate refused).
+        Raises ``TransportError``, ``TimedOut``, ``InvalidResponse`` (an answer too large),
+        ``ConfigurationError`` (certificate refused).
         """
         from pulumi_hosting.client import deadlines
 
-        # Translated inside, raised outside of the except block: the failure underneath does not even become __context__.
+        # Translated inside, raised outside of the except block: the failure underneath does not even become
+        # __context__.
         failure: HostingError
         response: httpx.Response | None = None
         try:
@@ -109,7 +115,7 @@ class Transport:
             # Connections cannot be shared with a forked child: it opens its own.
             if self._client is None or self._pid != os.getpid():
                 self._client, self._pid = self._open(), os.getpid()
-                # A client that nobody closes closes its connections when it is forgotten.
+                # A client that is not closed closes its connections when it is collected.
                 weakref.finalize(self, self._client.close)
             return self._client
 
@@ -136,7 +142,9 @@ class Transport:
         return client
 
     def _read(self, operation: Operation, response: "httpx.Response", stop_at: float) -> HttpResponse | HostingError:
-        """The whole answer, or why there is none: returned, so that no frame of the error holds a part of the body."""
+        """The whole answer, or why there is none: returned, so that no frame of the error holds a part of the
+        body.
+        """
         parts: list[bytes] = []
         size = 0
         for part in _decoded(response):
@@ -178,7 +186,9 @@ class Transport:
 
 
 def _hide_location(response: "httpx.Response") -> None:
-    """Keep httpx from preparing the request that a redirect asks for: it is never sent, and an unreadable address would be an error."""
+    """Keep httpx from preparing the request that a redirect asks for: it is never sent, and an unreadable
+    address would be an error.
+    """
     if "Location" in response.headers:
         response.extensions[LOCATION] = response.headers.pop("Location")
 
@@ -195,7 +205,9 @@ def _is_certificate(error: BaseException | None) -> bool:
 
 
 def _decoded(response: "httpx.Response") -> Iterator[bytes]:
-    """The body in pieces of bounded size: gzip is unpacked step by step, so that a small answer cannot fill the memory."""
+    """The body in pieces of bounded size: gzip is unpacked step by step, so that a small answer cannot fill
+    the memory.
+    """
     import httpx
 
     if response.is_stream_consumed:  # an in-process transport has it all in memory already
@@ -223,7 +235,9 @@ def _decoded(response: "httpx.Response") -> Iterator[bytes]:
 
 @lru_cache(maxsize=8)
 def tls_context(ca_file: str | None) -> "ssl.SSLContext":
-    """The one context for all clients of this process: verified, TLS 1.2 or newer. Building it costs more than a hundred requests."""
+    """The one context for all clients of this process: verified, TLS 1.2 or newer. Building it costs more
+    than a hundred requests.
+    """
     import ssl
 
     import httpx

@@ -1,4 +1,6 @@
-"""Values that would be refused, or mean something else, after money moved: refused by name before anything is sent."""
+"""Values that would be refused, or mean something else, after money moved: refused by name before anything is
+sent.
+"""
 
 import base64
 from contextlib import suppress
@@ -19,7 +21,8 @@ from tests.client.support import scripted
 
 KEY_TEXT = "AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
 ECDSA = (
-    "ecdsa-sha2-nistp256 AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKgwFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5"
+    "ecdsa-sha2-nistp256 "
+    "AAAAE2VjZHNhLXNoYTItbmlzdHAyNTYAAAAIbmlzdHAyNTYAAABBBEmKSENjQEezOmxkZMy7opKgwFB9nkt5YRrYMjNuG5N87uRgg6CLrbo5"
     "wAdT/y6v0mKV0U2w0WZ2YB/++Tpockg="
 )
 
@@ -164,7 +167,7 @@ REFUSED: list[tuple[str, tuple[int, ...], str, dict[str, Any], list[Any]]] = [
 CASES = [(operation, ids, field, {**body, field: value}) for operation, ids, field, body, values in REFUSED for value in values]
 
 
-@pytest.mark.parametrize(("operation", "ids", "field", "fields"), CASES, ids=[f"{case[0]} {case[2]} {n}" for n, case in enumerate(CASES)])
+@pytest.mark.parametrize(("operation", "ids", "field", "fields"), CASES, ids=[(f"{case[0]} {case[2]} {n}") for n, case in enumerate(CASES)])
 def test_it_is_refused_by_the_name_of_its_field_and_nothing_is_sent(
     operation: str, ids: tuple[int, ...], field: str, fields: dict[str, Any]
 ) -> None:
@@ -191,7 +194,7 @@ def test_notes_that_a_server_may_have_leave_room_for_the_ownership_tag(notes: st
     assert len(request.body) + 1024 <= MAX_BODY_BYTES
 
 
-@pytest.mark.parametrize("key", [f"ssh-ed25519 {KEY_TEXT}", f"ssh-ed25519 {KEY_TEXT} me @ hóme", rsa(), rsa(4096), ECDSA])
+@pytest.mark.parametrize("key", [f"ssh-ed25519 {KEY_TEXT}", (f"ssh-ed25519 {KEY_TEXT} me @ hóme"), rsa(), rsa(4096), ECDSA])
 def test_whole_keys_are_taken(key: str) -> None:
     assert m.SshKeyCreate(name="a", public_key=key).public_key == key
 

@@ -1,4 +1,6 @@
-"""What the tests of the client share: time that only moves when it is slept, scripted answers, and a client that uses both."""
+"""What the tests of the client share: time that only moves when it is slept, scripted answers, and a client
+that uses both.
+"""
 
 import json
 import random
@@ -36,7 +38,9 @@ class FakeTime:
 
 
 class Script:
-    """Answers one request after the other by a list of steps (the last one again and again), and remembers the requests."""
+    """Answers one request after the other by a list of steps (the last one again and again), and remembers
+    the requests.
+    """
 
     def __init__(self, steps: Iterable[Step]) -> None:
         self.steps = list(steps)

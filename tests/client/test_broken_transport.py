@@ -12,13 +12,15 @@ from pulumi_hosting.client.exceptions import TransportError
 from tests.client.support import KEY, FakeTime
 
 BODY = b'{"id": 2, "ptr": "host.example.com"}'
-WHOLE = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-ID: r1\r\nContent-Length: %d\r\n\r\n%s" % (len(BODY), BODY)
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(b"1\r\n%c\r\n" % byte for byte in BODY) + b"0\r\n\r\n"
+WHOLE = (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-ID: r1\r\nContent-Length: %d\r\n\r\n%s") % (len(BODY), BODY)
+CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n") + b"".join(b"1\r\n%c\r\n" % byte for byte in BODY) + b"0\r\n\r\n"
 
 
 @contextmanager
 def raw_server(talk: Callable[[socket.socket, int], None]) -> Iterator[tuple[str, list[int]]]:
-    """Takes one request per connection, then lets ``talk`` answer as badly as it likes; yields the base URL and the connections so far."""
+    """Takes one request per connection, then lets ``talk`` answer as badly as it likes; yields the base URL
+    and the connections so far.
+    """
     connections: list[int] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

@@ -1,4 +1,6 @@
-"""Answers that are damaged in part: nothing is invented, ids stay, and a list with a damaged item proves nobody's absence."""
+"""Answers that are damaged in part: nothing is invented, ids stay, and a list with a damaged item proves
+nobody's absence.
+"""
 
 import copy
 import json
@@ -86,7 +88,9 @@ def shown(value: Any) -> Any:
 
 
 def nothing_invented(damaged: Any, intact: Any) -> None:
-    """Every value is the one of the intact answer, or None; a list is shorter only where its item was left out of the answer."""
+    """Every value is the one of the intact answer, or None; a list is shorter only where its item was left
+    out of the answer.
+    """
     if isinstance(damaged, dict) and isinstance(intact, dict):
         for name, value in damaged.items():
             nothing_invented(value, intact[name])
@@ -235,7 +239,7 @@ def _at(node: Any, path: tuple[Any, ...]) -> Any:
     return node
 
 
-# --- lists that are read as they are walked ------------------------------------------------------------------------------------
+# --- lists that are read as they are walked
 
 
 def test_a_walk_says_what_to_do_instead_of_lying() -> None:
@@ -254,7 +258,7 @@ def test_a_walk_says_what_to_do_instead_of_lying() -> None:
     assert len(list(walk)) == 2
 
 
-# --- errors that travel ----------------------------------------------------------------------------------------------------------
+# --- errors that travel
 
 
 def every_error() -> list[exceptions.HostingError]:

@@ -63,5 +63,5 @@ def test_field_errors_are_part_of_the_line() -> None:
 
 
 def test_an_unknown_code_is_told_by_its_message_or_its_status() -> None:
-    assert str(ApiError(status=418, code="teapot", message="short and stout")) == "short and stout (418 teapot)"
+    assert str(ApiError(status=418, code="teapot", message="short and stout")) == ("short and stout (418 teapot)")
     assert str(ApiError(status=418, code="teapot", message="")) == "the service answered 418 (418 teapot)"

@@ -1,4 +1,6 @@
-"""The table and the typed methods are one thing: every row has its method, every method its row, every keyword its field."""
+"""The table and the typed methods are one thing: every row has its method, every method its row, every
+keyword its field.
+"""
 
 import inspect
 import typing

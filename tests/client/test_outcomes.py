@@ -1,4 +1,6 @@
-"""What an error says of the outcome of its call: an attempt that may have been processed is never forgotten, and the key is at hand."""
+"""What an error says of the outcome of its call: an attempt that may have been processed is never forgotten,
+and the key is at hand.
+"""
 
 import itertools
 from collections.abc import Callable

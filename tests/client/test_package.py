@@ -15,7 +15,8 @@ def test_names_are_loaded_when_they_are_used() -> None:
     code = (
         "import sys, pulumi_hosting; assert 'Client' in dir(pulumi_hosting); "
         "assert 'pulumi_hosting.client.client' not in sys.modules; pulumi_hosting.Client; "
-        "assert 'pulumi_hosting.client.client' in sys.modules; assert not {'httpx', 'pulumi'} & set(sys.modules)"
+        "assert 'pulumi_hosting.client.client' in sys.modules; assert not {'httpx', 'pulumi'} & "
+        "set(sys.modules)"
     )
     subprocess.run([sys.executable, "-W", "error", "-c", code], check=True)
 

@@ -19,7 +19,7 @@ from tests.client.support import answer, scripted
 
 SERVER = BY_ID["get_server"]
 
-# --- paths -------------------------------------------------------------------------------------------------------------------
+# --- paths
 
 
 @pytest.mark.parametrize("given_id", [1, 9_000_000_001, INT64, "7", str(INT64)])
@@ -55,7 +55,7 @@ def test_a_path_takes_as_many_ids_as_it_has_places() -> None:
         build_path(BY_ID["get_account"], [1])
 
 
-# --- idempotency keys --------------------------------------------------------------------------------------------------------
+# --- idempotency keys
 
 
 def test_a_key_is_made_once_for_keyed_operations_and_for_no_others() -> None:
@@ -67,14 +67,14 @@ def test_a_key_is_made_once_for_keyed_operations_and_for_no_others() -> None:
                 checked_key(operation, "k" * 32, str)
 
 
-@pytest.mark.parametrize("key", ["x" * 15, "x" * 129, "with space 123456", "ünicode-0123456789", "line\nbreak-0123456789", 5])
+@pytest.mark.parametrize("key", ["x" * 15, "x" * 129, ("with space 123456"), "ünicode-0123456789", "line\nbreak-0123456789", 5])
 def test_odd_keys_are_refused(key: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         checked_key(BY_ID["create_server"], key, str)
     assert "idempotency_key" in caught.value.fields
 
 
-# --- what goes over the wire -------------------------------------------------------------------------------------------------
+# --- what goes over the wire
 
 
 def test_only_what_was_given_is_sent_and_null_is_something() -> None:
@@ -149,7 +149,7 @@ def test_removing_a_reverse_name_sends_an_empty_text() -> None:
     assert script.bodies == [{"domain": ""}]
 
 
-# --- refused before anything is sent -----------------------------------------------------------------------------------------
+# --- refused before anything is sent
 
 REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
     # operation, ids, body or query, the field that is named
@@ -180,7 +180,7 @@ REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
     (
         "create_ssh_key",
         (),
-        {"name": "", "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"},
+        {"name": "", "public_key": ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl")},
         "name",
     ),
     ("register_domain", (), {"name": "example.com", "nameservers": ["ns1.example.net"]}, "nameservers"),
@@ -244,7 +244,7 @@ def test_amounts_are_sent_as_text_with_two_digits(amount: Any) -> None:
     assert script.bodies[0]["amount"] == f"{Decimal(str(amount)):.2f}"
 
 
-# --- only reading ------------------------------------------------------------------------------------------------------------
+# --- only reading
 
 
 def test_a_client_that_only_reads_refuses_every_write_and_no_read() -> None:

@@ -1,4 +1,5 @@
-"""Reading answers: patient with growth, strict with damage, and never repeating somebody else's text unread."""
+"""Reading answers: patient with growth, strict with damage, and never repeating somebody else's text
+unread."""
 
 import json
 import math
@@ -28,7 +29,7 @@ def read(operation_id: str, body: Any, status: int = 200, **headers: str) -> Any
     return call(client, operation)
 
 
-# --- growth ------------------------------------------------------------------------------------------------------------------
+# --- growth
 
 SERVER: dict[str, Any] = {"id": 1, "name": "a", "status": "active"}
 
@@ -78,7 +79,7 @@ def test_nothing_is_no_answer_where_something_is_required() -> None:
             read("get_server", b"", status)
 
 
-# --- both spellings ----------------------------------------------------------------------------------------------------------
+# --- both spellings
 
 IP: dict[str, Any] = {"id": 3, "primary": True}
 SPELLINGS: list[tuple[str, Any, str, Any]] = [
@@ -144,7 +145,7 @@ def test_both_spellings_become_one_attribute(operation_id: str, body: Any, attri
     assert found == value
 
 
-# --- damage ------------------------------------------------------------------------------------------------------------------
+# --- damage
 
 
 def least(model: Any) -> Any:
@@ -273,7 +274,7 @@ def test_damaged_json_is_one_clear_error(body: bytes) -> None:
 
 @pytest.mark.parametrize("time", ["1767225600", '"1767225600"', '""', '"9999-12-31T23:59:59-23:59"', '"0001-01-01T00:00:00+14:00"', "{}"])
 def test_a_time_that_cannot_be_read_is_none(time: str) -> None:
-    assert read("get_server", f'{{"id": 1, "name": "a", "status": "active", "created_at": {time}}}'.encode()).created_at is None
+    assert read("get_server", (f'{{"id": 1, "name": "a", "status": "active", "created_at": {time}}}').encode()).created_at is None
 
 
 @pytest.mark.parametrize("price", [1, 1.5, "1", "1.5", "1.00000", "1,00", "NaN", "1e5", " 1.00", "+1.00", None, "9" * 50 + ".00"])
@@ -344,7 +345,7 @@ def test_a_number_too_long_is_found_at_every_place(offset: int) -> None:
     assert has_odd_number(before + b'{"a": -' + b"1" * 25 + b"}") is True
 
 
-# --- refusals ----------------------------------------------------------------------------------------------------------------
+# --- refusals
 
 
 def refused(status: int, body: Any, **headers: str) -> exceptions.ApiError:
@@ -387,7 +388,8 @@ def test_odd_details_are_no_reason_to_fail(details: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "x"}', b'{"error": {"code": 5}}', b'{"error": {"code": ""}}', b"{" * 300]
+    "body",
+    [b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "x"}', (b'{"error": {"code": 5}}'), (b'{"error": {"code": ""}}'), b"{" * 300],
 )
 def test_an_answer_without_the_envelope_is_judged_by_its_status(body: bytes) -> None:
     error = refused(401, body, **{"X-Request-ID": "gateway-7"})
@@ -398,7 +400,7 @@ def test_an_answer_without_the_envelope_is_judged_by_its_status(body: bytes) -> 
 
 
 def test_other_peoples_texts_are_cleaned() -> None:
-    body = {"error": {"code": "conf\x1b[31mlict", "message": "line\nbreak \x1b[2J\u202e\x00end", "request_id": "r\x07q"}}
+    body = {"error": {"code": "conf\x1b[31mlict", "message": ("line\nbreak \x1b[2J\u202e\x00end"), "request_id": "r\x07q"}}
     error = refused(409, body)
     assert error.code == "conflict"
     assert error.message == "line break end"

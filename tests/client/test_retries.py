@@ -59,7 +59,7 @@ FIELDS: dict[str, dict[str, Any]] = {
     "renew_server": {"months": 1},
     "power_server": {"action": "stop"},
     "reinstall_server": {"os": "debian-12"},
-    "create_ssh_key": {"name": "a", "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"},
+    "create_ssh_key": {"name": "a", "public_key": ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl")},
     "register_domain": {"name": "example.com"},
     "set_domain_nameservers": {"nameservers": ["ns1.example.net", "ns2.example.net"]},
     "update_domain": {"privacy": True},
@@ -78,7 +78,9 @@ def call(client: Any, operation: Operation) -> Any:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
 def test_every_row_is_repeated_as_it_allows(operation: Operation) -> None:
-    """Against a service that answers 503 for ever: reads and keyed mutations try six times, the others once; a 500 ends all of them."""
+    """Against a service that answers 503 for ever: reads and keyed mutations try six times, the others once;
+    a 500 ends all of them.
+    """
     client, script = scripted(refusal(503, "temporarily_unavailable"))
     with pytest.raises(Unavailable):
         call(client, operation)
@@ -182,7 +184,7 @@ def test_a_damaged_answer_is_not_asked_for_again() -> None:
     assert len(script.requests) == 1
 
 
-# --- threads and the object itself -------------------------------------------------------------------------------------------
+# --- threads and the object itself
 
 
 def test_one_client_serves_many_threads() -> None:

@@ -1,4 +1,6 @@
-"""Canaries: the API key, passwords, auth codes and webhook secrets are looked for everywhere a person could read."""
+"""Canaries: the API key, passwords, auth codes and webhook secrets are looked for everywhere a person could
+read.
+"""
 
 import base64
 import copy
@@ -163,7 +165,7 @@ def test_what_is_shown_once_is_not_shown_by_accident(act: Callable[[Client], Any
             pickle.dumps(result)
 
 
-# --- the wrapping itself -----------------------------------------------------------------------------------------------------
+# --- the wrapping itself
 
 
 def test_a_secret_prints_as_a_mask_and_compares_as_its_text() -> None:

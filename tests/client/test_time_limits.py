@@ -1,4 +1,6 @@
-"""timeout and deadline bound a call whatever the peer does: real sockets, real time, peers that would hold a call for ever."""
+"""timeout and deadline bound a call whatever the peer does: real sockets, real time, peers that would hold a
+call for ever.
+"""
 
 import socket
 import ssl

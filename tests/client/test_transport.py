@@ -1,4 +1,6 @@
-"""The wire itself: real sockets on loopback where httpx must do the work, scripted answers where no server would do such a thing."""
+"""The wire itself: real sockets on loopback where httpx must do the work, scripted answers where no server
+would do such a thing.
+"""
 
 import gc
 import gzip
@@ -83,7 +85,7 @@ def client_for(url: str, **options: Any) -> Client:
     return Client(KEY, url, **{"sleep": time.sleep, "deadline": 20, "timeout": 5, **options})
 
 
-# --- what comes back ---------------------------------------------------------------------------------------------------------
+# --- what comes back
 
 
 def test_an_answer_over_a_real_connection() -> None:
@@ -198,7 +200,7 @@ def test_cookies_are_not_kept() -> None:
     assert seen == [None, None]
 
 
-# --- what does not come back -------------------------------------------------------------------------------------------------
+# --- what does not come back
 
 
 def hang_up(handler: BaseHTTPRequestHandler) -> None:
@@ -290,7 +292,7 @@ def test_an_answer_that_trickles_is_cut_off_at_the_deadline() -> None:
     assert time.now < 1012
 
 
-# --- where a request may go --------------------------------------------------------------------------------------------------
+# --- where a request may go
 
 
 def test_neither_netrc_nor_a_proxy_sees_a_request_to_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -343,7 +345,7 @@ def test_https_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.Mon
     assert "proxy-canary" not in str(caught.value)
 
 
-# --- TLS ---------------------------------------------------------------------------------------------------------------------
+# --- TLS
 
 
 @pytest.fixture(scope="module")
@@ -408,7 +410,7 @@ def test_a_file_without_certificates_is_a_configuration_error(tmp_path: Path) ->
         client.health()
 
 
-# --- processes ---------------------------------------------------------------------------------------------------------------
+# --- processes
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system, so there is nothing to be safe against")
@@ -426,7 +428,8 @@ def test_a_forked_child_opens_connections_of_its_own() -> None:
     client.health()
     client.health()
     assert opened == [os.getpid()]
-    # Without a real fork, which the test runner's threads would not survive: a child is a process with another id.
+    # Without a real fork, which the test runner's threads would not survive: a child is a process with
+    # another id.
     client.transport._pid = -1
     client.health()
     assert len(opened) == 2

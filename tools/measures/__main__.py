@@ -1,7 +1,8 @@
 """Prints the measures; keeps those of the walks in ``ARCHITECTURE.md``.
 
-``python -m tools.measures`` prints them all; ``--write`` writes the walks between the marks of ``ARCHITECTURE.md``; ``--check`` fails if
-they are out of date there. ``--sizes FOLDER`` prints the sizes of another checkout.
+``python -m tools.measures`` prints them all; ``--write`` writes the walks between the marks of
+``ARCHITECTURE.md``; ``--check`` fails if they are out of date there. ``--sizes FOLDER`` prints the sizes of
+another checkout.
 """
 
 import argparse
@@ -56,7 +57,7 @@ def walks_text(walks: dict[str, Walk]) -> str:
     for name, walk in walks.items():
         lines += ["", f"{name}:", "", "| Hop | Changes |", "|---|---|"]
         for hop in walk.hops:
-            changes_made = [f"{change} ({times} times)" if times > 1 else change for change, times in hop.counted().items()]
+            changes_made = [(f"{change} ({times} times)") if times > 1 else change for change, times in hop.counted().items()]
             lines.append(f"| `{hop.name}` | {'; '.join(changes_made)} |")
     return "\n".join([*lines, ""])
 
@@ -65,7 +66,11 @@ def readers_text(walks: dict[str, Walk]) -> str:
     """The functions that read the value and do not pass it on."""
     lines = []
     for name, walk in walks.items():
-        lines += [f"{name}: {len(walk.readers)} functions read it and do not pass it on:", *(f"  {reader}" for reader in walk.readers), ""]
+        lines += [
+            (f"{name}: {len(walk.readers)} functions read it and do not pass it on:"),
+            *(f"  {reader}" for reader in walk.readers),
+            "",
+        ]
     return "\n".join(lines)
 
 
@@ -76,9 +81,9 @@ def sizes_text(root: Path) -> str:
     lines += [f"{folder:40} {written:7} {generated:9}" for folder, written, generated in folders]
     lines.append(f"{'all':40} {sum(row[1] for row in folders):7} {sum(row[2] for row in folders):9}")
     long = sizes.long_files(root)
-    lines += ["", f"{len(long)} hand-written files of more than {sizes.LONG} lines:", *(f"  {count:5} {path}" for path, count in long)]
+    lines += ["", f"{len(long)} hand-written files of more than {sizes.LONG} lines:", *((f"  {count:5} {path}") for path, count in long)]
     found = sizes.complex_functions(root)
-    lines += ["", f"{len(found)} functions of a complexity over {sizes.COMPLEX}:", *(f"  {function}" for function in found)]
+    lines += ["", (f"{len(found)} functions of a complexity over {sizes.COMPLEX}:"), *(f"  {function}" for function in found)]
     return "\n".join(lines)
 
 

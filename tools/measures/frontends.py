@@ -1,7 +1,8 @@
 """A new server, declared in both frontends, in this process: a real client over the emulator's transport.
 
-Pulumi: the program's class, then Check and Create of its dynamic provider, as the SDK calls them. What the engine does in between is
-played here: it hands the declared properties from one to the other. Ansible: the action plugin of the module, with a task of a playbook.
+Pulumi: the program's class, then Check and Create of its dynamic provider, as the SDK calls them. What the
+engine does in between is played here: it hands the declared properties from one to the other. Ansible: the
+action plugin of the module, with a task of a playbook.
 """
 
 import asyncio
@@ -100,7 +101,8 @@ def ansible_walk() -> Walk:
 
     options = {"name": "web-1", "tariff_id": TARIFF, "os": "debian-12"}
     init_plugin_loader()
-    from ansible_collections.hosting.cloud.plugins.action.server import ActionModule  # found by Ansible's own loader
+    # found by Ansible's own loader
+    from ansible_collections.hosting.cloud.plugins.action.server import ActionModule
 
     task = Task.load({"hosting.cloud.server": options})
     local = SimpleNamespace(transport="local", _shell=SimpleNamespace(tmpdir=None, env_prefix=lambda **names: ""))

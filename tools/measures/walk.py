@@ -1,13 +1,17 @@
 """Follows one value through our functions, from the user's line to the request that carries it to the API.
 
-- A **hop** is a distinct function of ours, generated ones included, whose frame holds the value and passes it on: it is waiting for its
-  callee when the value leaves (to the SDK, to the network), or returns the value to a hop. The frame holds what is in a local variable,
-  or inside of a container, model, object of ours, closure or bytes in one. A comprehension belongs to the function around it.
-- A **change** is our code putting the value into another type: text or number, dictionary, a model of its own class, JSON. Passing a
-  dictionary on as arguments is none; making a dictionary of arguments is one. Each occurrence counts.
-- A **reader** is any other function of ours that holds the value: a check, a price, a search for an existing server, a title.
+- A **hop** is a distinct function of ours, generated ones included, whose frame holds the value and passes it
+  on: it is waiting for its callee when the value leaves (to the SDK, to the network), or returns the value to
+  a hop. The frame holds what is in a local variable, or inside of a container, model, object of ours, closure
+  or bytes in one. A comprehension belongs to the function around it.
+- A **change** is our code putting the value into another type: text or number, dictionary, a model of its own
+  class, JSON. Passing a dictionary on as arguments is none; making a dictionary of arguments is one. Each
+  occurrence counts.
+- A **reader** is any other function of ours that holds the value: a check, a price, a search for an existing
+  server, a title.
 
-``sys.setprofile`` sees every call. The functions of SDKs, engines and libraries are passed over, and so is the emulator.
+``sys.setprofile`` sees every call. The functions of SDKs, engines and libraries are passed over, and so is
+the emulator.
 """
 
 import dataclasses
@@ -34,7 +38,9 @@ JSON = "JSON"  # text or bytes that contain the value
 
 
 class Form(NamedTuple):
-    """How the value is held: as ``leaf`` (int, float, str, JSON), bare or in a ``holder`` (dict, a model's class)."""
+    """How the value is held: as ``leaf`` (int, float, str, JSON), bare or in a ``holder`` (dict, a model's
+    class).
+    """
 
     holder: str
     leaf: str
@@ -47,8 +53,9 @@ class Form(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """One call of a function of ours. ``known``: the forms of the value that it was given, or made; ``returns``: whether it returned the
-    value; ``sends``: whether the value left the process, or went to the SDK, beneath it."""
+    """One call of a function of ours. ``known``: the forms of the value that it was given, or made;
+    ``returns``: whether it returned the value; ``sends``: whether the value left the process, or went to the
+    SDK, beneath it."""
 
     code: CodeType
     parent: "Node | None"
@@ -68,7 +75,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A function on the way; ``changes`` as ``dict → ServerInputs``, in the order of the walk, over all its calls."""
+    """A function on the way; ``changes`` as ``dict → ServerInputs``, in the order of the walk, over all its
+    calls.
+    """
 
     name: str
     changes: list[str]
@@ -165,7 +174,8 @@ class Tracer:
     def _leave(self, node: Node, frame: FrameType, result: Any) -> None:
         self._look(node, frame)
         node.frame = None
-        attributes = {} if isinstance(result, BaseModel) else getattr(result, "__dict__", {})  # of an SDK's result
+        # of an SDK's result
+        attributes = {} if isinstance(result, BaseModel) else getattr(result, "__dict__", {})
         forms = self.forms({"": result, **attributes})
         node.returns = bool(forms)
         node.holds = node.holds or node.returns
@@ -178,7 +188,9 @@ class Tracer:
 
     @staticmethod
     def _made(node: Node, forms: set[Form]) -> None:
-        """Note the forms that the node did not know before: it made them. Taking the value out of a form makes none."""
+        """Note the forms that the node did not know before: it made them. Taking the value out of a form
+        makes none.
+        """
         leaves = {form.leaf for form in node.known}
         new = {form for form in forms - node.known if form.holder or form.leaf not in leaves}
         if new and node.known:
@@ -212,8 +224,8 @@ class Tracer:
 
 
 def _inside(value: Any, holder: str) -> tuple[str, Iterable[Any]]:
-    """What a value holds, and the name of the holder: lists and closures hold for whatever holds them. What the API answered is not the
-    value of the user, though it may be equal."""
+    """What a value holds, and the name of the holder: lists and closures hold for whatever holds them. What
+    the API answered is not the value of the user, though it may be equal."""
     if isinstance(value, Response | type):
         return holder, ()
     if isinstance(value, BaseModel):
@@ -229,7 +241,8 @@ def _inside(value: Any, holder: str) -> tuple[str, Iterable[Any]]:
     if isinstance(value, FunctionType) and OURS.search(value.__code__.co_filename):
         return holder, [cell.cell_contents for cell in value.__closure__ or () if _is_full(cell)]
     if type(value).__module__.startswith(("pulumi_hosting.", "ansible_collections.hosting.")):
-        # Not the objects in an object: a client knows the task that it serves, and is no way that the value goes.
+        # Not the objects in an object: a client knows the task that it serves, and is no way that the value
+        # goes.
         return type(value).__name__, [part for part in getattr(value, "__dict__", {}).values() if isinstance(part, CONTAINERS)]
     return holder, ()
 

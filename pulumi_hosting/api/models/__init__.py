@@ -1,9 +1,10 @@
 """Every body of the API as a pydantic model (API document, "Resources and their fields" and "Endpoints").
 
-Requests are closed: an unknown field, a bad value or a bad combination is refused before anything is sent. "Not given" and ``None`` are
-two things: only fields that were set are sent. Responses are open: unknown fields, enum values and codes survive; where a live deployment
-spells a field differently than the document, both spellings become one attribute. Money is ``Decimal``, time is aware UTC,
-fields shown only once are :class:`~pulumi_hosting.api.secrets.Secret`.
+Requests are closed: an unknown field, a bad value or a bad combination is refused before anything is sent.
+"Not given" and ``None`` are two things: only fields that were set are sent. Responses are open: unknown
+fields, enum values and codes survive; where a live deployment spells a field differently than the document,
+both spellings become one attribute. Money is ``Decimal``, time is aware UTC, fields shown only once are
+:class:`~pulumi_hosting.api.secrets.Secret`.
 """
 
 from pulumi_hosting.api.models.account import *  # noqa: F403  # the bodies of this area

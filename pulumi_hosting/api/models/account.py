@@ -1,4 +1,6 @@
-"""Bodies of health, keys, account, balance, transactions and top-ups (API document, "Account and balance", "API keys")."""
+"""Bodies of health, keys, account, balance, transactions and top-ups (API document, "Account and balance",
+"API keys").
+"""
 
 from typing import Annotated, Literal
 
@@ -9,7 +11,9 @@ from pulumi_hosting.api.models.fields import Amount, Id, Money, Number, ShortLin
 
 
 class Health(Response):
-    """``GET /health``. ``disabled``: staff switched the API off, every other operation answers 503 ``api_disabled``."""
+    """``GET /health``. ``disabled``: staff switched the API off, every other operation answers 503
+    ``api_disabled``.
+    """
 
     status: Annotated[str, known("ok", "disabled")]
     time: Timestamp
@@ -17,7 +21,9 @@ class Health(Response):
 
 
 class ApiKey(Response):
-    """An API key as listed; never the key itself. ``rate_…`` are requests per minute, ``None`` = the default applies."""
+    """An API key as listed; never the key itself. ``rate_…`` are requests per minute, ``None`` = the default
+    applies.
+    """
 
     id: Id = Field(description="Id of the API key.")
     name: str | None = Field(default=None, description="Name that the owner gave the key.")
@@ -83,7 +89,8 @@ class Account(Response):
 
 
 class Balance(Response):
-    """Sums of money in ``currency``. ``low_balance``: the balance does not cover renewals due within 7 days."""
+    """Sums of money in ``currency``. ``low_balance``: the balance does not cover renewals due within 7
+    days."""
 
     balance: Money
     currency: str = Field(description="ISO 4217 code of the amounts beside it.")
@@ -94,7 +101,7 @@ class Balance(Response):
 
 
 class Transaction(Response):
-    """``amount`` is absolute; ``direction`` (``credit`` | ``debit``) tells its sign."""
+    """``amount`` is absolute; ``direction`` (``credit`` or ``debit``) is its sign."""
 
     id: Id = Field(description="Id of the transaction.")
     direction: Annotated[str, known("credit", "debit")]
@@ -128,7 +135,9 @@ class TopupInfo(Response):
 
 
 class TopupRequest(Request):
-    """``amount``: money string with two fraction digits, within ``min``..``max`` of TopupInfo. No other field is accepted."""
+    """``amount``: money string with two fraction digits, within ``min``..``max`` of TopupInfo. No other field
+    is accepted.
+    """
 
     amount: Amount = Field(description="Sum with two fraction digits, within `min` and `max` of the top-up information.")
     gateway: ShortLine = Field(description="One of the gateways of the top-up information.")

@@ -10,7 +10,9 @@ from pulumi_hosting.api.values import check_host_name
 
 
 class Ip(Response):
-    """One address of a server. ``ptr`` is its reverse DNS name; ``price_monthly`` is 0.00 for the primary one."""
+    """One address of a server. ``ptr`` is its reverse DNS name; ``price_monthly`` is 0.00 for the primary
+    one.
+    """
 
     id: Id = Field(description="Id of the address.")
     address: str = Field(validation_alias=AliasChoices("address", "ip"), description="The IPv4 or IPv6 address.")
@@ -29,7 +31,8 @@ class Ip(Response):
 
 
 class IpQuote(Response):
-    """What one more address costs now (``prorated_now``) and per month, and how many are bought and allowed."""
+    """What one more address costs now (``prorated_now``) and per month, and how many are bought and
+    allowed."""
 
     server_id: int | None = None
     price_monthly: Money
@@ -48,9 +51,11 @@ class IpAddRequest(Request):
 
 
 class IpAdded(Response):
-    """The purchase is paid; the address itself appears later in the list of the server's addresses. ``days``: what was paid for.
+    """The purchase is paid; the address itself appears later in the list of the server's addresses. ``days``:
+    what was paid for.
 
-    An older deployment answers with ``invoice_id`` and what the server costs from now on, and names neither server nor success.
+    An older deployment answers with ``invoice_id`` and what the server costs from now on, and names neither
+    server nor success.
     """
 
     success: bool | None = None
@@ -77,7 +82,9 @@ PtrName = Annotated[str, AfterValidator(_check_ptr_name)]
 
 
 class PtrUpdate(Request):
-    """``domain``: host name of at least two labels; an empty string or ``None`` removes the record. The field is not ``ptr``."""
+    """``domain``: host name of at least two labels; an empty string or ``None`` removes the record. The field
+    is not ``ptr``.
+    """
 
     domain: Annotated[PtrName | None, Clears(must_be_given=True)] = Field(
         default=None, description="Host name of at least two labels; null or an empty text removes the record."

@@ -1,4 +1,6 @@
-"""What every body is made of: closed requests, open responses, pages and short lists (API document, "General conventions")."""
+"""What every body is made of: closed requests, open responses, pages and short lists (API document, "General
+conventions").
+"""
 
 from dataclasses import dataclass
 from typing import Annotated, Any, Generic, TypeVar
@@ -33,9 +35,12 @@ class Change(Request):
 
 
 class Response(BaseModel):
-    """An answer. Unknown fields are kept in ``model_extra`` but never printed: they may be secrets of a later version."""
+    """An answer. Unknown fields are kept in ``model_extra`` but never printed: they may be secrets of a later
+    version.
+    """
 
-    # A slot, not a private attribute: those cost a Python call per object, and would make equal answers of two calls unequal.
+    # A slot, not a private attribute: those cost a Python call per object, and would make equal answers of
+    # two calls unequal.
     __slots__ = ("_meta",)
 
     model_config = ConfigDict(
@@ -50,7 +55,9 @@ class Response(BaseModel):
 
     @property
     def meta(self) -> Meta | None:
-        """Request id, rate limits, sandbox mark of the call that brought this; ``None`` inside of other answers and on your own objects."""
+        """Request id, rate limits, sandbox mark of the call that brought this; ``None`` inside of other
+        answers and on your own objects.
+        """
         return getattr(self, "_meta", None)
 
     def __repr_args__(self) -> Any:
@@ -69,14 +76,18 @@ class Page(Response, Generic[R]):
 
 
 class Listing(Response, Generic[R]):
-    """A short list, whole. A live deployment adds ``next_cursor: null`` to some; it is followed should it ever be set."""
+    """A short list, whole. A live deployment adds ``next_cursor: null`` to some; it is followed should it
+    ever be set.
+    """
 
     data: list[R]
     next_cursor: str | None = None
 
 
 class PageQuery(Request):
-    """``limit`` 1..100, default 50; ``cursor``: the ``next_cursor`` of the previous page, with the same filters."""
+    """``limit`` 1..100, default 50; ``cursor``: the ``next_cursor`` of the previous page, with the same
+    filters.
+    """
 
     cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
     limit: Annotated[int, Field(ge=1, le=100)] | None = Field(default=None, description="Items per page, 1 to 100.")

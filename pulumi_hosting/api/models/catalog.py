@@ -11,7 +11,7 @@ from pulumi_hosting.api.models.fields import BillingCycle, Id, Money, Months, Nu
 class Location(Response):
     id: int | None = Field(default=None, description="Id of the location.")
     code: str = Field(description="Short code of the location, as other results name it.")
-    name: str | None = Field(default=None, description="Name of the location, as the cabinet shows it.")
+    name: str | None = Field(default=None, description="Name of the location, as the control panel shows it.")
     country: str | None = Field(default=None, description="Country of the data centre, as two letters (ISO 3166).")
     city: str | None = Field(default=None, description="City of the data centre.")
     in_stock: bool | None = Field(
@@ -36,11 +36,13 @@ class PeriodPrice(Response):
 
 
 class Tariff(Response):
-    """``price_monthly`` includes the caller's group discount, ``list_price_monthly`` is public; ``price_hourly`` has up to 4 digits."""
+    """``price_monthly`` includes the caller's group discount, ``list_price_monthly`` is public;
+    ``price_hourly`` has up to 4 digits.
+    """
 
     id: Id = Field(description="Id of the tariff.")
     name: str = Field(description="Name of the tariff, as the price list has it.")
-    description: str | None = Field(default=None, description="What the provider says about the tariff.")
+    description: str | None = Field(default=None, description="Description of the tariff, by the provider.")
     location: Location | None = Field(default=None, description="Where servers of this tariff stand.")
     resources: CatalogResources | None = Field(default=None, description="What a server of this tariff has.")
     price_monthly: Money
@@ -60,7 +62,7 @@ class OsImage(Response):
     """``slug`` is the value used as ``os`` when ordering and reinstalling."""
 
     slug: str = Field(description="Short name that orders and reinstallations take as the image.")
-    name: str | None = Field(default=None, description="Name of the operating system, as the cabinet shows it.")
+    name: str | None = Field(default=None, description="Name of the operating system, as the control panel shows it.")
     family: Annotated[str, known("linux", "windows", "other")] | None = None
     version: str | None = Field(default=None, description="Version of the operating system.")
     supports_ssh_keys: bool | None = Field(default=None, description="Whether SSH keys can be installed with it.")
@@ -98,7 +100,9 @@ class Promo(Response):
 
 
 class Quote(Response):
-    """What an order would cost now, by the same functions as ordering; ``shortfall`` is what the balance lacks."""
+    """What an order would cost now, by the same functions as ordering; ``shortfall`` is what the balance
+    lacks.
+    """
 
     tariff_id: int | None = Field(default=None, description="Id of the tariff that was ordered or asked about.")
     billing_cycle: Annotated[str, known("monthly", "hourly")] | None = None

@@ -12,7 +12,9 @@ from pulumi_hosting.api.values import check_domain_name
 
 
 class Domain(Response):
-    """``locked``: the registrar's transfer lock; ``blocked``: locked by staff. ``tld`` may carry a leading dot."""
+    """``locked``: the registrar's transfer lock; ``blocked``: locked by staff. ``tld`` may carry a leading
+    dot.
+    """
 
     id: Id
     name: str
@@ -31,7 +33,9 @@ class Domain(Response):
 
 
 class Availability(Response):
-    """``reason`` says why a name is not available: ``taken`` | ``premium`` | ``reserved`` | ``invalid`` | ``unsupported_tld``."""
+    """``reason`` says why a name is not available: ``taken`` | ``premium`` | ``reserved`` | ``invalid`` |
+    ``unsupported_tld``.
+    """
 
     name: str | None = Field(default=None, description="The domain that was asked about.")
     available: bool = Field(description="Whether the domain can be registered now.")
@@ -60,7 +64,8 @@ class _DomainOutcome(Response):
 
     @property
     def domain_id(self) -> int | None:
-        """Id of the domain record; ``None`` while there is none: look the name up in ``GET /domains`` later."""
+        """Id of the domain record; ``None`` while there is none: look the name up in ``GET /domains``
+        later."""
         return self.id_given or (self.domain.id if isinstance(self.domain, Domain) else None)
 
     @property
@@ -90,7 +95,9 @@ class DomainOrderResult(_DomainOutcome):
 
 
 class DomainRenewResult(_DomainOutcome):
-    """``status``: ``renewed``, ``pending_sync`` (accepted, the new date is not visible yet) or ``pending`` (202)."""
+    """``status``: ``renewed``, ``pending_sync`` (accepted, the new date is not visible yet) or ``pending``
+    (202).
+    """
 
     status: Annotated[str, known("renewed", "pending_sync", "pending")]
     years: int | None = None
@@ -109,7 +116,9 @@ class DomainRenewResult(_DomainOutcome):
 
 
 class DomainTransferResult(_DomainOutcome):
-    """``status``: ``transfer_pending`` and ``pending_transfer`` mean the same; ``pending``: the registrar did not answer in time."""
+    """``status``: ``transfer_pending`` and ``pending_transfer`` mean the same; ``pending``: the registrar did
+    not answer in time.
+    """
 
     status: Annotated[str, known("transfer_pending", "pending_transfer", "pending")]
     charged: Money
@@ -129,8 +138,9 @@ Years = Annotated[int, Field(ge=1, le=10)]
 
 
 class DomainRegister(Request):
-    """``years`` default 1; ``nameservers`` 2..4 unique host names, default the provider's own; ``privacy`` default true in the
-    document and false on some deployments, so send it; ``auto_renew`` is not accepted here by some: use the update instead."""
+    """``years`` default 1; ``nameservers`` 2..4 unique host names, default the provider's own; ``privacy``
+    default true in the document and false on some deployments, so send it; ``auto_renew`` is not accepted
+    here by some: use the update instead."""
 
     name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
     years: Years | None = Field(default=None, description="Years to pay, 1 to 10 within the bounds of the zone. Default: 1.")
@@ -152,7 +162,8 @@ class DomainRenew(Request):
 
 
 class DomainUpdate(Change):
-    """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves nothing."""
+    """At least one field. ``privacy`` is applied at the registrar before the answer; a refusal saves
+    nothing."""
 
     auto_renew: bool | None = Field(default=None, description="Whether the domain is renewed automatically.")
     privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
@@ -165,7 +176,9 @@ class NameserversUpdate(Request):
 
 
 class DomainTransfer(Request):
-    """``auth_code`` is the EPP code of the present registrar. The other fields are accepted by some deployments only."""
+    """``auth_code`` is the EPP code of the present registrar. The other fields are accepted by some
+    deployments only.
+    """
 
     name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
     auth_code: Annotated[Secret, Field(min_length=1, max_length=255)] = Field(description="EPP code of the present registrar.")

@@ -76,7 +76,8 @@ def _amount_to_send(value: object) -> object:
         raise ValueError("must be a money string with two fraction digits")
     if isinstance(value, str) and not re.fullmatch(r"[0-9]{1,15}\.[0-9]{2}", value, re.ASCII):
         raise ValueError("must be a money string with two fraction digits")
-    # Compared before anything is made of it: a number of a thousand digits would not become a decimal, or not a short one.
+    # Compared before anything is made of it: a number of a thousand digits would not become a decimal, or not
+    # a short one.
     if not 0 <= value < 10**15 if isinstance(value, int | float) else False:
         raise ValueError("must be from 0 to less than 10^15")
     amount = Decimal(str(value))
@@ -140,7 +141,8 @@ NewSecret = Annotated[Secret, BeforeValidator(_shown_once)]
 """A secret that the answer must show: a blank one is damage."""
 Timestamp = Annotated[
     AwareDatetime,
-    # After a validator of ours, strict mode would take JSON text for Python text and refuse it; what is text is decided above.
+    # After a validator of ours, strict mode would take JSON text for Python text and refuse it; what is text
+    # is decided above.
     Field(strict=False),
     BeforeValidator(_timestamp_from_api),
     AfterValidator(_to_utc),
@@ -158,7 +160,8 @@ PublicKey = Annotated[str, Field(max_length=16384), AfterValidator(check_public_
 
 
 def known(*values: str) -> Any:
-    """A text whose documented values are ``values``; others are accepted, since enums of this API may grow."""
+    """A text whose documented values are ``values``; others are accepted, since enums of this API may
+    grow."""
     return Field(json_schema_extra={"examples": list(values)})
 
 

@@ -34,7 +34,9 @@ class Invoice(Response):
 
     @property
     def is_address_purchase(self) -> bool:
-        """Whether an extra address was bought: ``ip_purchase`` in the document, ``vds_addon`` on a live deployment."""
+        """Whether an extra address was bought: ``ip_purchase`` in the document, ``vds_addon`` on a live
+        deployment.
+        """
         return self.type in ("ip_purchase", "vds_addon")
 
 
@@ -61,8 +63,8 @@ class PaymentLink(Response):
 class Order(Response):
     """A server order that was not finished when it was placed (202), or a read of one.
 
-    ``status``: ``active`` is success, ``cancelled`` and ``failed`` are failures with the charge credited back, anything else is
-    still under way.
+    ``status``: ``active`` is success, ``cancelled`` and ``failed`` are failures with the charge credited
+    back, anything else is still under way.
     """
 
     invoice_id: Id
@@ -75,7 +77,7 @@ class Order(Response):
     currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
     created_at: Timestamp | None = None
     updated_at: Timestamp | None = None
-    order_url: str | None = Field(default=None, description="Page of the order in the web cabinet.")
+    order_url: str | None = Field(default=None, description="Page of the order in the control panel.")
     failure_reason: str | None = Field(default=None, description="Why the order was not carried out, if it was not.")
 
     @property
@@ -88,7 +90,9 @@ class Order(Response):
 
     @property
     def awaits_payment(self) -> bool:
-        """Ordered in the cabinet and still to be paid by a person: nothing comes of it by itself. What the API orders is paid at once."""
+        """Ordered in the control panel and not paid yet. It is not processed automatically; orders of the API
+        are paid at once.
+        """
         return self.status == "invoice_created"
 
     @property

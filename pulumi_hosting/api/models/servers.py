@@ -46,8 +46,9 @@ class ServerResources(Response):
 
 
 class ServerFlags(Response):
-    """``blocked``: locked by staff; ``expired``: next_due_at is past; ``is_test``: a gratis trial (not the sandbox mark);
-    ``synthetic``: imported, without a panel record; ``protected_until``: billing will not suspend it earlier."""
+    """``blocked``: locked by staff; ``expired``: next_due_at is past; ``is_test``: a gratis trial (not the
+    sandbox mark); ``synthetic``: imported, without a panel record; ``protected_until``: billing will not
+    suspend it earlier."""
 
     blocked: bool | None = None
     suspended: bool | None = None
@@ -73,7 +74,9 @@ class ServerBilling(Response):
 
 
 class Server(Response):
-    """A virtual server. ``status``: ``active`` | ``stopped`` | ``suspended`` | ``pending_cancel`` | ``cancelled`` | ``terminated``."""
+    """A virtual server. ``status``: ``active`` | ``stopped`` | ``suspended`` | ``pending_cancel`` |
+    ``cancelled`` | ``terminated``.
+    """
 
     id: Id
     name: str
@@ -177,7 +180,9 @@ class ServerDetail(Server):
 
 
 class ServerCreated(Response):
-    """201 of ``POST /servers``. ``root_password`` is shown this once and blank in a replay; ``invoice_id`` is ``None`` in the sandbox."""
+    """201 of ``POST /servers``. ``root_password`` is shown this once and blank in a replay; ``invoice_id`` is
+    ``None`` in the sandbox.
+    """
 
     server: Server
     root_password: ShownOnce = None
@@ -251,7 +256,9 @@ class ResetPasswordResult(Response):
 
 
 class ServerCreate(Request):
-    """An order. ``months`` 1 | 3 | 6 | 12 (default 1) or ``hours`` 1..720, not both; ``custom_fields``: up to 30 texts."""
+    """An order. ``months`` 1 | 3 | 6 | 12 (default 1) or ``hours`` 1..720, not both; ``custom_fields``: up to
+    30 texts.
+    """
 
     tariff_id: Id = Field(description="Id of the tariff.")
     os: OsSlug = Field(description="Slug of an image that the tariff allows.")
@@ -284,11 +291,13 @@ class ServerUpdate(Change):
 
     auto_renew: bool | None = Field(default=None, description="Whether the server is renewed automatically.")
     name: ServerName | None = Field(default=None, description="Host name: letters, digits and `. _ -`.")
-    notes: Annotated[Notes | None, Clears()] = Field(default=None, description="Free text shown in the cabinet; null clears it.")
+    notes: Annotated[Notes | None, Clears()] = Field(default=None, description="Free text shown in the control panel; null clears it.")
 
 
 class RenewRequest(Request):
-    """Exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers; up to 720, up to 2160 on some deployments)."""
+    """Exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers; up to 720, up to 2160 on
+    some deployments).
+    """
 
     months: Months | None = Field(default=None, description="Months to pay: 1, 3, 6 or 12, for monthly servers.")
     hours: Annotated[int, Field(ge=1, le=2160)] | None = Field(
@@ -305,7 +314,8 @@ class PowerRequest(Request):
 
 
 class ReinstallRequest(Request):
-    """Destroys all data of the server. ``password``: as when ordering; generated and shown once when absent."""
+    """Destroys all data of the server. ``password``: as when ordering; generated and shown once when
+    absent."""
 
     os: OsSlug = Field(description="Slug of an image that the tariff allows.")
     password: RootPassword | None = Field(

@@ -11,7 +11,9 @@ from pulumi_hosting.api.values import check_line, check_webhook_url
 
 
 class Subscription(Response):
-    """A webhook subscription; disabled by the service after 20 failures in a row, ``disabled_reason`` says why."""
+    """A webhook subscription; disabled by the service after 20 failures in a row, ``disabled_reason`` says
+    why.
+    """
 
     id: Id
     url: str
@@ -50,7 +52,9 @@ class EventDescriptor(Response):
 
 
 class Event(Response):
-    """The envelope of a delivery. ``data`` holds ``object`` (the REST shape) and ``previous`` (changed fields, ``None`` or absent)."""
+    """The envelope of a delivery. ``data`` holds ``object`` (the REST shape) and ``previous`` (changed
+    fields, ``None`` or absent).
+    """
 
     id: str = Field(description="Id of the event, equal in every attempt and for every subscription.")
     type: EventType
@@ -73,7 +77,9 @@ class Event(Response):
 
 
 class Delivery(Response):
-    """``attempts`` made so far; ``last_response``: first 1000 bytes of the receiver's answer. ``payload`` only where one is read."""
+    """``attempts`` made so far; ``last_response``: first 1000 bytes of the receiver's answer. ``payload``
+    only where one is read.
+    """
 
     id: Id = Field(description="Id of the delivery.")
     subscription_id: int | None = None
@@ -97,14 +103,18 @@ class Delivery(Response):
 
     @property
     def status(self) -> str | None:
-        """``pending`` | ``delivered`` | ``dead``, derived where the answer does not name it; ``None`` where it says nothing of it."""
+        """``pending`` | ``delivered`` | ``dead``, derived where the answer does not name it; ``None`` where
+        it says nothing of it.
+        """
         if self.given_status or self.dead or self.delivered_at:
             return self.given_status or ("dead" if self.dead else "delivered")
         return None if self.dead is None else "pending"
 
 
 class TestResult(Response):
-    """Outcome of a synchronous ping. ``status``: HTTP status of the receiver, ``None`` if no answer came; ``latency_ms`` milliseconds."""
+    """Outcome of a synchronous ping. ``status``: HTTP status of the receiver, ``None`` if no answer came;
+    ``latency_ms`` milliseconds.
+    """
 
     __test__ = False  # a model, though pytest would collect it by its name
 
@@ -138,17 +148,19 @@ Description = Annotated[str, Field(max_length=1000), AfterValidator(check_line)]
 class SubscriptionCreate(Request):
     url: WebhookUrl = Field(description="An https URL of a public host.")
     events: Events = Field(description="Event types such as `server.created`; `*` for all, where the deployment knows it.")
-    description: Description | None = Field(default=None, description="Free text shown in the cabinet.")
+    description: Description | None = Field(default=None, description="Free text shown in the control panel.")
 
 
 class SubscriptionUpdate(Change):
-    """At least one field. ``active`` true enables a disabled subscription again and clears its failures; ``None`` leaves a field alone."""
+    """At least one field. ``active`` true enables a disabled subscription again and clears its failures;
+    ``None`` leaves a field alone.
+    """
 
     url: WebhookUrl | None = Field(default=None, description="An https URL of a public host.")
     events: Events | None = Field(
         default=None, description="Event types such as `server.created`; `*` for all, where the deployment knows it."
     )
-    description: Description | None = Field(default=None, description="Free text shown in the cabinet.")
+    description: Description | None = Field(default=None, description="Free text shown in the control panel.")
     active: bool | None = Field(default=None, description="Whether events are delivered. True also resets the count of failures.")
 
 

@@ -1,8 +1,9 @@
-"""The one table of operations (API document, "Endpoints" and "Limits"), in the document's order. Each area has a module.
+"""The one table of operations (API document, "Endpoints" and "Limits"), in the document's order. Each area
+has a module.
 
-The client sends by it, the emulator routes and guards by it, the OpenAPI document and the reference page are written
-from it, and the contract tests loop over it. Nothing else keeps a list of operations: a fact about an operation is a
-column of its row.
+The client sends by it, the emulator routes and guards by it, the OpenAPI document and the reference page are
+written from it, and the contract tests loop over it. Nothing else keeps a list of operations: a fact about an
+operation is a column of its row.
 """
 
 from collections.abc import Mapping
@@ -48,4 +49,5 @@ _AREAS = (account, invoices, catalog, servers, ssh_keys, domains, api_keys, webh
 OPERATIONS: tuple[Operation, ...] = tuple(operation for area in _AREAS for operation in area.OPERATIONS)
 BY_ID: Mapping[str, Operation] = {operation.id: operation for operation in OPERATIONS}
 GROUPS: Mapping[str, str] = {name: text for area in _AREAS for name, text in area.GROUPS.items()}
-"""What the groups of operations are about, by their place in the client. ``meta``: the client's own methods."""
+"""What the groups of operations are about, by their place in the client. ``meta``: the client's own methods.
+"""

@@ -6,7 +6,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations.operation import Operation
 
 GROUPS: Mapping[str, str] = {
-    "keys": 'API keys of the account (API document, "API keys"). They are created in the web cabinet only.',
+    "keys": 'API keys of the account (API document, "API keys"). They are created in the control panel only.',
 }
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -27,7 +27,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "DELETE",
         "/keys/{key_id}",
         "keys.revoke",
-        "Revoke the calling key, whatever its scopes",
+        "Revoke the calling key; needs no scope",
         {200: m.ApiKeyRevoked, 204: None},
         retry="idempotent",
         codes=("conflict",),

@@ -34,7 +34,7 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
     Operation("list_locations", "GET", "/catalog/locations", "catalog.locations", "Locations", {200: m.Listing[m.Location]}, paging="list"),
     Operation(
-        "list_zones", "GET", "/catalog/zones", "catalog.zones", "Domain endings and their prices", {200: m.Listing[m.Zone]}, paging="list"
+        "list_zones", "GET", "/catalog/zones", "catalog.zones", ("Domain endings and their prices"), {200: m.Listing[m.Zone]}, paging="list"
     ),
     Operation(
         "get_quote",

@@ -1,4 +1,6 @@
-"""Limits of the API (API document, "Limits", "Idempotency", "Sandbox"). Rate limits hold per key and fixed window."""
+"""Limits of the API (API document, "Limits", "Idempotency", "Sandbox"). Rate limits hold per key and fixed
+window.
+"""
 
 WINDOW_SECONDS = 60
 NORMAL_PER_WINDOW = 120

@@ -17,7 +17,8 @@ Paging = Literal["none", "list", "cursor"]
 
 @dataclass(frozen=True, slots=True)
 class ExtraLimit:
-    """A limit beside the two buckets: ``calls`` per ``seconds`` for each value of the path parameter ``per``."""
+    """A limit beside the two buckets: ``calls`` per ``seconds`` for each value of the path parameter
+    ``per``."""
 
     calls: int
     seconds: int
@@ -26,13 +27,16 @@ class ExtraLimit:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One operation. ``call`` is its place in the client (``servers.ips.list`` → ``client.servers.ips.list()``).
+    """One operation. ``call`` is its place in the client (``servers.ips.list`` →
+    ``client.servers.ips.list()``).
 
-    - ``responses``: model by status, the document's success first; ``bytes`` is a file, ``dict`` an open object, ``None`` no body.
+    - ``responses``: model by status, the document's success first; ``bytes`` is a file, ``dict`` an open
+      object, ``None`` no body.
     - ``scopes``: all needed; empty = any valid key; ``auth`` false = no key at all.
-    - ``expensive`` true, or ``expensive_when`` query parameters hold these values: counts in the expensive bucket.
-    - ``retry``: ``safe`` reads; ``idempotency_key`` is safe to repeat with the same Idempotency-Key; ``idempotent`` may be sent again after
-      a read; ``never`` must not be repeated automatically.
+    - ``expensive`` true, or ``expensive_when`` query parameters hold these values: counts in the expensive
+      bucket.
+    - ``retry``: ``safe`` reads; ``idempotency_key`` is safe to repeat with the same Idempotency-Key;
+      ``idempotent`` may be sent again after a read; ``never`` must not be repeated automatically.
     - ``sandbox``: what a test key gets: ``real``, ``fake`` (simulated) or ``forbidden``.
     - ``codes``: error codes it may answer, without those every operation shares.
     - ``once``: response fields that hold a secret shown only in this answer.
@@ -93,7 +97,8 @@ class Operation:
 
     @property
     def error_codes(self) -> tuple[str, ...]:
-        """Every code this operation may answer, its own and the shared ones, in the order of the code table."""
+        """Every code this operation may answer, its own and the shared ones, in the order of the code
+        table."""
         shared: set[str] = set()
         if self.auth:
             shared |= {"invalid_token", "key_expired", "key_not_yet_valid", "ip_not_allowed", "account_suspended"}

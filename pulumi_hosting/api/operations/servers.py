@@ -131,7 +131,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "POST",
         "/servers/{server_id}/actions/reinstall",
         "servers.reinstall",
-        "Install an image anew; destroys all data",
+        "Reinstall with an image; destroys all data",
         {202: m.ReinstallResult},
         ("servers:manage",),
         request=m.ReinstallRequest,

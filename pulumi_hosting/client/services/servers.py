@@ -205,7 +205,7 @@ class ServersService(Service):
         :param server_id: Id of the server.
         :param auto_renew: Whether the server is renewed automatically.
         :param name: Host name: letters, digits and ``. _ -``.
-        :param notes: Free text shown in the cabinet; null clears it.
+        :param notes: Free text shown in the control panel; null clears it.
         """
         found: m.Server = self._caller.call(
             BY_ID["update_server"], server_id, body={"auto_renew": auto_renew, "name": name, "notes": notes}
@@ -271,7 +271,7 @@ class ServersService(Service):
     def reinstall(
         self, server_id: int, *, os: str, password: Given[str | Secret] = UNSET, ssh_key_ids: Given[Sequence[int]] = UNSET
     ) -> m.ReinstallResult:
-        """Install an image anew; destroys all data.
+        """Reinstall with an image; destroys all data.
 
         ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this answer.
 

@@ -110,7 +110,7 @@ class WebhooksService(Service):
 
         :param url: An https URL of a public host.
         :param events: Event types such as ``server.created``; ``*`` for all, where the deployment knows it.
-        :param description: Free text shown in the cabinet.
+        :param description: Free text shown in the control panel.
         """
         found: m.SubscriptionCreated = self._caller.call(
             BY_ID["create_webhook"], body={"url": url, "events": events, "description": description}
@@ -148,7 +148,7 @@ class WebhooksService(Service):
         :param webhook_id: Id of the webhook.
         :param url: An https URL of a public host.
         :param events: Event types such as ``server.created``; ``*`` for all, where the deployment knows it.
-        :param description: Free text shown in the cabinet.
+        :param description: Free text shown in the control panel.
         :param active: Whether events are delivered. True also resets the count of failures.
         """
         found: m.Subscription = self._caller.call(

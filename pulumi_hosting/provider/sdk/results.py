@@ -142,7 +142,7 @@ class BalanceInfo(Record):
 
 @pulumi.output_type
 class TransactionInfo(Record):
-    """``amount`` is absolute; ``direction`` (``credit`` | ``debit``) tells its sign."""
+    """``amount`` is absolute; ``direction`` (``credit`` or ``debit``) is its sign."""
 
     id: str
     """Id of the transaction."""
@@ -241,7 +241,7 @@ class LocationInfo(Record):
     code: str
     """Short code of the location, as other results name it."""
     name: str | None
-    """Name of the location, as the cabinet shows it."""
+    """Name of the location, as the control panel shows it."""
     country: str | None
     """Country of the data centre, as two letters (ISO 3166)."""
     city: str | None
@@ -289,7 +289,7 @@ class TariffInfo(Record):
     name: str
     """Name of the tariff, as the price list has it."""
     description: str | None
-    """What the provider says about the tariff."""
+    """Description of the tariff, by the provider."""
     location: LocationInfo | None
     """Where servers of this tariff stand."""
     resources: CatalogResourcesInfo | None
@@ -325,7 +325,7 @@ class OsImageInfo(Record):
     slug: str
     """Short name that orders and reinstallations take as the image."""
     name: str | None
-    """Name of the operating system, as the cabinet shows it."""
+    """Name of the operating system, as the control panel shows it."""
     family: str | None
     """For example ``linux``, ``windows`` or ``other``."""
     version: str | None
@@ -685,7 +685,7 @@ class OrderInfo(Record):
     updated_at: str | None = pulumi.property("updatedAt")
     """Time (RFC 3339, UTC)."""
     order_url: str | None = pulumi.property("orderUrl")
-    """Page of the order in the web cabinet."""
+    """Page of the order in the control panel."""
     failure_reason: str | None = pulumi.property("failureReason")
     """Why the order was not carried out, if it was not."""
 

@@ -49,7 +49,7 @@ locations:
       type: str
       sample: ams
     name:
-      description: Name of the location, as the cabinet shows it.
+      description: Name of the location, as the control panel shows it.
       type: str
       sample: Amsterdam
     country:

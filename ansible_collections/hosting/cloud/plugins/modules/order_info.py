@@ -93,7 +93,7 @@ orders:
       type: str
       sample: "2026-11-21T10:00:00Z"
     order_url:
-      description: Page of the order in the web cabinet.
+      description: Page of the order in the control panel.
       type: str
       sample: https://panel.example.com/orders/801
     failure_reason:

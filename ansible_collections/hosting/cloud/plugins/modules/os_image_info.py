@@ -51,7 +51,7 @@ os_images:
       type: str
       sample: debian-12
     name:
-      description: Name of the operating system, as the cabinet shows it.
+      description: Name of the operating system, as the control panel shows it.
       type: str
       sample: Debian 12
     family:

@@ -63,7 +63,7 @@ tariffs:
       type: str
       sample: VDS-2
     description:
-      description: What the provider says about the tariff.
+      description: Description of the tariff, by the provider.
       type: str
       sample: For small sites
     location:
@@ -79,7 +79,7 @@ tariffs:
           type: str
           sample: ams
         name:
-          description: Name of the location, as the cabinet shows it.
+          description: Name of the location, as the control panel shows it.
           type: str
           sample: Amsterdam
         country:

@@ -1,6 +1,8 @@
-"""The public Python API as text: every public name with its signature, as the source spells it. ``tests/public_api.txt`` holds it.
+"""The public Python API as text: every public name with its signature, as the source spells it.
+``tests/public_api.txt`` holds it.
 
-``python -m tests.public_api`` writes that file. A change of it is a change of what users can rely on: name it in the changelog.
+``python -m tests.public_api`` writes that file. A change of it is a change of what users can rely on: name it
+in the changelog.
 """
 
 import ast
@@ -63,7 +65,8 @@ def listed_classes() -> set[type]:
 
 
 def members(found: type) -> set[str]:
-    """Public fields, properties and methods of a class, those inherited from classes of ours that are not listed included."""
+    """Public fields, properties and methods of a class, those inherited from classes of ours that are not
+    listed included."""
     collected: dict[str, str] = {}
     for base in reversed(found.__mro__):
         if not base.__module__.startswith("pulumi_hosting") or (base is not found and base in listed_classes()):

@@ -1,13 +1,15 @@
-"""Small private files that the processes of one user on this machine share: locks, and short notes under a lock.
+"""Small private files that the processes of one user on this machine share: locks, and short notes under a
+lock.
 
-They only ever make a run safer: without them (another machine, a new CI job) a run finds less and stops earlier. Directory, in this order:
+A purchase stops when its lock cannot be taken. The notes are a help only: without them (another machine, a
+new CI job) a run finds less and stops earlier. The directory is the first of:
 
 1. ``HOSTING_RUNTIME_DIR``;
 2. ``pulumi-hosting`` below ``XDG_RUNTIME_DIR``, if that directory belongs to this user;
 3. ``pulumi-hosting-<uid>`` below the directory for temporary files.
 
-The directory has mode 0700 and belongs to this user, the files have mode 0600; a symbolic link in the place of either is refused. Names are
-hashes of account id, mode, base URL and purpose; no API key goes into a name or a file.
+It belongs to this user and has mode 0700, the files have mode 0600; a symbolic link in place of either is
+refused. Names are hashes of account id, mode, base URL and purpose. No API key goes into a name or a file.
 """
 
 import errno
@@ -35,11 +37,13 @@ class LocalFilesError(HostingError):
 
 
 class LockTimeout(LocalFilesError):
-    """Another process of this user held a lock for longer than this one was ready to wait. Nothing was sent."""
+    """Another process of this user held a lock for longer than this one was ready to wait. Nothing was
+    sent."""
 
 
 def check_platform() -> None:
-    """Raise :class:`LocalFilesError` on a platform whose file locks do not end with the process that holds them."""
+    """Raise :class:`LocalFilesError` on a platform whose file locks do not end with the process that holds
+    them."""
     try:
         import fcntl  # noqa: F401  # only whether it is there
     except ImportError:
@@ -50,8 +54,8 @@ def check_platform() -> None:
 
 
 def account_scope(client: Client) -> str:
-    """What separates the files of one account from another's: a hash of account id, mode and base URL. Asks for the account once per
-    client; raises what that request raises."""
+    """What separates the files of one account from another's: a hash of account id, mode and base URL. Asks
+    for the account once per client; raises what that request raises."""
     me = account(client)
     return _hash(str(me.account_id), "live" if me.livemode else "test", client.base_url)
 
@@ -92,11 +96,13 @@ def lock(
     on_wait: Callable[[], None] = lambda: None,
     check: Callable[[], None] = lambda: None,
 ) -> Iterator[None]:
-    """Hold the lock ``purpose`` (such as ``server 20001``) of an account (``account_scope``), against every other thread and process of
-    this user on this machine. A process that ends, however it ends, releases it. Not re-entrant.
+    """Hold the lock ``purpose`` (such as ``server 20001``) of an account (``account_scope``), against every
+    other thread and process of this user on this machine. A process that ends, however it ends, releases it.
+    Not re-entrant.
 
-    ``timeout``: seconds of real time to wait for it. ``on_wait`` is called once if it has to wait; ``check`` is called between attempts and
-    may raise to end the wait. Raises :class:`LockTimeout`, :class:`LocalFilesError`.
+    ``timeout``: seconds of real time to wait for it. ``on_wait`` is called once if it has to wait; ``check``
+    is called between attempts and may raise to end the wait. Raises :class:`LockTimeout`,
+    :class:`LocalFilesError`.
     """
     path = _path(scope, purpose, "lock")
     _refuse_unsafe(path)
@@ -131,7 +137,8 @@ def lock(
 
 
 def read(scope: str, purpose: str) -> dict[str, Any]:
-    """The note that was written last for ``purpose``; empty if there is none. Raises :class:`LocalFilesError`."""
+    """The note that was written last for ``purpose``; empty if there is none. Raises
+    :class:`LocalFilesError`."""
     path = _path(scope, purpose, "json")
     _refuse_unsafe(path)
     try:
@@ -149,8 +156,8 @@ def read(scope: str, purpose: str) -> dict[str, Any]:
 
 
 def write(scope: str, purpose: str, values: Mapping[str, Any]) -> None:
-    """Replace the note for ``purpose`` in one step, so that a crash leaves the old one or the new one. Call it with the lock held. No
-    secrets. Raises :class:`LocalFilesError`."""
+    """Replace the note for ``purpose`` in one step, so that a crash leaves the old one or the new one. Call
+    it with the lock held. No secrets. Raises :class:`LocalFilesError`."""
     path = _path(scope, purpose, "json")
     _refuse_unsafe(path)
     made: str | None = None

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE
-
 
 class ModuleDocFragment:
     # Options and notes of every module.
@@ -54,7 +52,7 @@ options:
     type: str
 requirements:
   - python >= 3.11
-  - pulumi-hosting >= CORE_VERSION
+  - pulumi-hosting, of this collection's version or newer
 notes:
   - "Where the connection is local, the task runs on the controller, in Ansible's own Python. With another
     host, C(become) or C(async) it runs as a module, and the Python package C(pulumi-hosting) must be
@@ -75,7 +73,7 @@ attributes:
     support: full
     membership:
       - hosting.cloud.all
-""".replace("CORE_VERSION", CORE)
+"""
 
     # Modules that change something.
     CHANGE = r"""

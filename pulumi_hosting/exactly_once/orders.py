@@ -139,7 +139,29 @@ class ServerOrder:
     def place(self) -> Ordered:
         """Find what an interrupted run bought, else buy. Raises ResourceConflict, AmbiguousMatch, WaitTimeout, LocalFilesError, or the service's refusal."""
         with self._turn():
-            return self._found() or self._order()
+            if found := self._found():
+                return found
+            looked_again = False
+            self.started = self.context.service_now()
+            for generation in range(GENERATIONS):
+                key = self.keys.key(generation)
+                try:
+                    answer = self.context.client.servers.create(**self.body, idempotency_key=key)
+                except InvalidResponse as error:
+                    if accepted := self._accepted_in_part(error):
+                        return accepted
+                    raise
+                except ApiError as error:
+                    found, looked_again = self._after_refusal(error, looked_again=looked_again)
+                    if found is not None:
+                        return found
+                    continue
+                if accepted := self._accepted(answer):
+                    return accepted
+        raise ResourceError(
+            f"{GENERATIONS} orders of server {self.body['name']!r} within seven days are all spent. "
+            "Next: wait for the oldest to be forgotten, or set order_attempt to a new number"
+        )
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -207,46 +229,30 @@ class ServerOrder:
             return False
         return order.server_name == self.body["name"] or (order.server_name is None and order.tariff_id in (None, self.body["tariff_id"]))
 
-    def _order(self) -> Ordered:
-        looked_again = False
-        self.started = self.context.service_now()
-        for generation in range(GENERATIONS):
-            try:
-                answer = self._send(generation)
-            except InvalidResponse as error:
-                if accepted := self._accepted_in_part(error):
-                    return accepted
-                raise
-            except ApiError as error:
-                verdict = classify(error, self._contradicted)
-                if verdict is KeyState.REFUSED and error.outcome_unknown:
-                    raise ResourceError(
-                        f"{error.summary} — whether the order was carried out is not known. "
-                        "Next: run again; the same order is repeated, never a second one"
-                    ) from None
-                if verdict is KeyState.REFUSED:
-                    raise
-                if verdict is KeyState.CONFLICT and (found := self._look_again()):
-                    return found
-                if verdict is KeyState.UNKNOWN:
-                    if not self._money_unmoved():
-                        raise ResourceError(
-                            f"{error.summary} — whether the order was carried out is not known; nothing was repeated. Next: run again, "
-                            "and compare invoices and servers before ordering by hand"
-                        ) from None
-                    if looked_again:
-                        raise ResourceError(f"{error.summary} — no money moved and no server was made. Next: run again later") from None
-                    looked_again = True
-                    self.context.reads.forget("world")
-                    if found := self._found(after_sending=True):
-                        return found
-                continue
-            if accepted := self._accepted(answer):
-                return accepted
-        raise ResourceError(
-            f"{GENERATIONS} orders of server {self.body['name']!r} within seven days are all spent. "
-            "Next: wait for the oldest to be forgotten, or set order_attempt to a new number"
-        )
+    def _after_refusal(self, error: ApiError, *, looked_again: bool) -> tuple[Ordered | None, bool]:
+        """What came of an order that the service refused, or None where the next generation's key is to be tried; and whether the account
+        was looked at once more for it."""
+        verdict = classify(error, self._contradicted)
+        if verdict is KeyState.REFUSED and error.outcome_unknown:
+            raise ResourceError(
+                f"{error.summary} — whether the order was carried out is not known. "
+                "Next: run again; the same order is repeated, never a second one"
+            ) from None
+        if verdict is KeyState.REFUSED:
+            raise error
+        if verdict is KeyState.CONFLICT and (found := self._look_again()):
+            return found, looked_again
+        if verdict is not KeyState.UNKNOWN:
+            return None, looked_again
+        if not self._money_unmoved():
+            raise ResourceError(
+                f"{error.summary} — whether the order was carried out is not known; nothing was repeated. Next: run again, "
+                "and compare invoices and servers before ordering by hand"
+            ) from None
+        if looked_again:
+            raise ResourceError(f"{error.summary} — no money moved and no server was made. Next: run again later") from None
+        self.context.reads.forget("world")
+        return self._found(after_sending=True), True
 
     def _look_again(self) -> Ordered | None:
         """What the request came to that a key is bound to, once it shows. Where keys are made of the name alone, another run's order may
@@ -262,9 +268,6 @@ class ServerOrder:
                 return None
 
     # --- parts
-
-    def _send(self, generation: int) -> m.ServerCreated | m.Order:
-        return self.context.client.servers.create(**self.body, idempotency_key=self.keys.key(generation))
 
     def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
         """An accepted order, read before it is believed: None when it is bound to a dead server, a failed order, or one that is ours."""
@@ -331,10 +334,11 @@ class ServerOrder:
         binds that one key; the next probe and the next order see it as bound and go on.
         """
         for generation in range(GENERATIONS):
-            if not self._is_bound(self.keys.key(generation)):
+            key = self.keys.key(generation)
+            if not self._is_bound(key):
                 return None
             try:
-                answer = self._send(generation)
+                answer = self.context.client.servers.create(**self.body, idempotency_key=key)
             except ApiError:
                 continue  # bound to a refusal, or to another body: no proof in this generation
             if accepted := self._accepted(answer):

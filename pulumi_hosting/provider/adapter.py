@@ -100,7 +100,7 @@ class Adapter:
         if not failures:
             failures.update(self._refusals(olds, checked, {**news, **ours}))
         later = {camel(name): news[camel(name)] for name in unknown}
-        return {**to_pulumi(checked.values), **later, **ours}, failures
+        return {**{camel(name): value for name, value in checked.values.items() if value is not None}, **later, **ours}, failures
 
     def _refusals(self, olds: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
         """Plan what is new in a declaration, show it, and say field → reason why it cannot be done."""
@@ -221,8 +221,10 @@ class Adapter:
         """Id and outputs. Raises :class:`Partial` when something went wrong after the object, or its order, was there."""
         self.session.must_be_able_to_write(creating=True)
         request = self._request(props)
-        inputs = self._inputs(props)
-        given = inputs.given()
+        checked = check(self.resource, from_pulumi(props)[0])
+        if checked.failures:
+            raise InvalidInput(checked.failures, self._title(props))
+        inputs, given = checked.inputs, checked.values
         self._must_be_affordable(request, inputs)
         request.approve = lambda cost: self._must_be_within_the_limit(request, cost)
         made: list[Any] = []
@@ -299,11 +301,14 @@ class Adapter:
         self._must_be_its_account(id, olds)
         self._claim(olds, news, id)
         values = self._values(id, olds)
-        inputs = self._inputs(news)
+        checked = check(self.resource, from_pulumi(news)[0])
+        if checked.failures:
+            raise InvalidInput(checked.failures, self._title(news))
+        inputs, given = checked.inputs, checked.values
         state = self._state(id, values)
         if self.ids_may_change and is_provisional(self.resource, state):
             raise Partial(id, olds, [f"{self.resource.title} {id} is not there yet. Next: run again; it is waited for"], refresh=True)
-        given, request = inputs.given(), self._request(news)
+        request = self._request(news)
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
         if found.fields:
@@ -409,12 +414,6 @@ class Adapter:
             str(error) if isinstance(error, HostingError) else f"the provider failed ({type(error).__name__}): a defect. Next: report it"
         )
         return Partial(state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs)
-
-    def _inputs(self, props: PropertyValues) -> Any:
-        checked = check(self.resource, from_pulumi(props)[0])
-        if checked.failures:
-            raise InvalidInput(checked.failures, self._title(props))
-        return checked.inputs
 
     def _values(self, id: str, olds: PropertyValues) -> dict[str, Any]:
         return {**from_pulumi(olds, self.resource.State.nested_fields())[0], "id": id}

@@ -20,6 +20,7 @@ from functools import cache
 from typing import Annotated, Any, ClassVar, Generic, Literal, Self, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import core_schema
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.session.context import Context
@@ -71,20 +72,34 @@ def _id_text(value: object) -> object:
     return text
 
 
-def _whole_number(value: object) -> object:
-    # Pulumi's numbers are floats, and templates write digits.
-    if isinstance(value, bool):
-        raise ValueError("must be a whole number")
-    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-        return int(value)
-    if isinstance(value, str) and re.fullmatch(r"[0-9]{1,19}", value, re.ASCII):
-        return int(value)
-    return value
+@dataclass(frozen=True, slots=True)
+class _WholeNumber:
+    """A whole number of 64 bits, ``least`` or more. Pulumi's numbers are floats, and templates write digits: both are taken too.
+
+    Written as pydantic's own schemas: a number is checked without a call of Python code.
+    """
+
+    least: int
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
+        whole_float = core_schema.float_schema(strict=True, multiple_of=1, gt=-(2**53), lt=2**53)
+        digits = core_schema.str_schema(strict=True, pattern="^[0-9]{1,19}$")
+        number = core_schema.union_schema(
+            [
+                core_schema.int_schema(strict=True),
+                core_schema.no_info_after_validator_function(int, whole_float),
+                core_schema.no_info_after_validator_function(int, digits),
+            ],
+            mode="left_to_right",
+            custom_error_type="whole_number",
+            custom_error_message="must be a whole number",
+        )
+        return core_schema.chain_schema([number, core_schema.int_schema(ge=self.least, le=2**63 - 1)])
 
 
 IdText = Annotated[str, BeforeValidator(_id_text)]
-Count = Annotated[int, BeforeValidator(_whole_number), Field(ge=0, le=2**63 - 1)]
-WholeNumber = Annotated[int, BeforeValidator(_whole_number), Field(ge=1, le=2**63 - 1)]
+Count = Annotated[int, _WholeNumber(0)]
+WholeNumber = Annotated[int, _WholeNumber(1)]
 
 
 class Inputs(BaseModel):
@@ -105,7 +120,8 @@ class Inputs(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """The fields that were given, in plain values (secrets revealed), in one normal form."""
-        return {name: plain(getattr(self, name)) for name in type(self).model_fields if name in self.model_fields_set}
+        known = {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+        return {name: plain(value) if isinstance(value, BaseModel | Secret) else value for name, value in known.items()}
 
 
 class Record(BaseModel):

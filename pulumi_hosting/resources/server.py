@@ -348,7 +348,9 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
             return self._taken(context, server, from_api(server), inputs, fingerprints_of(context, inputs.ssh_key_ids))
         must_have_scope_for(context, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None])
         fingerprints = fingerprints_of(context, inputs.ssh_key_ids)
-        ordered = ServerOrder(context, self._body(context, inputs), attempt=inputs.order_attempt or 0).place()
+        body = inputs.order_body()
+        self._drop_simulated_keys(context, body)
+        ordered = ServerOrder(context, body, attempt=inputs.order_attempt or 0).place()
         state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
@@ -367,15 +369,13 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints)
 
     @staticmethod
-    def _body(context: Context, inputs: ServerInputs) -> dict[str, Any]:
-        """What is ordered. A simulated order is not sent the ids of simulated keys: no document says that it would know them."""
-        body = inputs.order_body()
+    def _drop_simulated_keys(context: Context, body: dict[str, Any]) -> None:
+        """A simulated order is not sent the ids of simulated keys: no document says that it would know them."""
         if context.client.is_test_key and "ssh_key_ids" in body:
             real = {key.id for key in context.shared(("ssh_keys",), context.client.ssh_keys.list)}
             body["ssh_key_ids"] = [key for key in body["ssh_key_ids"] if key in real]
             if not body["ssh_key_ids"]:
                 del body["ssh_key_ids"]
-        return body
 
     def _taken(
         self, context: Context, server: m.Server | None, state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None

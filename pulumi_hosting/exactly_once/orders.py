@@ -146,7 +146,7 @@ class ServerOrder:
             for generation in range(GENERATIONS):
                 key = self.keys.key(generation)
                 try:
-                    answer = self.context.client.servers.create(**self.body, idempotency_key=key)
+                    answer = self.context.client.call("create_server", body=self.body, idempotency_key=key)
                 except InvalidResponse as error:
                     if accepted := self._accepted_in_part(error):
                         return accepted
@@ -338,7 +338,7 @@ class ServerOrder:
             if not self._is_bound(key):
                 return None
             try:
-                answer = self.context.client.servers.create(**self.body, idempotency_key=key)
+                answer = self.context.client.call("create_server", body=self.body, idempotency_key=key)
             except ApiError:
                 continue  # bound to a refusal, or to another body: no proof in this generation
             if accepted := self._accepted(answer):

@@ -183,7 +183,7 @@ def ensure(
     """
     current = _lookup(context, resource, inputs, id)
     if current is None:
-        return _ensure_new(context, resource, _whole(resource, inputs), terms)
+        return _ensure_new(context, resource, inputs if type(inputs) is resource.Inputs else _whole(resource, inputs), terms)
     before, settled = shown(resource, current), NO_CHANGES
     if is_provisional(resource, current):
         settled = _set_by_settling(resource, current, inputs)
@@ -192,7 +192,7 @@ def ensure(
                 return Outcome("unchanged", before, before, current)
             return Outcome("updated", before, predict(resource, inputs, current), current, settled)
         current = resume(context, resource, current, inputs)
-    planned = plan(context, resource, _checked(inputs), current)
+    planned = plan(context, resource, Checked(inputs, {}, inputs), current, options=PlanOptions(predicted=terms.dry_run))
     refuse_forbidden(resource, current, planned.changes)
     for warning in planned.warnings:
         context.warn(warning)
@@ -235,8 +235,8 @@ def _ensure_change(
 
 def _ensure_new(context: Request, resource: Resource[Any, Any], inputs: Any, terms: ApplyOptions) -> Outcome:
     """A new object, or what an interrupted run left of it."""
-    options = PlanOptions(priced=terms.priced, scopes="warn" if terms.dry_run else "refuse")
-    planned = plan(context, resource, _checked(inputs), options=options)
+    options = PlanOptions(priced=terms.priced, predicted=terms.dry_run, scopes="warn" if terms.dry_run else "refuse")
+    planned = plan(context, resource, Checked(inputs, {}, inputs), options=options)
     for warning in planned.warnings:
         context.warn(warning)
     if planned.refusals:
@@ -269,16 +269,10 @@ def remark_on_balance(context: Request, cost: Cost) -> None:
         context.warn(f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of {cost.balance}: it would be refused")
 
 
-def _checked(inputs: Any) -> Checked:
-    return Checked(inputs, inputs.given(), {}, inputs)
-
-
 def _whole(resource: Resource[Any, Any], inputs: Any, current: State | None = None) -> Any:
     """Inputs that a new object can be made of; what was not mentioned is taken over from the ``current`` one."""
     known = current.values() if current else {}
     kept = {name: known[name] for name, info in resource.Inputs.model_fields.items() if info.is_required() and known.get(name) is not None}
-    if type(inputs) is resource.Inputs and not kept.keys() - inputs.model_fields_set:
-        return inputs
     checked = check(resource, {**kept, **inputs.given()})
     if checked.failures:
         raise InvalidInput(checked.failures, f"there is no such {resource.title} yet, and a new one")

@@ -15,17 +15,25 @@ class Checked:
     """Declared inputs after validation.
 
     - ``inputs``: the whole declaration; None where something is wrong or not known yet.
-    - ``values``: the known fields in normal form, secrets revealed.
     - ``failures``: field → reason.
     - ``known``: the inputs without what is not known yet; None where something is wrong.
     - ``unknown``: the fields whose values are only known later.
+    - ``raw``: the known values as they were given; only where something is wrong.
     """
 
     inputs: Any
-    values: Mapping[str, Any] = field(repr=False)
     failures: Mapping[str, str]
     known: Any = field(default=None, repr=False)
     unknown: frozenset[str] = frozenset()
+    raw: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The known fields in plain values and in normal form, secrets revealed; as they were given where something is wrong."""
+        if self.known is None:
+            return self.raw
+        values: Mapping[str, Any] = self.known.given()
+        return values
 
 
 def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str] = ()) -> Checked:
@@ -38,8 +46,8 @@ def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collect
     try:
         inputs = _partial(model, open_fields).model_validate(known)
     except ValidationError as error:
-        return Checked(None, known, {**failures, **reasons(error)}, unknown=later)
-    return Checked(None if open_fields else inputs, inputs.given(), failures, inputs, later)
+        return Checked(None, {**failures, **reasons(error)}, None, later, known)
+    return Checked(None if open_fields else inputs, failures, inputs, later)
 
 
 def declared(resource: Resource[Any, Any], raw: Mapping[str, Any]) -> Checked:
@@ -49,8 +57,8 @@ def declared(resource: Resource[Any, Any], raw: Mapping[str, Any]) -> Checked:
     try:
         inputs = _partial(model, absent).model_validate(dict(raw))
     except ValidationError as error:
-        return Checked(None, raw, reasons(error))
-    return Checked(inputs, inputs.given(), {}, inputs)
+        return Checked(None, reasons(error), raw=raw)
+    return Checked(inputs, {}, inputs)
 
 
 @lru_cache(maxsize=256)

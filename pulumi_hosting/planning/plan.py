@@ -40,6 +40,7 @@ class PlanOptions:
     """Where frontends differ.
 
     - ``priced``: whether to ask what making the object charges.
+    - ``predicted``: whether to say what the object will be.
     - ``scopes``: what missing scopes of the key are: ``refuse`` raises ``KeyLacksScope``, ``warn`` goes on with a warning.
     - ``unreachable``: what an account that cannot answer is (no connection, 5xx, 429): ``raise`` passes the error on, ``warn`` puts it
       into ``Plan.unchecked``.
@@ -47,6 +48,7 @@ class PlanOptions:
     """
 
     priced: bool = True
+    predicted: bool = True
     scopes: Literal["refuse", "warn"] = "refuse"
     unreachable: Literal["raise", "warn"] = "raise"
     reach: Callable[[], HostingError | None] = lambda: None
@@ -94,7 +96,7 @@ def plan(
     Reads only. Raises what a read raises, and ``ResourceError`` for what would be taken over and cannot be.
     """
     if current is not None:
-        return _plan_change(request, resource, desired, current, current.values() if recorded is None else recorded)
+        return _plan_change(request, resource, desired, current, current.values() if recorded is None else recorded, options)
     values, before = desired.values, recorded or {}
     if before and (refusals := forbidden(resource, before, values, same_as(request, resource))):
         return Plan("updated", refusals=refusals)
@@ -139,11 +141,13 @@ def _ask(
             remarks.append("its price depends on values that are not known yet")
         else:
             cost = resource.cost(request, desired.values)
-    predicted = predict(resource, desired.known, taken.state if taken else None)
+    predicted = predict(resource, desired.known, taken.state if taken else None) if options.predicted else None
     return Plan(action, NO_CHANGES, cost, taken, tuple(remarks), tuple(warnings), predicted=predicted)
 
 
-def _plan_change(request: Request, resource: Resource[Any, Any], desired: Checked, current: State, recorded: Mapping[str, Any]) -> Plan:
+def _plan_change(
+    request: Request, resource: Resource[Any, Any], desired: Checked, current: State, recorded: Mapping[str, Any], options: PlanOptions
+) -> Plan:
     """What differs from the object as it is, and what a person must know before it is changed."""
     found = diff(resource, recorded, desired.values, desired.unknown, same_as(request, resource))
     if not found:
@@ -159,7 +163,7 @@ def _plan_change(request: Request, resource: Resource[Any, Any], desired: Checke
         found,
         remarks=(*found.remarks, consequence) if consequence else found.remarks,
         refusals=dict.fromkeys(found.refusals, "differs, and rebuild is 'forbid'"),
-        predicted=None if desired.known is None else predict(resource, desired.known, None if found.replaces else current),
+        predicted=predict(resource, desired.known, None if found.replaces else current) if options.predicted and desired.known else None,
     )
 
 

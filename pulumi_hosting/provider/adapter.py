@@ -8,6 +8,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
+from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ApiError, CallError, HostingError, InvalidInput, NotFound, TransportError
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import Checked, check
@@ -100,7 +101,11 @@ class Adapter:
         if not failures:
             failures.update(self._refusals(olds, checked, {**news, **ours}))
         later = {camel(name): news[camel(name)] for name in unknown}
-        return {**{camel(name): value for name, value in checked.values.items() if value is not None}, **later, **ours}, failures
+        known: Any = checked.raw
+        if checked.known is not None:
+            known = checked.known.model_dump(include=checked.known.model_fields_set, exclude_none=True)
+        values = {camel(name): value.reveal() if isinstance(value, Secret) else value for name, value in known.items()}
+        return {**{name: value for name, value in values.items() if value is not None}, **later, **ours}, failures
 
     def _refusals(self, olds: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
         """Plan what is new in a declaration, show it, and say field → reason why it cannot be done."""
@@ -224,7 +229,7 @@ class Adapter:
         checked = check(self.resource, from_pulumi(props)[0])
         if checked.failures:
             raise InvalidInput(checked.failures, self._title(props))
-        inputs, given = checked.inputs, checked.values
+        inputs = checked.inputs
         self._must_be_affordable(request, inputs)
         request.approve = lambda cost: self._must_be_within_the_limit(request, cost)
         made: list[Any] = []
@@ -233,14 +238,14 @@ class Adapter:
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
             if not made:
                 raise
-            partial = self._partial(made[-1], self._created(made[-1], props, given), error)
+            partial = self._partial(made[-1], self._created(made[-1], props, inputs.given()), error)
             if not partial.refresh:
                 next_step = "pulumi up, which sets the rest"
                 what = f"{error.summary}. Next: {next_step}" if isinstance(error, CallError) else f"{partial.reasons[0]}; then {next_step}"
                 partial.reasons = [f"{self._there(request, made[-1])}, but: {what}"]
             partial.reasons += self._exceeded(request, made[-1])
             raise partial from None
-        outputs = self._created(state, props, given)
+        outputs = self._created(state, props, inputs.given())
         if exceeded := self._exceeded(request, state):
             raise Partial(state.id, outputs, [f"{self._there(request, state)}, but: {exceeded[0]}"], refresh=False)
         return state.id, outputs

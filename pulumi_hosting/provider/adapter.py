@@ -8,6 +8,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Literal
 
+from pydantic import BaseModel
+
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import ApiError, CallError, HostingError, InvalidInput, NotFound, TransportError
 from pulumi_hosting.planning import apply
@@ -30,7 +32,7 @@ from pulumi_hosting.provider.conversion import (
 from pulumi_hosting.provider.half_way import Partial
 from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
 from pulumi_hosting.provider.process import SESSION, ProviderSession
-from pulumi_hosting.resources.base import Resource, Takeover
+from pulumi_hosting.resources.base import Resource, Takeover, plain
 from pulumi_hosting.resources.powers import Priced, Remarked, Sandboxed, is_provisional, recorded_mode
 from pulumi_hosting.session.account import account
 from pulumi_hosting.session.cost import Cost
@@ -101,11 +103,10 @@ class Adapter:
         if not failures:
             failures.update(self._refusals(olds, checked, {**news, **ours}))
         later = {camel(name): news[camel(name)] for name in unknown}
-        known: Any = checked.raw
-        if checked.known is not None:
-            known = checked.known.model_dump(include=checked.known.model_fields_set, exclude_none=True)
-        values = {camel(name): value.reveal() if isinstance(value, Secret) else value for name, value in known.items()}
-        return {**{name: value for name, value in values.items() if value is not None}, **later, **ours}, failures
+        inputs = checked.known
+        values = checked.raw if inputs is None else {name: getattr(inputs, name) for name in inputs.model_fields_set}
+        shown = {camel(name): plain(value) if isinstance(value, BaseModel | Secret) else value for name, value in values.items()}
+        return {**{name: value for name, value in shown.items() if value is not None}, **later, **ours}, failures
 
     def _refusals(self, olds: PropertyValues, desired: Checked, props: PropertyValues) -> dict[str, str]:
         """Plan what is new in a declaration, show it, and say field → reason why it cannot be done."""

@@ -5,7 +5,7 @@ module is wired, stands in the YAML file of its area.
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from generate.options import Option, lines, option
-from generate.render import formatted, render
+from generate.render import ROOT, formatted, render
 from generate.returns import CHARGE, NOTE, contents
 from pulumi_hosting.actions import ACTIONS
 from pulumi_hosting.resources import RESOURCES
@@ -73,8 +73,20 @@ def files() -> Mapping[str, str]:
     return {
         **formatted(texts),
         **{f"{COLLECTION}/plugins/action/{name}.py": stub for name in names},
+        **dict(_targets(found)),
         f"{COLLECTION}/meta/runtime.yml": render("collection/runtime.yml.j2", filters, content=content),
     }
+
+
+def _targets(found: list[Module]) -> Iterator[tuple[str, str]]:
+    """An integration target for each module that has none written by hand: its examples."""
+    targets = f"{COLLECTION}/tests/integration/targets"
+    for module in found:
+        tasks = f"{targets}/{module.name}/tasks/main.yml"
+        if not (ROOT / tasks).exists() or "`make generate`" in (ROOT / tasks).read_text(encoding="utf-8"):
+            yield tasks, render("collection/target.yml.j2", told={"before": None, **module.told})
+            for name in ("aliases", "meta/main.yml"):  # as every target has them
+                yield f"{targets}/{module.name}/{name}", (ROOT / targets / "me_info" / name).read_text(encoding="utf-8")
 
 
 def modules() -> list[Module]:

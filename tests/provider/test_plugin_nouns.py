@@ -22,8 +22,8 @@ DECLARED: dict[str, dict[str, Any]] = {
 }
 
 
-def test_every_resource_is_here() -> None:
-    assert {Subject.of(f"urn:pulumi:dev::toys::{token}::x").resource.kind for token in DECLARED} == set(RESOURCES)
+def test_what_is_declared_here_are_resources() -> None:
+    assert {Subject.of(f"urn:pulumi:dev::toys::{token}::x").resource.kind for token in DECLARED} <= set(RESOURCES)
 
 
 @pytest.mark.parametrize("token", DECLARED)

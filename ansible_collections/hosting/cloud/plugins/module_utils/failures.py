@@ -85,10 +85,8 @@ def invalid_arguments(text: str) -> dict[str, Any]:
 def _defect(error: Exception) -> dict[str, Any]:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
-    return _failure(
-        f"Unexpected {type(error).__name__} in {where}. This is a defect of hosting.cloud {VERSION}. Next: report it with this line",
-        "defect",
-    )
+    what = f"Unexpected {type(error).__name__} in {where}"
+    return _failure(f"{what}. This is a defect of hosting.cloud {VERSION}. Next: report it with this line", "defect")
 
 
 def _failure(text: str, code: str, **facts: Any) -> dict[str, Any]:
@@ -102,7 +100,7 @@ def _failure(text: str, code: str, **facts: Any) -> dict[str, Any]:
     return {"msg": " ".join(text.split()), "failure": {"code": code, **empty, **facts}}
 
 
-# --- whether pulumi_hosting can be used -------------------------------------------------------------------------------
+# --- whether pulumi_hosting can be used ---
 
 
 def unusable() -> dict[str, Any] | None:
@@ -110,11 +108,9 @@ def unusable() -> dict[str, Any] | None:
     wanted = f"pulumi-hosting >= {CORE}"
     if sys.version_info < PYTHON:
         needed = ".".join(map(str, PYTHON))
-        return _failure(
-            f"This module needs Python >= {needed}, but runs under {sys.executable} ({sys.version.split()[0]}). "
-            f"Next: set ansible_python_interpreter to one that has {wanted}",
-            "missing_library",
-        )
+        found = f"runs under {sys.executable} ({sys.version.split()[0]})"
+        advice = f"set ansible_python_interpreter to one that has {wanted}"
+        return _failure(f"This module needs Python >= {needed}, but {found}. Next: {advice}", "missing_library")
     try:
         from pulumi_hosting.resources import RESOURCES  # noqa: F401  # only whether it can be imported
     except ImportError:

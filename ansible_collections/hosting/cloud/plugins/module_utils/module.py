@@ -90,8 +90,8 @@ def settle_charge(task: Task, result: dict[str, Any]) -> dict[str, Any]:
     task.memory.settle(identity, made)
     if made is not None and cost is not None and Decimal(made["amount"]) > cost.amount:
         reason = (
-            f"{made['amount']} {made['currency']} were charged for {cost.what}, more than the announced {cost.amount}; this run "
-            "orders nothing more. Next: look at the price, then run again"
+            f"{made['amount']} {made['currency']} were charged for {cost.what}, more than the announced "
+            f"{cost.amount}; this run orders nothing more. Next: look at the price, then run again"
         )
         task.memory.stop(reason)
         task.warn(reason)

@@ -108,7 +108,7 @@ def _ptr(memory: RunMemory, request: Request, resource: Any, before: Mapping[str
         memory.predict_change("ptr", f"{given['server_id']}/{ip.id}", {"ptr": given["domain"]})
 
 
-# --- new objects, as the API would show them ---------------------------------------------------------------------------------
+# --- new objects, as the API would show them ---
 
 
 def _server(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -87,7 +87,8 @@ class ResourceModule(HostingModule):
         return str(task.params.get("name") or "")
 
     def desired(self, task: Task) -> dict[str, Any]:
-        """The inputs that the task names. A null counts only where it clears a value: templates omit options with it."""
+        """The inputs that the task names. A null counts only where it clears a value: templates omit options
+        with it."""
         given = {name: task.params.get(name) for name in self.resource.Inputs.model_fields if name in task.written}
         nulls = {name: self.clears[name] for name, value in given.items() if value is None and name in self.clears}
         return {name: value for name, value in given.items() if value is not None} | nulls | self.implied(task)
@@ -109,11 +110,13 @@ class ResourceModule(HostingModule):
         return None
 
     def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
-        """Prepare the task. Returns its result where the task asks for something else than a declared state; else None."""
+        """Prepare the task. Returns its result where the task asks for something else than a declared state;
+        else None."""
         return None
 
     def id_of(self, task: Task, request: Request, inputs: Any) -> str | None:
-        """The object's id, where it is known. ``ALREADY_ABSENT``: there is no such object, and there is to be none."""
+        """The object's id, where it is known. ``ALREADY_ABSENT``: there is no such object, and there is to be
+        none."""
         id: str | None = task.params.get("id")
         return id
 
@@ -170,7 +173,8 @@ class ResourceModule(HostingModule):
         except ApiError:
             pass  # the key lacks the scope invoices:read
         task.warn(
-            f"the answer of the order was lost, and its invoice cannot be seen: what {self.kind} {after['id']} cost is not known here"
+            "the response of the order was lost, and its invoice cannot be read: "
+            f"the charge for the {self.resource.title} with id {after['id']} is not known"
         )
         return {"amount": None, "currency": None}
 

@@ -26,7 +26,8 @@ class SecretFile:
         """Write the secret. One of a test key is not written: it belongs to nothing, and would be taken for a
         real one later."""
         if secret and mode == "test":
-            warn(f"{self.option}: {self.path} is not written with a test key, since what it would hold is only simulated")
+            reason = "what it would hold is only simulated"
+            warn(f"{self.option}: {self.path} is not written with a test key, since {reason}")
         elif secret:
             if self.exists and self.path.read_text(encoding="utf-8").strip() != secret:
                 former = self.path.with_name(f"{self.path.name}.{self.path.stat().st_mtime_ns}")

@@ -84,7 +84,8 @@ class ServerActionModule(CoreActionModule):
 
     def act(self, task: Task, request: Request) -> dict[str, Any]:
         if self.generates_password(task) and not task.params.get("root_password_file"):
-            task.warn("its new root password is generated and will not be kept. Next: give password, ssh_key_ids or root_password_file")
+            lost = "its new root password is generated and will not be kept"
+            task.warn(f"{lost}. Next: give password, ssh_key_ids or root_password_file")
         return super().act(task, request)
 
     def given(self, task: Task, request: Request) -> dict[str, Any]:
@@ -97,9 +98,8 @@ class ServerActionModule(CoreActionModule):
         if {"id", "name"} <= given.keys():
             name, found = given.pop("name"), resolve(request, server, id=str(given["id"])).values()
             if found["name"] != name:
-                raise ResourceError(
-                    f"server {given['id']} is named {found['name']!r}, not {name!r}; nothing was sent. Next: correct the id"
-                )
+                named = f"server {given['id']} is named {found['name']!r}, not {name!r}"
+                raise ResourceError(f"{named}; nothing was sent. Next: correct the id")
         if self.name == "server_reinstall" and "erase" not in given:
             reason = "must be the id or the name of the server, to say that its disk may be erased"
             raise InvalidInput({"erase": reason}, server.title)
@@ -143,7 +143,8 @@ class OfServerModule(ResourceModule):
         """The result of a predicted purchase whose price is known only when the server exists. It is not
         shown as free."""
         limit = "" if task.params.get("max_charge") is None else "; max_charge was not checked for it"
-        task.warn(f"price not known yet: the {self.kind.replace('_', ' ')} is paid for what is left of its server's period{limit}")
+        title = self.kind.replace("_", " ")
+        task.warn(f"price not known yet: the {title} is paid for what is left of its server's period{limit}")
         return {**result, "charge": {"amount": None, "currency": None}}
 
     def identity(self, task: Task, desired: Mapping[str, Any]) -> str:
@@ -190,7 +191,8 @@ class ServerIpModule(OfServerModule):
         return None
 
     def is_priced(self, task: Task, desired: Mapping[str, Any]) -> bool:
-        # A server that does not exist yet has no quote: the purchase can be neither booked nor compared with the limit.
+        # A server that does not exist yet has no quote: the purchase can be neither booked nor compared with
+        # the limit.
         return super().is_priced(task, desired) and not is_planned(desired.get("server_id") or "")
 
     def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:

@@ -112,7 +112,8 @@ class Task:
         return client
 
     def observe(self, request: HttpRequest, response: HttpResponse | None) -> None:
-        """Remember what an attempt of a request has done: bought, paid or changed something, or perhaps bought something."""
+        """Remember what an attempt of a request has done: bought, paid or changed something, or perhaps
+        bought something."""
         operation = request.operation
         if operation.id in PURCHASES:
             self._purchased(request, response)
@@ -157,8 +158,8 @@ class Task:
     def limit(self) -> Decimal | None:
         """The amount of ``max_charge``; None where the task has none.
 
-        Raises ``InvalidInput``, also for an empty text: a variable that should hold the limit and is not set must
-        not lift it.
+        Raises ``InvalidInput``, also for an empty text: a variable that should hold the limit and is not set
+        must not lift it.
         """
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.planning.budget import NO_LIMIT, NOT_A_LIMIT, money_limit

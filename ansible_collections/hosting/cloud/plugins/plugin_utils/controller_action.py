@@ -197,8 +197,8 @@ class ControllerAction(ActionBase):
         if failure is not None:
             return self._printed(task, predicted)
         if (predicted.get("charge") or {"amount": "0"})["amount"] is None:
-            text = "its price is not known before it begins, and async with max_charge needs it. Next: leave async or max_charge out"
-            return self._printed(task, invalid_arguments(text))
+            text = "its price is not known before it begins, and async with max_charge needs it"
+            return self._printed(task, invalid_arguments(f"{text}. Next: leave async or max_charge out"))
         amount = str(priced.booking[1].amount) if priced.booking else "0"
         return self._run_module({"max_charge": limit, "known": {"booked": {"amount": amount}}}, task_vars)
 

@@ -28,6 +28,7 @@ def test_the_generated_files_are_up_to_date() -> None:
     assert list(generate.stale()) == [], "Next: make generate"
 
 
+@pytest.mark.slow
 def test_a_changed_a_missing_and_an_unknown_file_are_noticed(tmp_path: Path) -> None:
     for name, text in generate.stale(tmp_path).items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)

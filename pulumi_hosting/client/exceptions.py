@@ -35,7 +35,7 @@ A code that is not in :data:`CODES` falls back to the class of its HTTP status.
 from collections.abc import Mapping
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from typing import Any, ClassVar
 
 from pulumi_hosting.api.error_codes import CODES as CODES
 from pulumi_hosting.api.error_codes import Code as Code
@@ -258,7 +258,17 @@ class ApiError(CallError):
     Attributes: ``status`` (HTTP), ``code`` (may be one this version does not know), ``message`` (English, not
     stable), ``request_id``, ``details`` (depends on the code), ``retry_after`` (seconds or ``None``),
     ``operation`` (id of the operation), ``fields`` (field name → reason, for validation errors).
+
+    A class names the statuses and codes that it stands for.
     """
+
+    _by_status: ClassVar[dict[int, type["ApiError"]]] = {}
+    _by_code: ClassVar[dict[str, type["ApiError"]]] = {}
+
+    def __init_subclass__(cls, statuses: tuple[int, ...] = (), codes: tuple[str, ...] = ()) -> None:
+        super().__init_subclass__()
+        ApiError._by_status.update(dict.fromkeys(statuses, cls))
+        ApiError._by_code.update(dict.fromkeys(codes, cls))
 
     def __init__(
         self,
@@ -317,31 +327,31 @@ def _money(raw: object) -> Decimal | None:
         return None
 
 
-class BadRequest(ApiError):
+class BadRequest(ApiError, statuses=(400,)):
     """400."""
 
 
-class ValidationFailed(BadRequest):
+class ValidationFailed(BadRequest, codes=("validation_error",)):
     """400 ``validation_error``; ``fields`` names the fields."""
 
 
-class OsNotAllowed(BadRequest):
+class OsNotAllowed(BadRequest, codes=("os_not_allowed",)):
     """400 ``os_not_allowed``."""
 
 
-class InvalidPeriod(BadRequest):
+class InvalidPeriod(BadRequest, codes=("invalid_period",)):
     """400 ``invalid_period``."""
 
 
-class UpstreamRejected(BadRequest):
+class UpstreamRejected(BadRequest, codes=("upstream_rejected",)):
     """400 ``upstream_rejected``: the panel or registrar refused, nothing was saved."""
 
 
-class Unauthorized(ApiError):
+class Unauthorized(ApiError, statuses=(401,)):
     """401."""
 
 
-class InsufficientFunds(ApiError):
+class InsufficientFunds(ApiError, statuses=(402,)):
     """402: nothing was charged or created. ``required``, ``balance``, ``shortfall`` are ``Decimal`` (or
     ``None``) in ``currency``.
     """
@@ -371,11 +381,11 @@ class InsufficientFunds(ApiError):
         return f"{CODES['insufficient_funds'].meaning}: {figures}"
 
 
-class Forbidden(ApiError):
+class Forbidden(ApiError, statuses=(403,)):
     """403."""
 
 
-class InsufficientScope(Forbidden):
+class InsufficientScope(Forbidden, codes=("insufficient_scope",)):
     """403 ``insufficient_scope``; ``required`` lists the missing scopes."""
 
     @property
@@ -387,67 +397,67 @@ class InsufficientScope(Forbidden):
         return (f"the API key lacks a scope: {', '.join(self.required)}") if self.required else super()._what(row)
 
 
-class ServerBlocked(Forbidden):
+class ServerBlocked(Forbidden, codes=("server_blocked",)):
     """403 ``server_blocked``."""
 
 
-class DomainBlocked(Forbidden):
+class DomainBlocked(Forbidden, codes=("domain_blocked",)):
     """403 ``domain_blocked``."""
 
 
-class SandboxRefused(Forbidden):
+class SandboxRefused(Forbidden, codes=("sandbox_not_supported", "sandbox_disabled")):
     """403 ``sandbox_not_supported`` or ``sandbox_disabled``."""
 
 
-class NotFound(ApiError):
+class NotFound(ApiError, statuses=(404,)):
     """404: absent on this account; objects of other accounts too."""
 
 
-class MethodNotAllowed(ApiError):
+class MethodNotAllowed(ApiError, statuses=(405,)):
     """405."""
 
 
-class Conflict(ApiError):
+class Conflict(ApiError, statuses=(409,)):
     """409."""
 
 
-class IdempotencyConflict(Conflict):
+class IdempotencyConflict(Conflict, codes=("idempotency_conflict",)):
     """409 ``idempotency_conflict``."""
 
 
-class IdempotencyInProgress(Conflict):
+class IdempotencyInProgress(Conflict, codes=("idempotency_in_progress",)):
     """409 ``idempotency_in_progress``."""
 
 
-class OperationInProgress(Conflict):
+class OperationInProgress(Conflict, codes=("operation_in_progress",)):
     """409 ``operation_in_progress``."""
 
 
-class ServiceState(Conflict):
+class ServiceState(Conflict, codes=("service_state",)):
     """409 ``service_state``: the server or domain is in a state that does not allow this."""
 
 
-class NoCapacity(Conflict):
+class NoCapacity(Conflict, codes=("no_capacity", "tariff_unavailable")):
     """409 ``no_capacity`` or ``tariff_unavailable``."""
 
 
-class IpLimitReached(Conflict):
+class IpLimitReached(Conflict, codes=("ip_limit_reached",)):
     """409 ``ip_limit_reached``."""
 
 
-class DomainUnavailable(Conflict):
+class DomainUnavailable(Conflict, codes=("domain_taken", "domain_exists")):
     """409 ``domain_taken`` or ``domain_exists``; see ``code``."""
 
 
-class PayloadTooLarge(ApiError):
+class PayloadTooLarge(ApiError, statuses=(413,)):
     """413."""
 
 
-class UnsupportedMediaType(ApiError):
+class UnsupportedMediaType(ApiError, statuses=(415,)):
     """415."""
 
 
-class RateLimited(ApiError):
+class RateLimited(ApiError, statuses=(429,)):
     """429; ``bucket`` is ``normal`` or ``expensive`` where the answer names it."""
 
     @property
@@ -460,50 +470,12 @@ class ServerError(ApiError):
     """500, and any 5xx without a class of its own."""
 
 
-class Unavailable(ApiError):
+class Unavailable(ApiError, statuses=(502, 503, 504)):
     """502, 503, 504."""
-
-
-_BY_STATUS: Mapping[int, type[ApiError]] = {
-    400: BadRequest,
-    401: Unauthorized,
-    402: InsufficientFunds,
-    403: Forbidden,
-    404: NotFound,
-    405: MethodNotAllowed,
-    409: Conflict,
-    413: PayloadTooLarge,
-    415: UnsupportedMediaType,
-    429: RateLimited,
-    502: Unavailable,
-    503: Unavailable,
-    504: Unavailable,
-}
-
-_BY_CODE: Mapping[str, type[ApiError]] = {
-    "validation_error": ValidationFailed,
-    "os_not_allowed": OsNotAllowed,
-    "invalid_period": InvalidPeriod,
-    "upstream_rejected": UpstreamRejected,
-    "insufficient_scope": InsufficientScope,
-    "server_blocked": ServerBlocked,
-    "domain_blocked": DomainBlocked,
-    "sandbox_not_supported": SandboxRefused,
-    "sandbox_disabled": SandboxRefused,
-    "idempotency_conflict": IdempotencyConflict,
-    "idempotency_in_progress": IdempotencyInProgress,
-    "operation_in_progress": OperationInProgress,
-    "service_state": ServiceState,
-    "no_capacity": NoCapacity,
-    "tariff_unavailable": NoCapacity,
-    "ip_limit_reached": IpLimitReached,
-    "domain_taken": DomainUnavailable,
-    "domain_exists": DomainUnavailable,
-}
 
 
 def error_class(status: int, code: str) -> type[ApiError]:
     """The class for an answer: by code where it has one, else by status; an unknown 4xx or 5xx is
     ``ApiError`` or ``ServerError``.
     """
-    return _BY_CODE.get(code) or _BY_STATUS.get(status) or (ServerError if status >= 500 else ApiError)
+    return ApiError._by_code.get(code) or ApiError._by_status.get(status) or (ServerError if status >= 500 else ApiError)

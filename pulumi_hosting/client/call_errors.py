@@ -1,0 +1,216 @@
+"""The exceptions that do not depend on an answer's code. :mod:`pulumi_hosting.client.exceptions` has them all."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+
+class HostingError(Exception):
+    """Base of every error of this package. ``str()`` is one line for a person: what is wrong and what to do
+    next.
+    """
+
+    def __reduce__(self) -> Any:
+        # Not by calling the class again, as exceptions do: its arguments are not those of the message.
+        return _restored, (type(self), self.args, _portable(vars(self)))
+
+
+def _restored(kind: type[HostingError], args: tuple[Any, ...], facts: dict[str, Any]) -> HostingError:
+    error = kind.__new__(kind, *args)
+    vars(error).update(facts)
+    return error
+
+
+def _portable(value: Any) -> Any:
+    """What of an error's facts may leave the process: plain values and other errors. A secret, or any other
+    object, becomes None.
+    """
+    if isinstance(value, Mapping):
+        return {name: _portable(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return type(value)(_portable(item) for item in value)
+    return value if isinstance(value, str | int | float | Decimal | datetime | HostingError) else None
+
+
+class ConfigurationError(HostingError):
+    """An API key, base URL or option that cannot be used. Nothing was sent."""
+
+
+class InvalidInput(HostingError):
+    """Arguments that the API document does not allow, refused before anything was sent.
+
+    ``fields`` maps the field's name to what is wrong with it; no value is repeated, so a secret cannot leak
+    through it.
+    """
+
+    def __init__(self, fields: Mapping[str, str], subject: str = "the request") -> None:
+        self.fields = dict(fields)
+        self.subject = subject
+        super().__init__((f"{subject} is not valid: ") + "; ".join(f"{name}: {reason}" for name, reason in self.fields.items()))
+
+
+class WriteRefused(HostingError):
+    """A write was attempted where only reads are allowed (check mode, preview). Nothing was sent."""
+
+
+class CallError(HostingError):
+    """An error of a call that was sent.
+
+    - ``operation``: id of the operation. ``request_id``: the service's, or the one that was sent where none
+      came back; of the last attempt.
+    - ``idempotency_key``: the key of a keyed operation, for a safe repetition: the service carries out one
+      request per key. Not a secret.
+    - ``attempts``: how many requests the call took.
+    - ``outcome_unknown``: this attempt or an earlier one of the call may have been processed. Never true for
+      a read.
+    """
+
+    operation: str = ""
+    request_id: str | None = None
+    idempotency_key: str | None = None
+    attempts: int = 0
+    outcome_unknown: bool = False
+    _remedy: str = ""
+    _because_of_earlier: bool = False
+
+    @property
+    def summary(self) -> str:
+        """What is wrong, without what to do next: for callers who know the next step better."""
+        return f"{self.args[0]}{self._facts(self.outcome_unknown)}"
+
+    @property
+    def advice(self) -> str:
+        """What is known of the outcome, and what to do next."""
+        if not self.outcome_unknown:
+            return f"Next: {self._remedy}" if self._remedy else ""
+        which = "An earlier attempt" if self._because_of_earlier else "The request"
+        if self.idempotency_key:
+            return (
+                f"{which} may have been processed. Next: repeat the same call with "
+                f'idempotency_key="{self.idempotency_key}"; '
+                "the service carries it out once only"
+            )
+        return f"{which} may have been processed. Next: look whether it was before sending it again"
+
+    def __str__(self) -> str:
+        advice = self.advice
+        return (f"{self.args[0]}. {advice}{self._facts(False)}") if advice else f"{self.args[0]}{self._facts(False)}"
+
+    def _facts(self, with_key: bool) -> str:
+        """Status, code and request id in brackets, where they are known; the key where the advice does not
+        name it.
+        """
+        key = f"key {self.idempotency_key}" if with_key and self.idempotency_key else ""
+        parts = [part for part in (self._status(), f"request {self.request_id}" if self.request_id else "", key) if part]
+        return f" ({', '.join(parts)})" if parts else ""
+
+    def _status(self) -> str:
+        return ""
+
+    def sent_as(
+        self, *, request_id: str | None, idempotency_key: str | None, attempts: int, outcome_unknown: bool, because_of_earlier: bool
+    ) -> None:
+        """Record how the call was sent. For the client."""
+        self.request_id = self.request_id or request_id
+        self.idempotency_key, self.attempts = idempotency_key, attempts
+        self.outcome_unknown, self._because_of_earlier = outcome_unknown, because_of_earlier
+
+
+class TransportError(CallError):
+    """No usable answer came. ``outcome_unknown`` is true when the request may have reached the service and
+    been processed.
+    """
+
+    is_final: bool = False
+    """Whether asking again is pointless: a redirect, or a failure inside a transport of the caller's own."""
+    _remedy = "check the base URL and the network, then run again"
+
+    def __init__(self, message: str, *, outcome_unknown: bool, request_id: str | None = None, operation: str = "") -> None:
+        self.outcome_unknown = outcome_unknown
+        self.request_id = request_id
+        self.operation = operation
+        super().__init__(message)
+
+    @property
+    def advice(self) -> str:
+        return super().advice if self.outcome_unknown else f"Nothing was changed. {super().advice}"
+
+
+class TimedOut(TransportError):
+    """The answer, or the total deadline of all attempts, took too long."""
+
+
+class RedirectRefused(TransportError):
+    """The service answered with a redirect. None is followed, since it would carry the API key elsewhere:
+    check the base URL.
+    """
+
+    is_final = True
+    _remedy = "check the base URL"
+
+    @property
+    def advice(self) -> str:
+        return super().advice.replace("Next: ", "Next: check the base URL, then ") if self.outcome_unknown else ("Next: check the base URL")
+
+
+class InvalidResponse(CallError):
+    """An answer that is not what the API document describes: not JSON, a required field absent, or a wrong
+    type.
+
+    For a write the outcome is what ``status`` says, but its result could not be read completely. ``partial``
+    holds what could be: ids, sums of money (``Decimal``) and secrets by their field names, for example
+    ``server_id``, ``invoice_id``, ``charged``.
+    """
+
+    _remedy = "check the base URL, or report it to the provider"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        operation: str = "",
+        status: int | None = None,
+        request_id: str | None = None,
+        partial: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.operation = operation
+        self.status = status
+        self.request_id = request_id
+        self.partial = dict(partial or {})
+        super().__init__(message)
+
+    @property
+    def object_id(self) -> int | None:
+        """Id of the object the answer is about: of the server, of the domain, else its own; ``None`` if
+        unreadable. Never the id of an invoice: see ``invoice_id``."""
+        return self._id("server_id", "domain_id", "id")
+
+    @property
+    def invoice_id(self) -> int | None:
+        """Id of the invoice that the answer names; ``None`` if unreadable or absent."""
+        return self._id("invoice_id")
+
+    def _id(self, *names: str) -> int | None:
+        found = next((self.partial[name] for name in names if name in self.partial), None)
+        return found if isinstance(found, int) else None
+
+    @property
+    def charged(self) -> Decimal | None:
+        """The sum that the response reports as charged; ``None`` if unreadable or absent."""
+        found = self.partial.get("charged")
+        return found if isinstance(found, Decimal) else None
+
+    def _status(self) -> str:
+        return str(self.status) if self.status is not None else ""
+
+    @property
+    def advice(self) -> str:
+        known = ", ".join(f"{name} {value}" for name, value in self.partial.items() if isinstance(value, int | Decimal))
+        return (f"What could be read: {known}. " if known else "") + super().advice
+
+
+class WebhookRejected(HostingError):
+    """A webhook delivery that must not be trusted: bad signature, timestamp out of tolerance, or a body that
+    is no event.
+    """

@@ -1,6 +1,7 @@
 """The modules' own descriptions against the core: options, documentation, action group, versions. No playbook
 is run."""
 
+import ast
 import importlib
 import tomllib
 import types
@@ -8,6 +9,7 @@ import typing
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from decimal import Decimal
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -237,3 +239,18 @@ def test_nothing_of_the_core_is_needed_to_read_the_modules() -> None:
     for path in Path(COLLECTION / "plugins").rglob("*.py"):
         outside = [line for line in path.read_text().splitlines() if line.startswith(("import pulumi_hosting", "from pulumi_hosting"))]
         assert outside == [], path
+
+
+def test_the_plugins_do_not_import_each_other_in_a_circle() -> None:
+    """Imports inside functions count too."""
+    prefix = "ansible_collections.hosting.cloud."
+    imports: dict[str, set[str]] = {}
+    for path in (COLLECTION / "plugins").rglob("*.py"):
+        found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom) and node.module]
+        name = prefix + ".".join(path.relative_to(COLLECTION).with_suffix("").parts)
+        imports[name] = {str(node.module) for node in found} | {f"{node.module}.{alias.name}" for node in found for alias in node.names}
+    own = {name: names & imports.keys() - {name} for name, names in imports.items()}
+    # For type checkers only: a failure shows what its task had done before.
+    own[f"{prefix}plugins.module_utils.failures"] -= {f"{prefix}plugins.module_utils.task"}
+    order = [*TopologicalSorter(own).static_order()]  # raises CycleError
+    assert order.index(f"{prefix}plugins.module_utils.module") < order.index(f"{prefix}plugins.modules.server")

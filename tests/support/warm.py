@@ -226,6 +226,8 @@ def _become(descriptors: list[int], arguments: list[str], folder: str, environ: 
         setattr(sys, name, stream)
         setattr(sys, f"__{name}__", stream)
     sys.executable = _COMMAND
+    if "COVERAGE_PROCESS_CONFIG" in environ:
+        importlib.import_module("coverage").process_startup()
     sys.dont_write_bytecode = "-B" in options or bool(environ.get("PYTHONDONTWRITEBYTECODE"))
     sys.path[:0] = search
     sys.orig_argv = [PYTHON, *options, *arguments]

@@ -20,9 +20,10 @@ from pydantic import Field, ValidationError, model_validator
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.base import IdText, Inputs, Record, Resource, State
-from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
+from pulumi_hosting.session.request import Request
 
 Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 """What may be shown of a result: every field but the secrets; one mapping, or a list of them."""
@@ -82,11 +83,11 @@ class Action(ABC, Generic[I, R]):
     """Scopes that doing it needs."""
 
     @abstractmethod
-    def plan(self, context: Context, inputs: I) -> Plan:
+    def plan(self, request: Request, inputs: I) -> Plan:
         """What would happen. Reads only."""
 
     @abstractmethod
-    def perform(self, context: Context, inputs: I, plan: Plan) -> R | list[R]:
+    def perform(self, request: Request, inputs: I, plan: Plan) -> R | list[R]:
         """Do it, once; the result."""
 
 
@@ -114,7 +115,7 @@ def _ignore(cost: Cost | None) -> None:
 
 
 def act(
-    context: Context, action: Action[Any, Any], inputs: Any, *, dry_run: bool = False, approve: Callable[[Cost | None], None] = _ignore
+    request: Request, action: Action[Any, Any], inputs: Any, *, dry_run: bool = False, approve: Callable[[Cost | None], None] = _ignore
 ) -> ActionResult:
     """Plan; have the cost approved, if there is one; do it, unless ``dry_run``, which sends no write and does not wait.
 
@@ -122,43 +123,43 @@ def act(
 
     Raises ``InvalidInput``, ``ResourceError`` and whatever the service answers.
     """
-    plan = action.plan(context, inputs)
+    plan = action.plan(request, inputs)
     if not dry_run and (plan.changed or plan.fetches):
-        engine.refuse_other_mode(context.client, context.declared_mode)
+        engine.refuse_other_mode(request.client, request.declared_mode)
     if plan.changed and not dry_run and plan.target is not None:
-        engine.guard(context, *plan.target)
+        engine.guard(request, *plan.target)
     if plan.changed and action.charges and (plan.cost is None or plan.cost.amount > 0):
         approve(plan.cost)
         if dry_run and plan.cost is not None:
-            engine.remark_on_balance(context, plan.cost)
-    before, predicted = _stamped(context, action, plan.before), _stamped(context, action, plan.after)
+            engine.remark_on_balance(request, plan.cost)
+    before, predicted = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
     if dry_run or not (plan.changed or plan.fetches):
         modelled = _modelled(action, predicted)
         return ActionResult(plan.changed, before, predicted, plan.cost, modelled, plan.note, predicted, plan.change, plan.reaches)
-    result = action.perform(context, inputs, plan)
+    result = action.perform(request, inputs, plan)
     shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
-    after = _stamped(context, action, shown)
-    marked = [_marked(context, item) for item in result] if isinstance(result, list) else _marked(context, result)
+    after = _stamped(request, action, shown)
+    marked = [_marked(request, item) for item in result] if isinstance(result, list) else _marked(request, result)
     return ActionResult(plan.changed, before, after, plan.cost, marked, plan.note, predicted, plan.change, plan.reaches)
 
 
-def _stamped(context: Context, action: Action[Any, Any], shown: Shown) -> Shown:
+def _stamped(request: Request, action: Action[Any, Any], shown: Shown) -> Shown:
     """In one shape: every field that may be shown, and the mode."""
     if shown is None:
         return None
     if not isinstance(shown, Mapping):
-        return [_whole(context, action, item) for item in shown]
-    return _whole(context, action, shown)
+        return [_whole(request, action, item) for item in shown]
+    return _whole(request, action, shown)
 
 
-def _whole(context: Context, action: Action[Any, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
+def _whole(request: Request, action: Action[Any, Any], shown: Mapping[str, Any]) -> dict[str, Any]:
     hidden = action.Result.secret_fields()
     whole = {name: shown.get(name) for name in action.Result.model_fields if name not in hidden}
-    return {**whole, "mode": whole["mode"] or context.mode}
+    return {**whole, "mode": whole["mode"] or request.mode}
 
 
-def _marked(context: Context, result: Any) -> Any:
-    return result if result.mode else result.model_copy(update={"mode": context.mode})
+def _marked(request: Request, result: Any) -> Any:
+    return result if result.mode else result.model_copy(update={"mode": request.mode})
 
 
 def _modelled(action: Action[Any, Any], shown: Shown) -> Any:
@@ -239,34 +240,34 @@ class OfSubscription(Inputs):
 S = TypeVar("S", bound=State)
 
 
-def resolve(context: Context, resource: Resource[Any, S], *, id: str | None = None, **key: str | None) -> S:
+def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = None, **key: str | None) -> S:
     """The living object with this ``id``, or the only one that this natural key names: ``name=…``, ``url=…``. It says its ``mode``.
 
     Raises ``ResourceError`` where there is none, ``AmbiguousMatch`` where there are several, ``InvalidInput`` for a key that cannot be one.
     """
-    if engine.sandbox_of(resource) == "refused" and context.client.is_test_key:
+    if engine.sandbox_of(resource) == "refused" and request.client.is_test_key:
         raise ResourceError(f"a {resource.title} cannot be looked at with a test key; nothing was sent. Next: use a live key")
     if id is not None:
         field, value = "id", id
-        found = resource.read(context, id)
+        found = resource.read(request, id)
     else:
         ((field, value),) = ((name, text) for name, text in key.items() if text is not None)
-        found = _only(context, resource, field, value)
+        found = _only(request, resource, field, value)
     if found is None:
-        account(context.client)  # "not found" by something that is not this API proves nothing: this raises
+        account(request.client)  # "not found" by something that is not this API proves nothing: this raises
         named = f"named {value!r}" if field == "name" else f"with {field} {value}"
         raise NoSuchObject(f"there is no {resource.title} {named} on this account. Next: correct {field}, and check whose API key it is")
     mode = engine.mode_of(resource, found)
     return found if found.mode == mode else found.model_copy(update={"mode": mode})
 
 
-def _only(context: Context, resource: Resource[Any, S], field: str, value: str) -> S | None:
+def _only(request: Request, resource: Resource[Any, S], field: str, value: str) -> S | None:
     try:
-        listed = list(engine.listed(context, resource, **{field: value}))
+        listed = list(engine.listed(request, resource, **{field: value}))
     except ValueError as error:
         raise InvalidInput({field: str(error)}, resource.title) from None
     # A list may hold what is gone, and shows less than a read does.
-    living = [found for item in listed if (found := resource.read(context, item.id)) is not None]
+    living = [found for item in listed if (found := resource.read(request, item.id)) is not None]
     if len(living) > 1:
         raise AmbiguousMatch(f"{resource.title} {field} {value!r}", [found.id for found in living])
     return living[0] if living else None

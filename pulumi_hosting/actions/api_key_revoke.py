@@ -12,8 +12,9 @@ from pulumi_hosting.actions.action import Action, Plan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import InvalidResponse, ServerError, TransportError, Unauthorized, Unavailable
 from pulumi_hosting.resources.base import IdText, Inputs
-from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 
@@ -38,8 +39,8 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
     result: ClassVar[str] = "api_key"
     scopes: ClassVar = ()
 
-    def plan(self, context: Context, inputs: ApiKeyRevokeInputs) -> Plan:
-        own = account(context.client).key
+    def plan(self, request: Request, inputs: ApiKeyRevokeInputs) -> Plan:
+        own = account(request.client).key
         if inputs.key_id != str(own.id):
             raise ResourceError(
                 f"key_id is {inputs.key_id}, and the key that makes the call is {own.id}: a key can revoke itself only; nothing was sent. "
@@ -47,24 +48,24 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
             )
         return Plan(True, _shown(own, "active").shown(), _shown(own, "revoked").shown(), data=own)
 
-    def perform(self, context: Context, inputs: ApiKeyRevokeInputs, plan: Plan) -> ApiKeyGone:
+    def perform(self, request: Request, inputs: ApiKeyRevokeInputs, plan: Plan) -> ApiKeyGone:
         own: m.ApiKey = plan.data
         try:
-            answer = context.client.keys.revoke(own.id)
+            answer = request.client.keys.revoke(own.id)
         except Unauthorized:
             return _shown(own, "revoked")  # it worked a moment ago, when its id was asked for
         except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
-            if not _is_dead(context):
+            if not _is_dead(request):
                 raise Failed(f"{error.summary} — whether key {own.id} was revoked is not known. Next: run again", error) from None
             return _shown(own, "revoked")
         revoked_at = answer.key.revoked_at if answer.key is not None else None
         return _shown(own, "revoked").model_copy(update={"revoked_at": as_text(revoked_at)})
 
 
-def _is_dead(context: Context) -> bool:
+def _is_dead(request: Request) -> bool:
     """Whether the service refuses the key by now: the one question that a revoked key still answers."""
     try:
-        context.client.me()
+        request.client.me()
     except Unauthorized:
         return True
     except (TransportError, Unavailable, ServerError, InvalidResponse):

@@ -16,7 +16,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import Forbidden, InvalidInput
 from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import Inputs
-from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 _NEWEST = 100  # so many invoices are one request
@@ -67,15 +67,15 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
     result: ClassVar[str] = "topup"
     scopes: ClassVar = ("balance:read", "balance:topup", "invoices:read", "invoices:pay")
 
-    def plan(self, context: Context, inputs: BalanceTopupInputs) -> Plan:
-        balance = context.client.balance.get()
+    def plan(self, request: Request, inputs: BalanceTopupInputs) -> Plan:
+        balance = request.client.balance.get()
         idle = BalanceTopupAsked(currency=balance.currency, balance=as_text(balance.balance))
         if balance.balance >= Decimal(inputs.balance_below):
             note = f"the balance is {balance.balance} {balance.currency}, which is not below {inputs.balance_below}"
             return Plan(False, idle.shown(), idle.shown(), note=note)
-        _check(context.client.balance.topup_info(), inputs)
+        _check(request.client.balance.topup_info(), inputs)
         asked = idle.model_copy(update={"gateway": inputs.gateway, "amount": inputs.amount})
-        known = _known(context)
+        known = _known(request)
         waiting = _waiting(known, inputs)
         if waiting is not None:
             shown = _of_invoice(asked, waiting).shown()
@@ -83,31 +83,31 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
             return Plan(False, shown, shown, note=note, fetches=waiting.status == "not_paid", data=(asked, waiting, known))
         return Plan(True, idle.shown(), asked.shown(), data=(asked, None, known))
 
-    def perform(self, context: Context, inputs: BalanceTopupInputs, plan: Plan) -> BalanceTopupAsked:
+    def perform(self, request: Request, inputs: BalanceTopupInputs, plan: Plan) -> BalanceTopupAsked:
         asked, waiting, known = plan.data
         if waiting is None:
             newest = max((invoice.id for invoice in known), default=0)
             once = Once(
-                context=context,
+                request=request,
                 what=f"top-up of {inputs.amount} by {inputs.gateway}",
                 operation="create_topup",
                 facts={"amount": inputs.amount, "gateway": inputs.gateway, "newest": newest},
-                send=lambda key: context.client.balance.topup(amount=inputs.amount, gateway=inputs.gateway, idempotency_key=key),
-                happened=lambda: _waiting(_known(context), inputs) is not None,
+                send=lambda key: request.client.balance.topup(amount=inputs.amount, gateway=inputs.gateway, idempotency_key=key),
+                happened=lambda: _waiting(_known(request), inputs) is not None,
             )
             answer = once.carry_out()
             if answer is not None:
                 made = {"invoice_id": str(answer.invoice_id), "payment_url": answer.payment_url, "gateway": answer.gateway}
                 return BalanceTopupAsked.model_validate({**asked.shown(), **made})
-            waiting = _waiting(_known(context), inputs)
-        return self._with_link(context, inputs, _of_invoice(asked, waiting))
+            waiting = _waiting(_known(request), inputs)
+        return self._with_link(request, inputs, _of_invoice(asked, waiting))
 
     @staticmethod
-    def _with_link(context: Context, inputs: BalanceTopupInputs, asked: BalanceTopupAsked) -> BalanceTopupAsked:
+    def _with_link(request: Request, inputs: BalanceTopupInputs, asked: BalanceTopupAsked) -> BalanceTopupAsked:
         try:
-            link = context.client.invoices.payment_link(int(asked.invoice_id or 0), gateway=inputs.gateway)
+            link = request.client.invoices.payment_link(int(asked.invoice_id or 0), gateway=inputs.gateway)
         except Forbidden as error:
-            context.warn(f"top-up invoice {asked.invoice_id}: its payment link cannot be shown: {error}")
+            request.warn(f"top-up invoice {asked.invoice_id}: its payment link cannot be shown: {error}")
             return asked
         return asked.model_copy(update={"payment_url": link.payment_url, "gateway": link.gateway or asked.gateway})
 
@@ -123,9 +123,9 @@ def _check(info: m.TopupInfo, inputs: BalanceTopupInputs) -> None:
         raise InvalidInput(failures, BalanceTopup.title)
 
 
-def _known(context: Context) -> list[m.Invoice]:
+def _known(request: Request) -> list[m.Invoice]:
     """The newest top-up invoices."""
-    return list(islice(context.client.invoices.list(type="topup"), _NEWEST))
+    return list(islice(request.client.invoices.list(type="topup"), _NEWEST))
 
 
 def _waiting(known: list[m.Invoice], inputs: BalanceTopupInputs) -> m.Invoice | None:

@@ -19,9 +19,9 @@ from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.domain import DomainState, zone_of
 from pulumi_hosting.resources.domain_powers import DOMAIN
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 MOST_YEARS = 10
@@ -71,19 +71,19 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("domains:read", "domains:order", "invoices:read")
 
-    def plan(self, context: Context, inputs: DomainRenewInputs) -> Plan:
-        state = resolve(context, DOMAIN, id=inputs.id, name=inputs.name)
+    def plan(self, request: Request, inputs: DomainRenewInputs) -> Plan:
+        state = resolve(request, DOMAIN, id=inputs.id, name=inputs.name)
         if state.expires_at is not None and moment(state.expires_at) >= moment(inputs.until):
             return _nothing(state, f"domain {state.name} is paid until {state.expires_at} already")
-        domain = _fresh(context, int(state.id))  # a list may be a minute old, and the key is made of what is seen here
+        domain = _fresh(request, int(state.id))  # a list may be a minute old, and the key is made of what is seen here
         if domain.expires_at is None:
             raise ResourceError(f"domain {state.name} is {state.status} and shows no expiry date. Next: run again once it is active")
         if domain.expires_at >= moment(inputs.until):
             expires = as_text(domain.expires_at)
             return _nothing(state.model_copy(update={"expires_at": expires}), f"domain {state.name} is paid until {expires} already")
         seen = _Seen(domain.id, domain.expires_at, _years(domain.expires_at, inputs))
-        cost = _cost(context, domain, seen.years)
-        if invoice := _under_way(context, domain):
+        cost = _cost(request, domain, seen.years)
+        if invoice := _under_way(request, domain):
             note = f"domain {state.name} was renewed with invoice {invoice.id}, paid {as_text(invoice.paid_at)}; the new date shows later"
             return _nothing(state, note, "pending_sync")
         before = _renewed(state)
@@ -92,31 +92,31 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
         reaches = as_text(after_years(seen.expires_at, seen.years))
         return Plan(True, before.shown(), after.shown(), cost, change=change, reaches=reaches, target=(DOMAIN, state), data=seen)
 
-    def perform(self, context: Context, inputs: DomainRenewInputs, plan: Plan) -> DomainRenewed:
+    def perform(self, request: Request, inputs: DomainRenewInputs, plan: Plan) -> DomainRenewed:
         seen: _Seen = plan.data
         once = Once(
-            context=context,
+            request=request,
             what=f"renewal of domain {seen.id}",
             operation="renew_domain",
             facts={"domain_id": seen.id, "expires_at": as_text(seen.expires_at)},
-            send=lambda key: context.client.domains.renew(seen.id, years=seen.years, idempotency_key=key),
-            happened=lambda: _fresh(context, seen.id).expires_at != seen.expires_at,
+            send=lambda key: request.client.domains.renew(seen.id, years=seen.years, idempotency_key=key),
+            happened=lambda: _fresh(request, seen.id).expires_at != seen.expires_at,
             concerns=lambda invoice: _is_of(invoice, seen.id),
             price=plan.cost.amount if plan.cost else None,
-            contradicted=lambda error: isinstance(error, DomainBlocked) and _fresh(context, seen.id).blocked is False,
-            bound_elsewhere=lambda: _refuse_second(context, seen),
+            contradicted=lambda error: isinstance(error, DomainBlocked) and _fresh(request, seen.id).blocked is False,
+            bound_elsewhere=lambda: _refuse_second(request, seen),
         )
         try:
             answer = once.carry_out()
         finally:
-            context.reads.forget("domains")
-            context.reads.forget("balance")
-        state = resolve(context, DOMAIN, id=str(seen.id))
+            request.reads.forget("domains")
+            request.reads.forget("balance")
+        state = resolve(request, DOMAIN, id=str(seen.id))
         if answer is None:
-            context.info(f"domain {seen.id}: the answer of the renewal was lost; the domain shows it")
+            request.info(f"domain {seen.id}: the answer of the renewal was lost; the domain shows it")
             return _renewed(state).model_copy(update={"renewal": "renewed", "years": seen.years})
         if answer.status != "renewed":
-            context.info(f"domain {state.name}: the registrar accepted the renewal; the new date shows later")
+            request.info(f"domain {state.name}: the registrar accepted the renewal; the new date shows later")
         return _renewed(state).model_copy(
             update={
                 "renewal": answer.status,
@@ -136,9 +136,9 @@ def _renewed(state: DomainState) -> DomainRenewed:
     return DomainRenewed.model_validate({**state.shown(), "charged": None})
 
 
-def _fresh(context: Context, id: int) -> m.Domain:
+def _fresh(request: Request, id: int) -> m.Domain:
     try:
-        return context.client.domains.get(id)
+        return request.client.domains.get(id)
     except NotFound:
         raise ResourceError(f"domain {id} is not on this account any more. Next: correct the task") from None
 
@@ -161,13 +161,13 @@ def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
     )
 
 
-def _cost(context: Context, domain: m.Domain, years: int) -> Cost | None:
+def _cost(request: Request, domain: m.Domain, years: int) -> Cost | None:
     """``price_renew`` times years; None where neither the domain nor its zone has a price."""
-    zone = None if domain.price_renew is not None else zone_of(context, domain.name)
+    zone = None if domain.price_renew is not None else zone_of(request, domain.name)
     price = domain.price_renew if domain.price_renew is not None else (zone.price_renew if zone else None)
     if price is None:
         return None
-    balance = catalog.balance(context, fresh=True)
+    balance = catalog.balance(request, fresh=True)
     currency = domain.currency or (zone.currency if zone else None) or (balance.currency if balance else "")
     what = f"{domain.name}, {years} year{'s' if years > 1 else ''} from {as_text(domain.expires_at)}"
     return Cost(price * years, currency, what, balance.balance if balance else None)
@@ -177,9 +177,9 @@ def _is_of(invoice: m.Invoice, domain_id: int) -> bool:
     return invoice.type == "domain_renewal" and any(item.domain_id == domain_id for item in invoice.items or ())
 
 
-def _newest_paid(context: Context, domain_id: int, since: datetime) -> m.Invoice | None:
+def _newest_paid(request: Request, domain_id: int, since: datetime) -> m.Invoice | None:
     """The newest paid renewal of the domain since then. Raises ``Forbidden`` where the key may not see invoices."""
-    for invoice in context.client.invoices.list(type="domain_renewal"):
+    for invoice in request.client.invoices.list(type="domain_renewal"):
         if invoice.created_at is not None and invoice.created_at < since:
             return None
         if invoice.status == "paid" and invoice.paid_at is not None and invoice.paid_at >= since and _is_of(invoice, domain_id):
@@ -187,14 +187,14 @@ def _newest_paid(context: Context, domain_id: int, since: datetime) -> m.Invoice
     return None
 
 
-def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
+def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
     """The renewal that is paid and that the domain does not show yet, if the account proves one: more years are paid than it has."""
     try:
-        recent = _newest_paid(context, domain.id, context.service_now() - _SYNC)
+        recent = _newest_paid(request, domain.id, request.service_now() - _SYNC)
     except Forbidden:
-        context.info("without the scope invoices:read, a renewal that the registrar has not shown yet is known by its key alone")
+        request.info("without the scope invoices:read, a renewal that the registrar has not shown yet is known by its key alone")
         return None
-    zone = zone_of(context, domain.name)
+    zone = zone_of(request, domain.name)
     if recent is None or zone is None or domain.registered_at is None or domain.expires_at is None:
         return None
     prices = {
@@ -205,7 +205,7 @@ def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
     }
     paid = sum(
         round(invoice.amount / price)
-        for invoice in context.client.invoices.list()
+        for invoice in request.client.invoices.list()
         if invoice.status == "paid"
         and any(item.domain_id == domain.id for item in invoice.items or ())
         and (price := prices.get(invoice.type))
@@ -214,10 +214,10 @@ def _under_way(context: Context, domain: m.Domain) -> m.Invoice | None:
     return recent if round((domain.expires_at - domain.registered_at) / _YEAR) < paid else None
 
 
-def _refuse_second(context: Context, seen: _Seen) -> None:
+def _refuse_second(request: Request, seen: _Seen) -> None:
     """Stop where the key of this date belongs to another period, which was paid and does not show yet. Raises ``Forbidden`` too: then
     nobody can tell."""
-    if invoice := _newest_paid(context, seen.id, context.service_now() - _KEY_MEMORY):
+    if invoice := _newest_paid(request, seen.id, request.service_now() - _KEY_MEMORY):
         raise ResourceError(
             f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period (invoice {invoice.id}), and the new "
             "date does not show yet; nothing was charged. Next: run again once it does"

@@ -13,9 +13,10 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog
 from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import IdText, Inputs
-from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 _ADVICE = {
@@ -54,8 +55,8 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("invoices:read", "invoices:pay")
 
-    def plan(self, context: Context, inputs: InvoicePayInputs) -> Plan:
-        invoice = _read(context, inputs.id)
+    def plan(self, request: Request, inputs: InvoicePayInputs) -> Plan:
+        invoice = _read(request, inputs.id)
         shown = _shown(invoice)
         if invoice.status == "paid":
             when = f" since {shown.paid_at}" if shown.paid_at else ""
@@ -68,7 +69,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
                 f"invoice {invoice.id} is a top-up of the balance and cannot be paid from it; nothing was sent. "
                 "Next: pay it through its gateway, by its payment link"
             )
-        balance = catalog.balance(context, fresh=True)
+        balance = catalog.balance(request, fresh=True)
         what = f"invoice {invoice.id}" + (f", {invoice.description}" if invoice.description else "")
         cost = Cost(invoice.amount, invoice.currency, what, balance.balance if balance else None)
         after = shown.model_copy(
@@ -76,34 +77,34 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
         )
         return Plan(True, shown.shown(), after.shown(), cost, data=invoice)
 
-    def perform(self, context: Context, inputs: InvoicePayInputs, plan: Plan) -> InvoicePaid:
+    def perform(self, request: Request, inputs: InvoicePayInputs, plan: Plan) -> InvoicePaid:
         invoice: m.Invoice = plan.data
         once = Once(
-            context=context,
+            request=request,
             what=f"payment of invoice {invoice.id}",
             operation="pay_invoice",
             facts={"invoice_id": invoice.id},
-            send=lambda key: context.client.invoices.pay(invoice.id, idempotency_key=key),
-            happened=lambda: _read(context, inputs.id).status == "paid",
+            send=lambda key: request.client.invoices.pay(invoice.id, idempotency_key=key),
+            happened=lambda: _read(request, inputs.id).status == "paid",
             concerns=lambda other: other.id == invoice.id,
             price=invoice.amount,
         )
         try:
             answer = once.carry_out()
         finally:
-            context.reads.forget("balance")
-            context.reads.forget("servers")
-        after = _read(context, inputs.id)
+            request.reads.forget("balance")
+            request.reads.forget("servers")
+        after = _read(request, inputs.id)
         balance = answer.balance_after if answer is not None else None
         # A simulated payment shows in its answer alone.
         return _shown(after).model_copy(update={"status": answer.status if answer else after.status, "balance_after": as_text(balance)})
 
 
-def _read(context: Context, id: str) -> m.Invoice:
+def _read(request: Request, id: str) -> m.Invoice:
     try:
-        return context.client.invoices.get(int(id))
+        return request.client.invoices.get(int(id))
     except NotFound:
-        account(context.client)  # "not found" by something that is not this API proves nothing: this raises
+        account(request.client)  # "not found" by something that is not this API proves nothing: this raises
         raise NoSuchObject(f"there is no invoice with id {id} on this account. Next: correct id, and check whose API key it is") from None
 
 

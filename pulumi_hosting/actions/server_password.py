@@ -12,8 +12,8 @@ from pulumi_hosting.actions.action import Action, OfServer, Plan, Result, resolv
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import CallError, InvalidResponse, RateLimited
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import Failed
+from pulumi_hosting.session.request import Request
 
 
 class ServerPasswordInputs(OfServer):
@@ -34,15 +34,15 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
-    def plan(self, context: Context, inputs: ServerPasswordInputs) -> Plan:
-        state = resolve(context, SERVER, id=inputs.id, name=inputs.name)
+    def plan(self, request: Request, inputs: ServerPasswordInputs) -> Plan:
+        state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         shown = ServerPasswordReset(mode=state.mode, id=state.id, name=state.name).shown()
         return Plan(True, shown, shown, target=(SERVER, state), data=state)
 
-    def perform(self, context: Context, inputs: ServerPasswordInputs, plan: Plan) -> ServerPasswordReset:
+    def perform(self, request: Request, inputs: ServerPasswordInputs, plan: Plan) -> ServerPasswordReset:
         state = plan.data
         try:
-            answer = context.client.servers.reset_password(int(state.id))
+            answer = request.client.servers.reset_password(int(state.id))
         except RateLimited as error:
             pause = f" {error.retry_after:.0f} s" if error.retry_after else " up to five minutes"
             raise Failed(

@@ -22,8 +22,8 @@ from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.base import IdText
 from pulumi_hosting.resources.server import ServerState, sorted_ids
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.request import Request
 
 _RESTART_SECONDS = 60.0  # seconds
 
@@ -40,23 +40,23 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
-    def plan(self, context: Context, inputs: ServerRestartInputs) -> Plan:
-        state = resolve(context, SERVER, id=inputs.id, name=inputs.name)
+    def plan(self, request: Request, inputs: ServerRestartInputs) -> Plan:
+        state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         _refuse_suspended(state, "restarted")
         running = {"status": "active", "power": "running"} if state.status in ("active", "stopped") else {}
         after = state.model_copy(update=running)
         return Plan(True, state.shown(), after.shown(), target=(SERVER, state), data=state)
 
-    def perform(self, context: Context, inputs: ServerRestartInputs, plan: Plan) -> ServerState:
+    def perform(self, request: Request, inputs: ServerRestartInputs, plan: Plan) -> ServerState:
         state: ServerState = plan.data
-        wait = context.poller()
+        wait = request.poller()
         while True:
             try:
-                context.client.servers.power(int(state.id), action="restart")
+                request.client.servers.power(int(state.id), action="restart")
             except OperationInProgress:
                 if wait.over:
                     raise
-                context.info(f"server {state.id}: another operation is running")
+                request.info(f"server {state.id}: another operation is running")
                 wait.pause()
                 continue
             except CallError as error:
@@ -68,9 +68,9 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
                     error,
                 ) from None
             finally:
-                context.reads.forget("servers")
+                request.reads.forget("servers")
             break
-        after = SERVER.until(context, state, lambda server: server.status in ("active", "pending_cancel"), seconds=_RESTART_SECONDS)
+        after = SERVER.until(request, state, lambda server: server.status in ("active", "pending_cancel"), seconds=_RESTART_SECONDS)
         return after.model_copy(update={"mode": state.mode, "power": after.power and "running"})
 
 
@@ -104,8 +104,8 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
     result: ClassVar[str] = "server"
     scopes: ClassVar = ("servers:read", "servers:manage")
 
-    def plan(self, context: Context, inputs: ServerReinstallInputs) -> Plan:
-        state = resolve(context, SERVER, id=inputs.id, name=inputs.name)
+    def plan(self, request: Request, inputs: ServerReinstallInputs) -> Plan:
+        state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         if inputs.erase not in (state.id, state.name):
             reason = f"must be {state.id} or {state.name!r}, to say that this server's disk is to be erased; nothing was sent"
             raise InvalidInput({"erase": reason}, self.title)
@@ -113,26 +113,26 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         os = inputs.os or state.os
         if os is None:
             raise InvalidInput({"os": "is required, since the API does not show which image the server has"}, self.title)
-        self._check_image(context, state, os)
+        self._check_image(request, state, os)
         after = state.model_copy(update={"os": os, "ssh_key_ids": inputs.ssh_key_ids})
         note = f"all data on the disk of server {state.name} (id {state.id}) is erased"
         return Plan(True, state.shown(), after.shown(), note=note, target=(SERVER, state), data=(state, os))
 
-    def _check_image(self, context: Context, state: ServerState, os: str) -> None:
-        images = catalog.os_images(context)
+    def _check_image(self, request: Request, state: ServerState, os: str) -> None:
+        images = catalog.os_images(request)
         if os not in images:
             raise InvalidInput({"os": f"there is no image {os!r}: choose one of {', '.join(sorted(images))}"}, self.title)
-        tariff = None if state.tariff_id is None else catalog.tariffs(context).get(state.tariff_id)
+        tariff = None if state.tariff_id is None else catalog.tariffs(request).get(state.tariff_id)
         if tariff is not None and os in (tariff.excluded_os or ()):
             raise InvalidInput({"os": f"image {os} is not offered with tariff {tariff.id} ({tariff.name})"}, self.title)
 
-    def perform(self, context: Context, inputs: ServerReinstallInputs, plan: Plan) -> ServerState:
+    def perform(self, request: Request, inputs: ServerReinstallInputs, plan: Plan) -> ServerState:
         state, os = plan.data
         desired = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
         # The resource's own reinstallation, as if a declaration had asked for it.
         declared = engine.declared(SERVER, {"os": os, **desired}).inputs
         try:
-            after = SERVER.reinstall(context, state, declared)
+            after = SERVER.reinstall(request, state, declared)
         except InvalidResponse as error:
             raise Failed(
                 f"{error.summary} — server {state.id} is being reinstalled, and its new root password could not be read. "
@@ -140,7 +140,7 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
                 error,
             ) from None
         except ApiError:
-            context.reads.forget("servers")
+            request.reads.forget("servers")
             raise
         return after.model_copy(update={"mode": state.mode})
 

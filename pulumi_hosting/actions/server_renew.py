@@ -21,9 +21,9 @@ from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.server import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 MOST_HOURS = 720
@@ -88,11 +88,11 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
     charges: ClassVar[bool] = True
     scopes: ClassVar = ("servers:read", "servers:order")
 
-    def plan(self, context: Context, inputs: ServerRenewInputs) -> Plan:
-        state = resolve(context, SERVER, id=inputs.id, name=inputs.name)
+    def plan(self, request: Request, inputs: ServerRenewInputs) -> Plan:
+        state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         if state.next_due_at is not None and moment(state.next_due_at) >= moment(inputs.until):
             return self._nothing(state)
-        server = _fresh(context, state.id)  # a list may be a minute old, and the key is made of what is seen here
+        server = _fresh(request, state.id)  # a list may be a minute old, and the key is made of what is seen here
         due = server.billing.next_due_at if server.billing else None
         if server.billing is None or due is None:
             raise ResourceError(
@@ -101,7 +101,7 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         if due >= moment(inputs.until):
             return self._nothing(state.model_copy(update={"next_due_at": as_text(due)}))
         period = _period(server.billing, inputs)
-        cost, exact = _cost(context, server, server.billing, period)
+        cost, exact = _cost(request, server, server.billing, period)
         before = _renewed(state)
         after = before.model_copy(
             update={period.unit: period.count, "next_due_at": None, "refund_quote": None, "charged": str(cost.amount) if exact else None}
@@ -119,29 +119,29 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         shown = _renewed(state).shown()
         return Plan(False, shown, shown, note=f"server {state.name} is paid until {state.next_due_at} already")
 
-    def perform(self, context: Context, inputs: ServerRenewInputs, plan: Plan) -> ServerRenewed:
+    def perform(self, request: Request, inputs: ServerRenewInputs, plan: Plan) -> ServerRenewed:
         server, period = plan.data
         seen = server.billing.next_due_at
         once = Once(
-            context=context,
+            request=request,
             what=f"renewal of server {server.id}",
             operation="renew_server",
             facts={"server_id": server.id, "next_due_at": as_text(seen)},
-            send=lambda key: _renew(context, server.id, period, key),
-            happened=lambda: _due(_fresh(context, str(server.id))) != seen,
+            send=lambda key: _renew(request, server.id, period, key),
+            happened=lambda: _due(_fresh(request, str(server.id))) != seen,
             concerns=lambda invoice: invoice.type == "vds_renewal" and any(item.server_id == server.id for item in invoice.items or ()),
             price=plan.cost.amount if plan.cost else None,
-            contradicted=lambda error: _is_contradicted(context, server.id, error),
-            is_of_the_past=lambda answer: self._is_taken_back(context, server, answer),
+            contradicted=lambda error: _is_contradicted(request, server.id, error),
+            is_of_the_past=lambda answer: self._is_taken_back(request, server, answer),
         )
         try:
             answer = once.carry_out()
         finally:
             for key in ("servers", "world", "balance"):
-                context.reads.forget(key)
-        state = resolve(context, SERVER, id=str(server.id))
+                request.reads.forget(key)
+        state = resolve(request, SERVER, id=str(server.id))
         if answer is None:
-            context.info(f"server {server.id}: the answer of the renewal was lost; the server shows it")
+            request.info(f"server {server.id}: the answer of the renewal was lost; the server shows it")
             renewed = _renewed(state).model_copy(update={period.unit: period.count})
         else:
             renewed = _renewed(state).model_copy(
@@ -155,23 +155,23 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
                 }
             )
         if renewed.next_due_at is None or moment(renewed.next_due_at) < moment(inputs.until):
-            context.warn(f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, which is before {inputs.until}")
+            request.warn(f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, which is before {inputs.until}")
         return renewed
 
     @staticmethod
-    def _is_taken_back(context: Context, server: m.Server, answer: m.RenewResult) -> bool:
+    def _is_taken_back(request: Request, server: m.Server, answer: m.RenewResult) -> bool:
         """Whether the answer replays a renewal that was refunded since: the date is the old one again."""
-        if answer.invoice_id is None or _due(_fresh(context, str(server.id))) != _due(server):
+        if answer.invoice_id is None or _due(_fresh(request, str(server.id))) != _due(server):
             return False
         try:
-            return context.client.invoices.get(answer.invoice_id).status in ("refunded", "cancelled")
+            return request.client.invoices.get(answer.invoice_id).status in ("refunded", "cancelled")
         except ApiError:
             return False
 
 
-def _fresh(context: Context, id: str) -> m.Server:
+def _fresh(request: Request, id: str) -> m.Server:
     try:
-        return context.client.servers.get(int(id))
+        return request.client.servers.get(int(id))
     except NotFound:
         raise ResourceError(f"server {id} was deleted meanwhile; nothing was charged for it by this run. Next: correct the task") from None
 
@@ -185,22 +185,22 @@ def _renewed(state: ServerState) -> ServerRenewed:
     return ServerRenewed.model_validate({**state.shown(), "charged": None, "invoice_id": None})
 
 
-def _renew(context: Context, server_id: int, period: _Period, key: str) -> m.RenewResult:
+def _renew(request: Request, server_id: int, period: _Period, key: str) -> m.RenewResult:
     if period.unit == "hours":
-        return context.client.servers.renew(server_id, hours=period.count, idempotency_key=key)
+        return request.client.servers.renew(server_id, hours=period.count, idempotency_key=key)
     months: Any = period.count
-    return context.client.servers.renew(server_id, months=months, idempotency_key=key)
+    return request.client.servers.renew(server_id, months=months, idempotency_key=key)
 
 
-def _is_contradicted(context: Context, server_id: int, error: ApiError) -> bool:
+def _is_contradicted(request: Request, server_id: int, error: ApiError) -> bool:
     """Whether a refusal that speaks of the server's state is an old one."""
     if isinstance(error, ServerBlocked):
-        flags = _fresh(context, str(server_id)).flags
+        flags = _fresh(request, str(server_id)).flags
         return flags is not None and flags.blocked is False
     if error.code == "cancel_pending":
-        return _fresh(context, str(server_id)).status != "pending_cancel"
+        return _fresh(request, str(server_id)).status != "pending_cancel"
     if error.code == "service_state":
-        return _fresh(context, str(server_id)).status in ("active", "stopped", "suspended")
+        return _fresh(request, str(server_id)).status in ("active", "stopped", "suspended")
     return False
 
 
@@ -234,7 +234,7 @@ def _too_short(field: str, period: str, due: Any, reach: Any, until: Any) -> Inv
     return InvalidInput({field: reason}, ServerRenew.title)
 
 
-def _cost(context: Context, server: m.Server, billing: m.ServerBilling, period: _Period) -> tuple[Cost, bool]:
+def _cost(request: Request, server: m.Server, billing: m.ServerBilling, period: _Period) -> tuple[Cost, bool]:
     """What the renewal charges, and whether that is exact.
 
     The period that the server renews by costs its ``recurring_amount``, bought addresses included. Any other costs the quote, and the
@@ -242,22 +242,22 @@ def _cost(context: Context, server: m.Server, billing: m.ServerBilling, period: 
     """
     unit = 1 if billing.cycle == "hourly" else billing.months
     exact = period.count == unit
-    amount, how = (billing.recurring_amount, "") if exact else _quoted(context, server, billing, period, unit)
-    balance = catalog.balance(context, fresh=True)
+    amount, how = (billing.recurring_amount, "") if exact else _quoted(request, server, billing, period, unit)
+    balance = catalog.balance(request, fresh=True)
     currency = billing.currency or (balance.currency if balance else "")
     due = as_text(billing.next_due_at.replace(microsecond=0) if billing.next_due_at else None)
     what = f"server {server.name}, {period} from {due}{how}"
     return Cost(amount, currency, what, balance.balance if balance else None), exact
 
 
-def _quoted(context: Context, server: m.Server, billing: m.ServerBilling, period: _Period, unit: int | None) -> tuple[Decimal, str]:
+def _quoted(request: Request, server: m.Server, billing: m.ServerBilling, period: _Period, unit: int | None) -> tuple[Decimal, str]:
     tariff = server.tariff.id if server.tariff else None
-    desired = None if tariff is None else catalog.quote(context, tariff, _query(period.unit, period.count))
+    desired = None if tariff is None else catalog.quote(request, tariff, _query(period.unit, period.count))
     if desired is None or tariff is None:
         return (billing.recurring_amount / (unit or 1) * period.count).quantize(_CENT, ROUND_HALF_UP), ", in proportion"
     if unit is None:
         return desired.total, ", as quoted, bought addresses not counted"
-    present = catalog.quote(context, tariff, _query(period.unit, unit))
+    present = catalog.quote(request, tariff, _query(period.unit, unit))
     beside = billing.recurring_amount - present.total if present else Decimal(0)
     return (desired.total + beside / unit * period.count).quantize(_CENT, ROUND_HALF_UP), ", as quoted"
 

@@ -22,8 +22,8 @@ from pulumi_hosting.client.exceptions import (
 )
 from pulumi_hosting.resources.base import IdText
 from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import Failed, NoSuchObject, ResourceError
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 
@@ -54,14 +54,14 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
     many: ClassVar[bool] = True
     scopes: ClassVar = ("webhooks:manage",)
 
-    def plan(self, context: Context, inputs: WebhookRedeliverInputs) -> Plan:
-        state = resolve(context, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
+    def plan(self, request: Request, inputs: WebhookRedeliverInputs) -> Plan:
+        state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if inputs.delivery_id is None:
-            dead = list(context.client.webhooks.deliveries.list(int(state.id), status="dead"))
+            dead = list(request.client.webhooks.deliveries.list(int(state.id), status="dead"))
             looked = [delivery for delivery in dead if delivery.status == "dead"]
             note = None if looked else f"webhook subscription {state.id} has no dead delivery"
         else:
-            looked = [_read(context, inputs.delivery_id, state.id)]
+            looked = [_read(request, inputs.delivery_id, state.id)]
             note = None if looked[0].status == "dead" else f"delivery {looked[0].id} is {looked[0].status}, not dead"
         before = [_shown(delivery).shown() for delivery in looked]
         if note is not None:
@@ -69,13 +69,13 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
         after = [_shown(delivery, "pending").shown() for delivery in looked]
         return Plan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
 
-    def perform(self, context: Context, inputs: WebhookRedeliverInputs, plan: Plan) -> list[WebhookRedelivered]:
-        wait = context.poller()
+    def perform(self, request: Request, inputs: WebhookRedeliverInputs, plan: Plan) -> list[WebhookRedelivered]:
+        wait = request.poller()
         queued: list[WebhookRedelivered] = []
         for delivery in plan.data:
             while True:
                 try:
-                    queued.append(_redeliver(context, delivery))
+                    queued.append(_redeliver(request, delivery))
                 except RateLimited as error:
                     # Refused before anything was done, so asking again is no repetition.
                     if wait.over:
@@ -84,37 +84,37 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
                             "Next: run again for the others",
                             error,
                         ) from None
-                    context.info(f"{len(queued)} of {len(plan.data)} deliveries are queued again; waiting for the rate limit")
-                    context.clock.sleep(error.retry_after or context.poll_interval)
+                    request.info(f"{len(queued)} of {len(plan.data)} deliveries are queued again; waiting for the rate limit")
+                    request.clock.sleep(error.retry_after or request.poll_interval)
                     continue
                 break
         return queued
 
 
-def _redeliver(context: Context, delivery: m.Delivery) -> WebhookRedelivered:
+def _redeliver(request: Request, delivery: m.Delivery) -> WebhookRedelivered:
     try:
-        context.client.webhooks.deliveries.redeliver(delivery.id)
+        request.client.webhooks.deliveries.redeliver(delivery.id)
     except Conflict:
         # Somebody queued it meanwhile.
-        return _shown(_seen(context, delivery))
+        return _shown(_seen(request, delivery))
     except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
-        after = _seen(context, delivery)
+        after = _seen(request, delivery)
         if after.status in ("dead", None):
             raise Failed(f"{error.summary} — delivery {delivery.id} is not queued again. Next: run again", error) from None
         return _shown(after)
     return _shown(delivery, "pending")
 
 
-def _seen(context: Context, delivery: m.Delivery) -> m.Delivery:
+def _seen(request: Request, delivery: m.Delivery) -> m.Delivery:
     try:
-        return context.client.webhooks.deliveries.get(delivery.id)
+        return request.client.webhooks.deliveries.get(delivery.id)
     except (ApiError, TransportError):
         return delivery
 
 
-def _read(context: Context, id: str, subscription_id: str) -> m.Delivery:
+def _read(request: Request, id: str, subscription_id: str) -> m.Delivery:
     try:
-        delivery = context.client.webhooks.deliveries.get(int(id))
+        delivery = request.client.webhooks.deliveries.get(int(id))
     except NotFound:
         raise NoSuchObject(
             f"there is no delivery with id {id} on this account. Next: correct delivery_id; the log forgets old ones"

@@ -10,8 +10,8 @@ from pydantic import Field
 from pulumi_hosting.actions.action import Action, OfSubscription, Plan, Result, resolve
 from pulumi_hosting.client.exceptions import CallError, InvalidResponse
 from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.request import Request
 
 
 class WebhookTestInputs(OfSubscription):
@@ -36,18 +36,18 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
     probes: ClassVar[bool] = True
     scopes: ClassVar = ("webhooks:manage",)
 
-    def plan(self, context: Context, inputs: WebhookTestInputs) -> Plan:
-        state = resolve(context, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
+    def plan(self, request: Request, inputs: WebhookTestInputs) -> Plan:
+        state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if state.active is False:
             reason = f" ({state.disabled_reason})" if state.disabled_reason else ""
             raise ResourceError(f"webhook subscription {state.id} is disabled{reason}; nothing was sent. Next: enable it, then test it")
         unknown = WebhookTested(mode=state.mode, id=state.id, url=state.url).shown()
         return Plan(False, None, unknown, fetches=True, data=state)
 
-    def perform(self, context: Context, inputs: WebhookTestInputs, plan: Plan) -> WebhookTested:
+    def perform(self, request: Request, inputs: WebhookTestInputs, plan: Plan) -> WebhookTested:
         state = plan.data
         try:
-            answer = context.client.webhooks.test(int(state.id))
+            answer = request.client.webhooks.test(int(state.id))
         except CallError as error:
             if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
                 raise

@@ -9,8 +9,9 @@ from pulumi_hosting.client.exceptions import ApiError, NotFound
 from pulumi_hosting.exactly_once import addresses
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, key_is_used
-from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.request import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,29 +62,29 @@ def named(found: Iterable[m.Ip]) -> str:
     return ", ".join(f"{ip.address} (id {ip.id})" for ip in found)
 
 
-def quote_of(context: Context, server_id: str, *, fresh: bool = False) -> m.IpQuote | None:
+def quote_of(request: Request, server_id: str, *, fresh: bool = False) -> m.IpQuote | None:
     """What one more address costs, asked once a minute; None if there is no such server. ``fresh``: now."""
     if fresh:
-        context.reads.forget("ip quote", server_id)
+        request.reads.forget("ip quote", server_id)
 
     def fetch() -> m.IpQuote | None:
         try:
-            return context.client.servers.ips.quote(int(server_id))
+            return request.client.servers.ips.quote(int(server_id))
         except NotFound:
             return None
 
-    return context.shared(("ip quote", server_id), fetch)
+    return request.shared(("ip quote", server_id), fetch)
 
 
-def look(context: Context, server_id: str) -> World:
+def look(request: Request, server_id: str) -> World:
     """The server's addresses as they are now. Raises ``ResourceError`` if there is no such server."""
-    found = addresses.of_server(context, server_id, fresh=True)
-    quote = quote_of(context, server_id, fresh=True)
+    found = addresses.of_server(request, server_id, fresh=True)
+    quote = quote_of(request, server_id, fresh=True)
     if found is None or quote is None:
         raise ResourceError(f"server_id: there is no server {server_id} on this account. Next: correct server_id")
     invoices = [
         invoice
-        for invoice in _invoices(context)
+        for invoice in _invoices(request)
         if invoice.paid_at is not None and any(str(item.server_id) == server_id for item in invoice.items or ())
     ]
     everything = frozenset(str(ip.id) for ip in found)
@@ -91,33 +92,33 @@ def look(context: Context, server_id: str) -> World:
     return World(tuple(bought(found)), everything, quote.extra_ips, quote.max_extra_ips, by_id)
 
 
-def _invoices(context: Context) -> Iterable[m.Invoice]:
+def _invoices(request: Request) -> Iterable[m.Invoice]:
     try:
-        return list(context.client.invoices.list(type="ip_purchase"))
+        return list(request.client.invoices.list(type="ip_purchase"))
     except ApiError as error:
         if error.status != 400:
             raise
-        return list(context.client.invoices.list(type="vds_addon"))  # the other name of the same thing
+        return list(request.client.invoices.list(type="vds_addon"))  # the other name of the same thing
 
 
-def is_used(context: Context, key: str) -> bool:
+def is_used(request: Request, key: str) -> bool:
     """Whether the service remembers the key."""
-    return key_is_used(partial(context.client.servers.renew, NONEXISTENT_ID, months=1, idempotency_key=key))
+    return key_is_used(partial(request.client.servers.renew, NONEXISTENT_ID, months=1, idempotency_key=key))
 
 
-def keys_of(context: Context, server_id: str, attempt: int, facts: Facts) -> KeyRing:
+def keys_of(request: Request, server_id: str, attempt: int, facts: Facts) -> KeyRing:
     """The keys of this resource's purchase that sees ``facts``."""
-    me = account(context.client)
+    me = account(request.client)
     body = {"server_id": server_id, "present": list(facts.present), "bought": facts.bought, "paid": facts.paid}
-    return KeyRing(me.account_id, me.livemode, context.identity, "add_server_ip", body, attempt)
+    return KeyRing(me.account_id, me.livemode, request.identity, "add_server_ip", body, attempt)
 
 
-def was_charged(context: Context, server_id: str, key: str) -> bool:
+def was_charged(request: Request, server_id: str, key: str) -> bool:
     """Whether the key is bound to a purchase that was carried out: its replay says so."""
-    if not is_used(context, key):
+    if not is_used(request, key):
         return False
     try:
-        context.client.servers.ips.add(int(server_id), idempotency_key=key)
+        request.client.servers.ips.add(int(server_id), idempotency_key=key)
     except ApiError:
         return False  # bound to a refusal
     return True

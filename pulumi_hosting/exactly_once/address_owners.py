@@ -20,7 +20,8 @@ from pulumi_hosting.client.exceptions import ApiError, IdempotencyConflict, Idem
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, digest
 from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, key_is_used
-from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.account import account
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 Claim = Literal["ours", "another's", "unproven"]
@@ -30,27 +31,27 @@ _OWNERS = 2**48  # claims use the numbers NONEXISTENT_ID - _OWNERS to NONEXISTEN
 
 @dataclass
 class Owners:
-    """The evidence about the addresses of one server, as the resource of ``context`` sees it."""
+    """The evidence about the addresses of one server, as the resource of ``request`` sees it."""
 
-    context: Context
+    request: Request
     server_id: str
     _known: dict[str, Any] | None = field(default=None, init=False)
 
     @property
     def me(self) -> str:
         """A hash of the resource's identity."""
-        return digest(self.context.identity.encode())
+        return digest(self.request.identity.encode())
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """One purchase after the other: between the runs and threads of this machine. Raises ``LockTimeout``, ``LocalFilesError``."""
-        context = self.context
+        request = self.request
 
         def waiting() -> None:
-            context.info(f"server {self.server_id}: waiting for another run that buys an address for it")
+            request.info(f"server {self.server_id}: waiting for another run that buys an address for it")
 
-        wait = max(context.wait_timeout, _SHORT)
-        with local_files.lock(self._scope, self._purpose, wait, on_wait=waiting, check=lambda: context.clock.sleep(0)):
+        wait = max(request.wait_timeout, _SHORT)
+        with local_files.lock(self._scope, self._purpose, wait, on_wait=waiting, check=lambda: request.clock.sleep(0)):
             self._known = None
             yield
 
@@ -118,11 +119,11 @@ class Owners:
         """Claim the address for this resource, for the seven days that keys are remembered. Changes nothing on the account."""
         if self.is_noted_as_mine(ip):
             return "ours"
-        if self.context.client.is_test_key:
+        if self.request.client.is_test_key:
             return "unproven"  # its keys are not those of the runs that buy
-        me = account(self.context.client)
+        me = account(self.request.client)
         key = KeyRing(me.account_id, me.livemode, "", "claim_server_ip", {"server_id": self.server_id, "address": ip.id}).key(0)
-        renew = partial(self.context.client.servers.renew, months=1, idempotency_key=key)
+        renew = partial(self.request.client.servers.renew, months=1, idempotency_key=key)
         try:
             renew(NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1))
         except NotFound:
@@ -137,7 +138,7 @@ class Owners:
 
     @property
     def _scope(self) -> str:
-        return local_files.account_scope(self.context.client)
+        return local_files.account_scope(self.request.client)
 
     @property
     def _purpose(self) -> str:

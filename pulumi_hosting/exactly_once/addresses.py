@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.request import Request
 
 
 def plain_address(text: str) -> str:
@@ -25,25 +25,25 @@ def plain_address(text: str) -> str:
         raise ValueError("must be an IPv4 or IPv6 address") from None
 
 
-def of_server(context: Context, server_id: str, *, fresh: bool = False) -> list[m.Ip] | None:
+def of_server(request: Request, server_id: str, *, fresh: bool = False) -> list[m.Ip] | None:
     """Every address of a server, v4 and v6; None if there is no such server."""
     if fresh:
-        context.reads.forget("ips", server_id)
+        request.reads.forget("ips", server_id)
 
     def fetch() -> list[m.Ip] | None:
         try:
-            return list(context.client.servers.ips.list(int(server_id)))
+            return list(request.client.servers.ips.list(int(server_id)))
         except NotFound:
             return None
 
-    return context.shared(("ips", server_id), fetch)
+    return request.shared(("ips", server_id), fetch)
 
 
-def everywhere(context: Context, server_id: str | None) -> Iterator[tuple[str, m.Ip]]:
+def everywhere(request: Request, server_id: str | None) -> Iterator[tuple[str, m.Ip]]:
     """Server id and address, of one server or of all on the account."""
-    ids = [server_id] if server_id is not None else [str(server.id) for server in context.client.servers.list() if not server.is_gone]
+    ids = [server_id] if server_id is not None else [str(server.id) for server in request.client.servers.list() if not server.is_gone]
     for id in ids:
-        for ip in of_server(context, id, fresh=True) or []:
+        for ip in of_server(request, id, fresh=True) or []:
             yield id, ip
 
 

@@ -5,30 +5,30 @@ from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, Forbidden, NotFound
-from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.request import Request
 
 _FRESH = 300.0  # seconds
 
 
-def tariffs(context: Context) -> Mapping[int, m.Tariff]:
-    return context.shared(("tariffs",), lambda: {tariff.id: tariff for tariff in context.client.catalog.tariffs()}, _FRESH)
+def tariffs(request: Request) -> Mapping[int, m.Tariff]:
+    return request.shared(("tariffs",), lambda: {tariff.id: tariff for tariff in request.client.catalog.tariffs()}, _FRESH)
 
 
-def os_images(context: Context) -> Mapping[str, m.OsImage]:
-    return context.shared(("os",), lambda: {image.slug: image for image in context.client.catalog.os_images()}, _FRESH)
+def os_images(request: Request) -> Mapping[str, m.OsImage]:
+    return request.shared(("os",), lambda: {image.slug: image for image in request.client.catalog.os_images()}, _FRESH)
 
 
-def zones(context: Context) -> Mapping[str, m.Zone]:
+def zones(request: Request) -> Mapping[str, m.Zone]:
     """By top-level domain, without the dot."""
-    return context.shared(("zones",), lambda: {zone.tld.lstrip("."): zone for zone in context.client.catalog.zones()}, _FRESH)
+    return request.shared(("zones",), lambda: {zone.tld.lstrip("."): zone for zone in request.client.catalog.zones()}, _FRESH)
 
 
-def quote(context: Context, tariff_id: int, period: Mapping[str, Any]) -> m.Quote | None:
+def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quote | None:
     """The price of an order, one expensive question per distinct order; None where the service gives none."""
 
     def fetch() -> m.Quote | None:
         try:
-            return context.client.catalog.quote(tariff_id=tariff_id, **period)
+            return request.client.catalog.quote(tariff_id=tariff_id, **period)
         except NotFound:
             return None
         except ApiError as error:
@@ -36,21 +36,21 @@ def quote(context: Context, tariff_id: int, period: Mapping[str, Any]) -> m.Quot
                 return None
             raise
 
-    return context.shared(("quote", tariff_id, *sorted(period.items())), fetch, _FRESH)
+    return request.shared(("quote", tariff_id, *sorted(period.items())), fetch, _FRESH)
 
 
-def balance(context: Context, *, fresh: bool = False) -> m.Balance | None:
+def balance(request: Request, *, fresh: bool = False) -> m.Balance | None:
     """The balance; None where the key may not see it."""
     if fresh:
-        context.reads.forget("balance")
+        request.reads.forget("balance")
 
     def fetch() -> m.Balance | None:
         try:
-            return context.client.balance.get()
+            return request.client.balance.get()
         except Forbidden:
             return None
 
-    return context.shared(("balance",), fetch, _FRESH)
+    return request.shared(("balance",), fetch, _FRESH)
 
 
 def choices(found: Mapping[int, m.Tariff], at_most: int = 12) -> str:

@@ -29,9 +29,10 @@ from pulumi_hosting.client.exceptions import (
     Unavailable,
 )
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.clock import Poller
-from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.request import Request
 
 T = TypeVar("T")
 
@@ -70,7 +71,7 @@ class Once(Generic[T]):
     - ``bound_elsewhere``: called when the key is bound to another request; raises where that one may have charged already.
     """
 
-    context: Context
+    request: Request
     what: str
     operation: str
     facts: Mapping[str, Any]
@@ -86,17 +87,17 @@ class Once(Generic[T]):
     _busy: int = field(default=0, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        me = account(self.context.client)
-        self.started = self.context.service_now()
+        me = account(self.request.client)
+        self.started = self.request.service_now()
         self.keys = KeyRing(me.account_id, me.livemode, f"action:{self.operation}", self.operation, self.facts)
 
     def carry_out(self) -> T | None:
         """The answer; None where it was lost and the account shows that it is done. Raises the service's refusal, or ``ResourceError``."""
-        with self.context.ownership.lock(f"{self.operation} {sorted(self.facts.items())}"):
+        with self.request.ownership.lock(f"{self.operation} {sorted(self.facts.items())}"):
             return self._carry_out()
 
     def _carry_out(self) -> T | None:
-        wait, outage = self.context.poller(), self.context.poller(_OUTAGE)
+        wait, outage = self.request.poller(), self.request.poller(_OUTAGE)
         keys, generation = self.keys, 0
         refusal: ApiError | None = None
         while generation < GENERATIONS:
@@ -117,7 +118,7 @@ class Once(Generic[T]):
             except OperationInProgress as error:
                 if wait.over:
                     raise
-                self.context.info(f"{self.what}: another operation is running")
+                self.request.info(f"{self.what}: another operation is running")
                 wait.pause()
                 if self.happened():
                     return None
@@ -127,8 +128,8 @@ class Once(Generic[T]):
             except IdempotencyConflict as error:
                 # Somebody is, or was, about the same: what came of it may show in a moment.
                 refusal = error
-                self.context.info(f"{self.what}: another request of the kind is known; looking again")
-                self.context.clock.sleep(self.context.poll_interval)
+                self.request.info(f"{self.what}: another request of the kind is known; looking again")
+                self.request.clock.sleep(self.request.poll_interval)
                 if self.happened():
                     return None
                 self.bound_elsewhere()
@@ -157,14 +158,14 @@ class Once(Generic[T]):
 
     def _keys_of_now(self) -> KeyRing:
         self._busy += 1
-        return replace(self.keys, attempt=int(self.context.clock.now().timestamp()) + self._busy)
+        return replace(self.keys, attempt=int(self.request.clock.now().timestamp()) + self._busy)
 
     def _does_not_hold(self, error: ApiError) -> bool:
         """Whether a refusal is a stored one that the account contradicts by now. A refusal has charged nothing."""
         if isinstance(error, InsufficientFunds):
             needed = error.required if error.required is not None else self.price
             try:
-                return needed is not None and self.context.client.balance.get().balance >= needed
+                return needed is not None and self.request.client.balance.get().balance >= needed
             except Forbidden:
                 return False
         return self.contradicted(error)
@@ -175,11 +176,11 @@ class Once(Generic[T]):
             return
         moved: dict[int, Decimal] = {}
         try:
-            for movement in self.context.client.balance.transactions(since=self.started - _MONEY_WINDOW):
+            for movement in self.request.client.balance.transactions(since=self.started - _MONEY_WINDOW):
                 if movement.invoice_id is not None:
                     sign = 1 if movement.direction == "debit" else -1
                     moved[movement.invoice_id] = moved.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
-            ours = {id: net for id, net in moved.items() if self.concerns(self.context.client.invoices.get(id))}
+            ours = {id: net for id, net in moved.items() if self.concerns(self.request.client.invoices.get(id))}
         except (ApiError, TransportError):
             raise self._unsure(error) from None
         for id, net in ours.items():

@@ -53,9 +53,10 @@ from pulumi_hosting.exactly_once.server_search import (
     namesake,
     world,
 )
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.clock import Poller
-from pulumi_hosting.session.context import Context, account
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.request import Request
 
 GENERATIONS = 16
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
@@ -114,22 +115,22 @@ def classify(error: ApiError, contradicted: Callable[[ApiError], bool]) -> KeySt
 class ServerOrder:
     """One declaration's order. ``body`` is what ``POST /servers`` is sent; its password stays outside the keys."""
 
-    context: Context
+    request: Request
     body: dict[str, Any]
     attempt: int = 0
 
     def __post_init__(self) -> None:
-        me = account(self.context.client)
+        me = account(self.request.client)
         self.started: datetime | None = None
         self.keys = KeyRing(
             account_id=me.account_id,
             livemode=me.livemode,
-            identity=self.context.identity,
+            identity=self.request.identity,
             operation="create_server",
             body={
                 name: value
                 for name, value in self.body.items()
-                if name == "name" or (name != "password" and not self.context.name_is_identity)
+                if name == "name" or (name != "password" and not self.request.name_is_identity)
             },
             attempt=self.attempt,
         )
@@ -142,11 +143,11 @@ class ServerOrder:
             if found := self._found():
                 return found
             looked_again = False
-            self.started = self.context.service_now()
+            self.started = self.request.service_now()
             for generation in range(GENERATIONS):
                 key = self.keys.key(generation)
                 try:
-                    answer = self.context.client.call("create_server", body=self.body, idempotency_key=key)
+                    answer = self.request.client.call("create_server", body=self.body, idempotency_key=key)
                 except InvalidResponse as error:
                     if accepted := self._accepted_in_part(error):
                         return accepted
@@ -166,20 +167,20 @@ class ServerOrder:
     @contextmanager
     def _turn(self) -> Iterator[None]:
         """Hold the name against other threads and processes, so that each sees what the one before it has ordered."""
-        context, purpose = self.context, f"server name {self.body['name']}"
-        with context.ownership.lock(f"server {self.body['name']}"):
-            scope = local_files.account_scope(context.client)
+        request, purpose = self.request, f"server name {self.body['name']}"
+        with request.ownership.lock(f"server {self.body['name']}"):
+            scope = local_files.account_scope(request.client)
             waiting = f"another run on this machine is ordering a server named {self.body['name']!r}: waiting for it"
             with local_files.lock(
                 scope,
                 purpose,
-                max(context.wait_timeout, _TURN),
-                on_wait=lambda: context.info(waiting),
-                check=lambda: context.clock.sleep(0.0),
+                max(request.wait_timeout, _TURN),
+                on_wait=lambda: request.info(waiting),
+                check=lambda: request.clock.sleep(0.0),
             ):
                 last, own = local_files.read(scope, purpose), f"{_PROCESS}-{os.getpid()}"
                 if last.get("process") != own and abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE:
-                    context.reads.forget("world")
+                    request.reads.forget("world")
                 local_files.write(scope, purpose, {"process": own, "at": time.time()})
                 try:
                     yield
@@ -189,42 +190,42 @@ class ServerOrder:
     def _found(self, *, after_sending: bool = False) -> Ordered | None:
         """``after_sending``: this call has sent an order itself, and may find what came of it."""
         self._quiesce()
-        namesakes = [server for server in candidates(self.context) if server.name == self.body["name"]]
-        if self.context.name_is_identity:
+        namesakes = [server for server in candidates(self.request) if server.name == self.body["name"]]
+        if self.request.name_is_identity:
             if len(namesakes) > 1:
                 raise AmbiguousMatch(f"server name {self.body['name']!r}", [str(server.id) for server in namesakes])
             return Ordered(namesakes[0], found=True, reason="it has the name") if namesakes else None
-        own = find_tagged(self.context, self.body["name"], attempt=self.attempt, lenient=after_sending)
+        own = find_tagged(self.request, self.body["name"], attempt=self.attempt, lenient=after_sending)
         if own is not None:
             return Ordered(own, found=True, reason=TAGGED)
         if not namesakes or self.attempt > 0:
             return None
-        proven = self._proven() if any(may_be_proven(self.context, server) for server in namesakes) else None
+        proven = self._proven() if any(may_be_proven(self.request, server) for server in namesakes) else None
         if proven is None:
-            raise namesake(self.context, namesakes[0], self.attempt)
+            raise namesake(self.request, namesakes[0], self.attempt)
         if proven.server is not None and not after_sending:
-            must_be_allowed(self.context, proven.server, "is named by this resource's idempotency key", self.attempt)
+            must_be_allowed(self.request, proven.server, "is named by this resource's idempotency key", self.attempt)
         return proven
 
     def _quiesce(self) -> None:
-        wait = self.context.poller(self.context.wait_timeout)
-        while pending := [order for order in world(self.context)[0] if self._may_become_ours(order)]:
+        wait = self.request.poller(self.request.wait_timeout)
+        while pending := [order for order in world(self.request)[0] if self._may_become_ours(order)]:
             known = ", ".join(str(order.invoice_id) for order in pending)
             if wait.over:
                 raise WaitTimeout(
                     f"order {known} for a server named {self.body['name']!r} is still {pending[0].status} after "
-                    f"{self.context.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be waited for",
+                    f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be waited for",
                     id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
                 )
-            self.context.info(f"waiting for order {known} ({pending[0].status})")
+            self.request.info(f"waiting for order {known} ({pending[0].status})")
             wait.pause()
-            self.context.reads.forget("world")
+            self.request.reads.forget("world")
 
     def _may_become_ours(self, order: m.Order) -> bool:
         if (
-            self.context.client.is_test_key  # these are real orders
+            self.request.client.is_test_key  # these are real orders
             or not order.is_pending
-            or f"{ORDER_PREFIX}{order.invoice_id}" in self.context.ownership.of_others(self.context.identity)
+            or f"{ORDER_PREFIX}{order.invoice_id}" in self.request.ownership.of_others(self.request.identity)
         ):
             return False
         return order.server_name == self.body["name"] or (order.server_name is None and order.tariff_id in (None, self.body["tariff_id"]))
@@ -251,17 +252,17 @@ class ServerOrder:
             ) from None
         if looked_again:
             raise ResourceError(f"{error.summary} — no money moved and no server was made. Next: run again later") from None
-        self.context.reads.forget("world")
+        self.request.reads.forget("world")
         return self._found(after_sending=True), True
 
     def _look_again(self) -> Ordered | None:
         """What the request came to that a key is bound to, once it shows. Where keys are made of the name alone, another run's order may
         be under way at this moment and show nowhere until it is carried out."""
-        context = self.context
-        wait = Poller(context.clock, _UNDER_WAY if context.name_is_identity else 0.0, context.poll_interval)
+        request = self.request
+        wait = Poller(request.clock, _UNDER_WAY if request.name_is_identity else 0.0, request.poll_interval)
         while True:
-            context.clock.sleep(context.poll_interval)
-            context.reads.forget("world")
+            request.clock.sleep(request.poll_interval)
+            request.reads.forget("world")
             if found := self._found(after_sending=True):
                 return found
             if wait.over:
@@ -273,7 +274,7 @@ class ServerOrder:
         """An accepted order, read before it is believed: None when it is bound to a dead server, a failed order, or one that is ours."""
         if isinstance(answer, m.Order):
             try:
-                order = self.context.client.orders.get(answer.invoice_id)
+                order = self.request.client.orders.get(answer.invoice_id)
             except HostingError:  # it is paid for all the same: what waits for it looks again, and by then it is recorded
                 order = answer
             if order.is_failed:
@@ -281,7 +282,7 @@ class ServerOrder:
             if order.is_active and order.server_id is not None:
                 server = self._alive(order.server_id, order.server_name)
                 return Ordered(server, order, charged=order.amount, invoice_id=order.invoice_id) if server else None
-            self.context.ownership.add(self.context.identity, f"{ORDER_PREFIX}{order.invoice_id}")
+            self.request.ownership.add(self.request.identity, f"{ORDER_PREFIX}{order.invoice_id}")
             return Ordered(None, order, charged=order.amount, invoice_id=order.invoice_id)
         if answer.root_password is not None and answer.root_password.reveal():
             # A replay shows no secret, so this is the first answer: it need not be read to be believed, and reading could only lose it.
@@ -300,23 +301,23 @@ class ServerOrder:
                 server = self._alive(server_id, None)
                 return Ordered(server, None, error.partial.get("root_password"), error.charged, invoice_id) if server else None
             if invoice_id is not None:
-                return self._accepted(self.context.client.orders.get(invoice_id))
+                return self._accepted(self.request.client.orders.get(invoice_id))
         except (ApiError, InvalidResponse):
             return None
         return None
 
     def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
         """The server an answer names, if it lives and is still what was ordered. Raises ResourceConflict for one that was renamed since."""
-        if str(server_id) in self.context.owned | self.context.ownership.of_others(self.context.identity):
+        if str(server_id) in self.request.owned | self.request.ownership.of_others(self.request.identity):
             return None
         try:
-            server = self.context.client.servers.get(server_id)
+            server = self.request.client.servers.get(server_id)
         except NotFound:
             return None
         if server.is_gone:
             return None
         if ordered_as and server.name != ordered_as:
-            if self.context.name_is_identity:
+            if self.request.name_is_identity:
                 return None  # under its new name it is another declaration's
             # A replay cannot tell whether it was lost and renamed by hand, or belongs to a declaration that was renamed with it.
             raise ResourceConflict(
@@ -338,19 +339,19 @@ class ServerOrder:
             if not self._is_bound(key):
                 return None
             try:
-                answer = self.context.client.call("create_server", body=self.body, idempotency_key=key)
+                answer = self.request.client.call("create_server", body=self.body, idempotency_key=key)
             except ApiError:
                 continue  # bound to a refusal, or to another body: no proof in this generation
             if accepted := self._accepted(answer):
-                self.context.info(f"order {accepted.invoice_id} of an interrupted run was found by its key")
+                self.request.info(f"order {accepted.invoice_id} of an interrupted run was found by its key")
                 return accepted
         return None
 
     def _is_bound(self, key: str) -> bool:
-        return key_is_used(lambda: self.context.client.servers.renew(nonexistent_id(), months=1, idempotency_key=key))
+        return key_is_used(lambda: self.request.client.servers.renew(nonexistent_id(), months=1, idempotency_key=key))
 
     def _contradicted(self, error: ApiError) -> bool:
-        client = self.context.client
+        client = self.request.client
         try:
             if isinstance(error, InsufficientFunds):
                 return error.required is not None and client.balance.get().balance >= error.required
@@ -371,13 +372,13 @@ class ServerOrder:
 
     def _unexplained_invoices(self) -> Iterator[int]:
         net: dict[int, Decimal] = {}
-        started = self.started or self.context.service_now()
-        for movement in self.context.client.balance.transactions(since=started - _MONEY_WINDOW):
+        started = self.started or self.request.service_now()
+        for movement in self.request.client.balance.transactions(since=started - _MONEY_WINDOW):
             if movement.invoice_id is not None:
                 sign = 1 if movement.direction == "debit" else -1
                 net[movement.invoice_id] = net.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
         for invoice_id, amount in net.items():
             if amount > 0:
-                invoice = self.context.client.invoices.get(invoice_id)
+                invoice = self.request.client.invoices.get(invoice_id)
                 if invoice.type == "vds_purchase" and not any(item.server_id for item in invoice.items or ()):
                     yield invoice_id

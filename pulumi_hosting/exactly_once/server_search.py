@@ -5,8 +5,8 @@ from datetime import timedelta
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, ownership_tag, split_tag
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
 ORDER_PREFIX = "order:"
@@ -15,21 +15,21 @@ SNAPSHOT_AGE = 30.0  # seconds for which orders and servers, once listed, are be
 _SAID_WITHIN = 1.0  # seconds within which the other declarations of a program say which servers are theirs
 
 
-def may_be_proven(context: Context, server: m.Server) -> bool:
+def may_be_proven(request: Request, server: m.Server) -> bool:
     """Whether a key could still tell: the server is nobody else's by its tag, and younger than the memory for keys."""
     if is_tag(split_tag(server.notes)[1]):
         return False
-    return server.created_at is None or context.service_now() - server.created_at <= KEY_MEMORY
+    return server.created_at is None or request.service_now() - server.created_at <= KEY_MEMORY
 
 
-def namesake(context: Context, server: m.Server, attempt: int) -> ResourceConflict:
+def namesake(request: Request, server: m.Server, attempt: int) -> ResourceConflict:
     """The refusal to order beside a living server of the same name that nothing shows to be this declaration's. Where a resource of this
     stack has it, or may have it, under another name of the resource, the alias is the first advice."""
     since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
     tag = split_tag(server.notes)[1]
     alias = ""
     if is_tag(tag):
-        old = next((name for name in (server.name, server.hostname) if name and is_tag_of(tag, _sibling(context.identity, name))), None)
+        old = next((name for name in (server.name, server.hostname) if name and is_tag_of(tag, _sibling(request.identity, name))), None)
         alias = (
             f"if this resource was renamed from {old!r}, " if old else "if this resource had another name in the program before, "
         ) + f'add opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{old or "old-name"}")]); else '
@@ -46,22 +46,22 @@ def _sibling(identity: str, name: str) -> str:
     return f"{identity.rpartition('/')[0]}/{name}"
 
 
-def refuse_namesakes(context: Context, name: str) -> None:
+def refuse_namesakes(request: Request, name: str) -> None:
     """Raise what an order would stop with: a living server of the name that no key can show to be this declaration's any more, or, under
     ``strict`` without a scope, any. What a resource that is declared beside this one turns out to have within a second is not meant."""
-    wait = context.poller(_SAID_WITHIN)
-    while found := [server for server in candidates(context) if server.name == name]:
-        if any(may_be_proven(context, server) for server in found) and not (context.strict and context.scope is None):
+    wait = request.poller(_SAID_WITHIN)
+    while found := [server for server in candidates(request) if server.name == name]:
+        if any(may_be_proven(request, server) for server in found) and not (request.strict and request.scope is None):
             return
         if wait.over:
-            raise namesake(context, found[0], 0)
+            raise namesake(request, found[0], 0)
         wait.pause()
 
 
 TAGGED = "it carries this resource's ownership tag"
 
 
-def find_tagged(context: Context, name: str, *, attempt: int = 0, lenient: bool = False) -> m.Server | None:
+def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool = False) -> m.Server | None:
     """The living server that carries this identity's tag and that no state in this run has: what an interrupted run, or another backend
     with the same names, has ordered.
 
@@ -69,12 +69,12 @@ def find_tagged(context: Context, name: str, *, attempt: int = 0, lenient: bool 
     to a resource that was renamed with it), ordered longer ago than keys are remembered, or any under ``strict`` without a scope. With
     ``attempt`` above 0, where another one is wanted beside it, the former two are passed over. ``lenient``: whatever its age.
     """
-    own = [server for server in candidates(context) if is_tag_of(split_tag(server.notes)[1], context.identity)]
+    own = [server for server in candidates(request) if is_tag_of(split_tag(server.notes)[1], request.identity)]
     if own and attempt > 0:
-        now = context.service_now()
+        now = request.service_now()
         own = [server for server in own if server.name == name and (server.created_at is None or now - server.created_at <= KEY_MEMORY)]
     if len(own) > 1:
-        raise AmbiguousMatch(f"the ownership tag {ownership_tag(context.identity)} of this resource", [str(server.id) for server in own])
+        raise AmbiguousMatch(f"the ownership tag {ownership_tag(request.identity)} of this resource", [str(server.id) for server in own])
     if not own:
         return None
     (server,) = own
@@ -85,16 +85,16 @@ def find_tagged(context: Context, name: str, *, attempt: int = 0, lenient: bool 
             id=str(server.id),
         )
     if not lenient:
-        must_be_allowed(context, server, "carries this resource's ownership tag", attempt)
+        must_be_allowed(request, server, "carries this resource's ownership tag", attempt)
     return server
 
 
-def must_be_allowed(context: Context, server: m.Server, evidence: str, attempt: int = 0) -> None:
+def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: int = 0) -> None:
     """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's must not be taken over unasked."""
-    ordered = context.service_now() - server.created_at if server.created_at else None
+    ordered = request.service_now() - server.created_at if server.created_at else None
     if ordered is not None and ordered > KEY_MEMORY:
         why = "that is longer than seven days, and it may be in use by another state"
-    elif context.strict and context.scope is None:
+    elif request.strict and request.scope is None:
         why = "strict is set and hosting:scope is not, and it may be another backend's"
     else:
         return
@@ -107,46 +107,46 @@ def must_be_allowed(context: Context, server: m.Server, evidence: str, attempt: 
     )
 
 
-def pending_order(context: Context, name: str) -> m.Order | None:
+def pending_order(request: Request, name: str) -> m.Order | None:
     """The order of a server of this name that is under way and that no declaration of this run is known to have placed."""
-    if context.client.is_test_key:  # orders are real
+    if request.client.is_test_key:  # orders are real
         return None
-    others = context.owned | context.ownership.of_others(context.identity)
+    others = request.owned | request.ownership.of_others(request.identity)
     return next(
         (
             order
-            for order in world(context)[0]
+            for order in world(request)[0]
             if order.is_pending and order.server_name == name and f"{ORDER_PREFIX}{order.invoice_id}" not in others
         ),
         None,
     )
 
 
-def candidates(context: Context) -> list[m.Server]:
+def candidates(request: Request) -> list[m.Server]:
     """The living servers that no declaration of this run is known to have."""
-    not_ours = context.owned | context.ownership.of_others(context.identity)
+    not_ours = request.owned | request.ownership.of_others(request.identity)
     # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost one.
-    simulated = context.client.is_test_key
-    return [server for server in living_servers(context) if str(server.id) not in not_ours and server.is_sandbox == simulated]
+    simulated = request.client.is_test_key
+    return [server for server in living_servers(request) if str(server.id) not in not_ours and server.is_sandbox == simulated]
 
 
-def world(context: Context) -> tuple[list[m.Order], list[m.Server]]:
+def world(request: Request) -> tuple[list[m.Order], list[m.Server]]:
     """Orders under way, then servers: an order that was carried out in between is in both, never in neither. Shared for half a minute,
     so that a program of a thousand servers looks once and not a thousand times; what an own order adds is told apart by its claim."""
-    return context.shared(
-        ("world",), lambda: (list(context.client.orders.list()), list(context.client.servers.list())), max_age=SNAPSHOT_AGE
+    return request.shared(
+        ("world",), lambda: (list(request.client.orders.list()), list(request.client.servers.list())), max_age=SNAPSHOT_AGE
     )
 
 
-def living_servers(context: Context) -> list[m.Server]:
+def living_servers(request: Request) -> list[m.Server]:
     """The servers of the account, as of half a minute ago at most."""
-    return [server for server in world(context)[1] if not server.is_gone]
+    return [server for server in world(request)[1] if not server.is_gone]
 
 
-def pending_orders(context: Context, max_age: float) -> frozenset[int]:
+def pending_orders(request: Request, max_age: float) -> frozenset[int]:
     """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many wait."""
 
     def fetch() -> frozenset[int]:
-        return frozenset(order.invoice_id for order in context.client.orders.list() if order.is_pending)
+        return frozenset(order.invoice_id for order in request.client.orders.list() if order.is_pending)
 
-    return context.shared(("orders",), fetch, max_age)
+    return request.shared(("orders",), fetch, max_age)

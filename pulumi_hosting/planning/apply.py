@@ -56,51 +56,51 @@ class Outcome:
 
 
 def create(
-    context: Request, resource: Resource[Any, Any], inputs: Any, save: Callable[[State], None] = lambda state: None, *, wait: bool = True
+    request: Request, resource: Resource[Any, Any], inputs: Any, save: Callable[[State], None] = lambda state: None, *, wait: bool = True
 ) -> Any:
     """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting; without ``wait`` an order that is still
     under way is left to itself."""
-    refuse_other_mode(context.client, context.declared_mode)
-    saving = replace(context, save=lambda made: save(_stamped(made, context.mode)))  # what is paid for is saved before it is waited for
-    state = _stamped(resource.create(saving, inputs), context.mode)
-    _refuse_taken(context, resource, inputs, state)
+    refuse_other_mode(request.client, request.declared_mode)
+    saving = replace(request, save=lambda made: save(_stamped(made, request.mode)))  # what is paid for is saved before it is waited for
+    state = _stamped(resource.create(saving, inputs), request.mode)
+    _refuse_taken(request, resource, inputs, state)
     save(state)
-    context.ownership.add(context.identity, state.id)
+    request.ownership.add(request.identity, state.id)
     if is_provisional(resource, state) and not wait:
         return state
-    return _settle(context, resource, state, inputs, context.mode)
+    return _settle(request, resource, state, inputs, request.mode)
 
 
-def _refuse_taken(context: Request, resource: Resource[Any, Any], inputs: Any, state: State) -> None:
+def _refuse_taken(request: Request, resource: Resource[Any, Any], inputs: Any, state: State) -> None:
     """Nothing is adopted that is to be replaced, or that another declaration has."""
     if getattr(inputs, "adopt_id", None) is None:
         return
-    if state.id in context.owned:
+    if state.id in request.owned:
         raise ResourceError(
             f"adopt_id names {resource.title} {state.id}, the very one that is to be replaced; nothing was changed. Next: leave adopt_id out"
         )
-    if state.id in context.ownership.of_others(context.identity):
+    if state.id in request.ownership.of_others(request.identity):
         raise ResourceError(
             f"adopt_id: another declaration has {resource.title} {state.id} already; nothing was changed. Next: correct adopt_id"
         )
 
 
-def wait(context: Request, resource: Resource[Any, Any], state: Any) -> Any:
+def wait(request: Request, resource: Resource[Any, Any], state: Any) -> Any:
     """Only wait, writing nothing: for a state whose id is provisional. Raises ``WaitTimeout``."""
-    arrived = _stamped(resource.wait(context, state), state.mode) if isinstance(resource, Provisioned) else state
-    context.ownership.add(context.identity, arrived.id)
+    arrived = _stamped(resource.wait(request, state), state.mode) if isinstance(resource, Provisioned) else state
+    request.ownership.add(request.identity, arrived.id)
     return arrived
 
 
-def resume(context: Request, resource: Resource[Any, Any], state: Any, inputs: Any) -> Any:
+def resume(request: Request, resource: Resource[Any, Any], state: Any, inputs: Any) -> Any:
     """Go on waiting for what an earlier run began: a state whose id is provisional."""
-    guard(context, resource, state)
-    return _settle(context, resource, state, inputs, state.mode or context.mode)
+    guard(request, resource, state)
+    return _settle(request, resource, state, inputs, state.mode or request.mode)
 
 
-def _settle(context: Request, resource: Resource[Any, Any], state: Any, inputs: Any, mode: str) -> Any:
-    settled = _stamped(resource.settle(context, state, inputs), mode) if isinstance(resource, Settled) else state
-    context.ownership.add(context.identity, settled.id)
+def _settle(request: Request, resource: Resource[Any, Any], state: Any, inputs: Any, mode: str) -> Any:
+    settled = _stamped(resource.settle(request, state, inputs), mode) if isinstance(resource, Settled) else state
+    request.ownership.add(request.identity, settled.id)
     return settled
 
 
@@ -108,21 +108,21 @@ def _stamped(state: Any, mode: str | None) -> Any:
     return state if state.mode == mode else state.model_copy(update={"mode": mode})
 
 
-def read(context: Request, resource: Resource[Any, Any], last: Any) -> Any:
+def read(request: Request, resource: Resource[Any, Any], last: Any) -> Any:
     """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as it was recorded."""
     made = recorded_mode(resource, last)
-    if made == "test" and not context.client.is_test_key:
-        guard(context, resource, last)
+    if made == "test" and not request.client.is_test_key:
+        guard(request, resource, last)
     if made == "test" and sandbox_of(resource) != "listed":
         return last
-    if sandbox_of(resource) == "refused" and context.client.is_test_key:
-        context.info(f"{resource.title} {last.id} cannot be looked at with a test key: it is taken to be as it was recorded")
+    if sandbox_of(resource) == "refused" and request.client.is_test_key:
+        request.info(f"{resource.title} {last.id} cannot be looked at with a test key: it is taken to be as it was recorded")
         return last
-    found = resource.read(context, last.id, last)
+    found = resource.read(request, last.id, last)
     if found is None:
-        account(context.client)  # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this raises
+        account(request.client)  # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this raises
         # A state that does not say which key made it: with a test key, absence says nothing where such objects are never listed.
-        return last if made is None and context.client.is_test_key and sandbox_of(resource) != "listed" and _is_recorded(last) else None
+        return last if made is None and request.client.is_test_key and sandbox_of(resource) != "listed" and _is_recorded(last) else None
     return _stamped(found, made or mode_of(resource, found))
 
 
@@ -130,24 +130,24 @@ def _is_recorded(last: State) -> bool:
     return any(value not in (None, "", []) for name, value in last.values().items() if name != "id")
 
 
-def update(context: Request, resource: Resource[Any, Any], state: Any, inputs: Any, fields: frozenset[str]) -> Any:
+def update(request: Request, resource: Resource[Any, Any], state: Any, inputs: Any, fields: frozenset[str]) -> Any:
     """Apply ``fields`` in place. What was only simulated and cannot be read back changes in the record alone."""
-    guard(context, resource, state)
+    guard(request, resource, state)
     if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
-        context.info(f"{resource.title} {state.id} was simulated, and so is its change")
+        request.info(f"{resource.title} {state.id} was simulated, and so is its change")
         desired = {name: getattr(inputs, name) for name in fields if name in resource.State.model_fields}
         return state.model_copy(update=desired)
-    return _stamped(resource.update(context, state, inputs, fields), state.mode or context.mode)
+    return _stamped(resource.update(request, state, inputs, fields), state.mode or request.mode)
 
 
-def delete(context: Request, resource: Resource[Any, Any], state: Any) -> None:
+def delete(request: Request, resource: Resource[Any, Any], state: Any) -> None:
     """Remove it; gone already = done."""
-    guard(context, resource, state)
+    guard(request, resource, state)
     if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
-        context.info(f"{resource.title} {state.id} was simulated: there is nothing to remove")
+        request.info(f"{resource.title} {state.id} was simulated: there is nothing to remove")
         return
-    account(context.client)  # before "not found" is taken for done
-    resource.delete(context, state)
+    account(request.client)  # before "not found" is taken for done
+    resource.delete(request, state)
 
 
 def shown(resource: Resource[Any, Any], state: State) -> dict[str, Any]:
@@ -174,16 +174,16 @@ class ApplyOptions:
 
 
 def ensure(
-    context: Request, resource: Resource[Any, Any], inputs: Any, *, id: str | None = None, terms: ApplyOptions = ApplyOptions()
+    request: Request, resource: Resource[Any, Any], inputs: Any, *, id: str | None = None, terms: ApplyOptions = ApplyOptions()
 ) -> Outcome:
     """Bring the account to what ``inputs`` declare. ``id`` names the object where it is known (a rename, for example).
 
     ``inputs`` may come from ``declared``: what is missing for a new object is an ``InvalidInput`` when one has to be made, and so is what
     only the account can tell (catalog, stock).
     """
-    current = _lookup(context, resource, inputs, id)
+    current = _lookup(request, resource, inputs, id)
     if current is None:
-        return _ensure_new(context, resource, inputs if type(inputs) is resource.Inputs else _whole(resource, inputs), terms)
+        return _ensure_new(request, resource, inputs if type(inputs) is resource.Inputs else _whole(resource, inputs), terms)
     before, settled = shown(resource, current), NO_CHANGES
     if is_provisional(resource, current):
         settled = _set_by_settling(resource, current, inputs)
@@ -191,13 +191,13 @@ def ensure(
             if not (settled and terms.wait):
                 return Outcome("unchanged", before, before, current)
             return Outcome("updated", before, predict(resource, inputs, current), current, settled)
-        current = resume(context, resource, current, inputs)
-    planned = plan(context, resource, Checked(inputs, {}, inputs), current, options=PlanOptions(predicted=terms.dry_run))
+        current = resume(request, resource, current, inputs)
+    planned = plan(request, resource, Checked(inputs, {}, inputs), current, options=PlanOptions(predicted=terms.dry_run))
     refuse_forbidden(resource, current, planned.changes)
     for warning in planned.warnings:
-        context.warn(warning)
+        request.warn(warning)
     if planned.action != "unchanged":
-        return _ensure_change(context, resource, inputs, current, planned, before, id, terms)
+        return _ensure_change(request, resource, inputs, current, planned, before, id, terms)
     after = shown(resource, current)
     if settled and not planned.changes:
         return Outcome("updated", before, after, current, settled)
@@ -205,7 +205,7 @@ def ensure(
 
 
 def _ensure_change(
-    context: Request,
+    request: Request,
     resource: Resource[Any, Any],
     inputs: Any,
     current: Any,
@@ -217,28 +217,28 @@ def _ensure_change(
     """Update or replace the object as planned, or say what that would bring."""
     found = planned.changes
     if id is not None and found.fields & set(natural_key(resource)):
-        _refuse_namesake(context, resource, inputs, current)
+        _refuse_namesake(request, resource, inputs, current)
     if planned.action == "replaced":
         if resource.replacement != "free":
             raise Unchangeable(_cannot_change(resource, current, found))
         inputs = _whole(resource, inputs, current)
         if terms.dry_run:
             return Outcome("replaced", before, predict(resource, inputs, None), None, found)
-        delete(context, resource, current)
-        state = create(context, resource, inputs, wait=terms.wait)
+        delete(request, resource, current)
+        state = create(request, resource, inputs, wait=terms.wait)
     elif terms.dry_run:
         return Outcome("updated", before, planned.predicted, None, found)
     else:
-        state = update(context, resource, current, inputs, found.fields)
+        state = update(request, resource, current, inputs, found.fields)
     return Outcome(planned.action, before, shown(resource, state), state, found)
 
 
-def _ensure_new(context: Request, resource: Resource[Any, Any], inputs: Any, terms: ApplyOptions) -> Outcome:
+def _ensure_new(request: Request, resource: Resource[Any, Any], inputs: Any, terms: ApplyOptions) -> Outcome:
     """A new object, or what an interrupted run left of it."""
     options = PlanOptions(priced=terms.priced, predicted=terms.dry_run, scopes="warn" if terms.dry_run else "refuse")
-    planned = plan(context, resource, Checked(inputs, {}, inputs), options=options)
+    planned = plan(request, resource, Checked(inputs, {}, inputs), options=options)
     for warning in planned.warnings:
-        context.warn(warning)
+        request.warn(warning)
     if planned.refusals:
         raise InvalidInput(dict(planned.refusals), resource.title)
     cost, taken = planned.cost, planned.takeover
@@ -247,11 +247,11 @@ def _ensure_new(context: Request, resource: Resource[Any, Any], inputs: Any, ter
         terms.approve(cost)
     if terms.dry_run:
         if cost is not None:
-            remark_on_balance(context, cost)
+            remark_on_balance(request, cost)
         return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
     if taken is not None and terms.priced:
-        context = replace(context, approve=terms.approve)  # should it be paid after all
-    state = create(context, resource, inputs, terms.save, wait=terms.wait)
+        request = replace(request, approve=terms.approve)  # should it be paid after all
+    state = create(request, resource, inputs, terms.save, wait=terms.wait)
     return Outcome("created", before, shown(resource, state), state, cost=cost, takeover=taken)
 
 
@@ -263,10 +263,10 @@ def predict_create(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown
     return Outcome("created", None, predict(resource, checked.known, None), None)
 
 
-def remark_on_balance(context: Request, cost: Cost) -> None:
+def remark_on_balance(request: Request, cost: Cost) -> None:
     """Say what a real run would be refused for: the balance does not cover the charge."""
     if cost.balance is not None and cost.amount > cost.balance:
-        context.warn(f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of {cost.balance}: it would be refused")
+        request.warn(f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of {cost.balance}: it would be refused")
 
 
 def _whole(resource: Resource[Any, Any], inputs: Any, current: State | None = None) -> Any:
@@ -279,24 +279,24 @@ def _whole(resource: Resource[Any, Any], inputs: Any, current: State | None = No
     return checked.inputs
 
 
-def _find(context: Request, resource: Resource[Any, Any], inputs: Any) -> Any:
-    return resource.find(context, inputs) if isinstance(resource, Findable) else None
+def _find(request: Request, resource: Resource[Any, Any], inputs: Any) -> Any:
+    return resource.find(request, inputs) if isinstance(resource, Findable) else None
 
 
 def ensure_absent(
-    context: Request, resource: Resource[Any, Any], inputs: Any, *, id: str | None = None, terms: ApplyOptions = ApplyOptions()
+    request: Request, resource: Resource[Any, Any], inputs: Any, *, id: str | None = None, terms: ApplyOptions = ApplyOptions()
 ) -> Outcome:
     """Bring the account to not having the object. An order of it that is still under way is waited for: it may become a server."""
-    current = _lookup(context, resource, inputs, id, must_exist=False)
+    current = _lookup(request, resource, inputs, id, must_exist=False)
     if current is None:
         return Outcome("unchanged", None, None, None)
     if id is not None:
         _refuse_another(resource, inputs, current)
     if isinstance(resource, Registered) and resource.is_released(current):
-        context.warn(f"{resource.title} {getattr(current, 'name', current.id)} stays on the account, and nothing is left to do about it")
+        request.warn(f"{resource.title} {getattr(current, 'name', current.id)} stays on the account, and nothing is left to do about it")
         return Outcome("unchanged", None, None, None)
     if not terms.dry_run:
-        delete(context, resource, current)
+        delete(request, resource, current)
     return Outcome("deleted", shown(resource, current), None, None)
 
 
@@ -308,20 +308,20 @@ def _set_by_settling(resource: Resource[Any, Any], current: State, inputs: Any) 
     return diff(resource, current.values(), desired)
 
 
-def _lookup(context: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True) -> Any:
-    found = _looked_up(context, resource, inputs, id, must_exist)
+def _lookup(request: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True) -> Any:
+    found = _looked_up(request, resource, inputs, id, must_exist)
     return found if found is None else _stamped(found, mode_of(resource, found))
 
 
-def _looked_up(context: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, must_exist: bool) -> Any:
+def _looked_up(request: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, must_exist: bool) -> Any:
     if id is None:
-        return _find(context, resource, inputs)
+        return _find(request, resource, inputs)
     # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is found by its natural key.
     named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
-    current = resource.read(context, id, resource.State.partial({**named, "id": id}))
+    current = resource.read(request, id, resource.State.partial({**named, "id": id}))
     nameable = any(getattr(inputs, field, None) is not None for field in natural_key(resource))
     if current is None and must_exist and resource.replacement == "free" and nameable:
-        current = _find(context, resource, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
+        current = _find(request, resource, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
     if current is None and must_exist:
         raise NoSuchObject(
             f"there is no {resource.title} with id {id} on this account. Next: correct the id, or leave it out to create one"
@@ -340,9 +340,9 @@ def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -
             )
 
 
-def _refuse_namesake(context: Request, resource: Resource[Any, Any], inputs: Any, current: State) -> None:
+def _refuse_namesake(request: Request, resource: Resource[Any, Any], inputs: Any, current: State) -> None:
     """Stop before the object named by its id becomes indistinguishable from another."""
-    other = _find(context, resource, inputs)
+    other = _find(request, resource, inputs)
     if other is not None and other.id != current.id:
         raise ResourceConflict(
             f"{resource.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {resource.title} {other.id} answers to that already; "

@@ -10,11 +10,11 @@ from pulumi_hosting.session.errors import WrongMode
 from pulumi_hosting.session.request import Request
 
 
-def guard(context: Request, resource: Resource[Any, Any], state: State) -> None:
+def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
     """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises ``ResourceError``."""
-    refuse_other_mode(context.client, context.declared_mode)
+    refuse_other_mode(request.client, request.declared_mode)
     made = recorded_mode(resource, state)
-    if made in (None, context.mode):
+    if made in (None, request.mode):
         return
     named = f"{resource.title} {getattr(state, 'name', None) or ''} (id {state.id})".replace("  ", " ")
     if made == "live":
@@ -38,10 +38,10 @@ def refuse_other_mode(client: Client, declared: str | None) -> None:
         )
 
 
-def missing_scopes(context: Request, resource: Resource[Any, Any], verb: str) -> str | None:
+def missing_scopes(request: Request, resource: Resource[Any, Any], verb: str) -> str | None:
     """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks nothing."""
-    if sandbox_of(resource) == "refused" and context.client.is_test_key:
+    if sandbox_of(resource) == "refused" and request.client.is_test_key:
         return None
-    missing = sorted({*resource.scopes[verb]} - {*account(context.client).scopes})
+    missing = sorted({*resource.scopes[verb]} - {*account(request.client).scopes})
     lacks = f"the API key lacks {', '.join(missing)}, needed to {verb} a {resource.title}"
     return f"{lacks}. Next: give it that scope, or use another key" if missing else None

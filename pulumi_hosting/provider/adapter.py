@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -24,6 +24,8 @@ from pulumi_hosting.provider.conversion import (
     ORGANIZATION,
     UNKNOWN,
     WAIT_TIMEOUT,
+    PropertyChange,
+    WireDiff,
     camel,
     from_pulumi,
     is_unknown,
@@ -56,20 +58,6 @@ def _ours(props: PropertyValues) -> dict[str, Any]:
 def _entry(olds: PropertyValues) -> dict[str, Any]:
     """The stamp of an entry of the stack's state: made once, kept for ever."""
     return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
-
-
-@dataclass(frozen=True, slots=True)
-class PropertyChange:
-    kind: Literal["add", "update", "delete"]
-    replaces: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WireDiff:
-    changes: bool
-    replaces: tuple[str, ...]
-    delete_before_replace: bool
-    properties: Mapping[str, PropertyChange] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ Unknowns (values that exist only after another resource does) are found at any d
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from pulumi.output import Unknown
 
@@ -27,6 +28,20 @@ WAIT_TIMEOUT = "waitTimeout"
 
 UNKNOWN: Any = Unknown()  # type: ignore[no-untyped-call]  # the SDK leaves its constructor untyped
 """A value that exists only afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyChange:
+    kind: Literal["add", "update", "delete"]
+    replaces: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WireDiff:
+    changes: bool
+    replaces: tuple[str, ...]
+    delete_before_replace: bool
+    properties: Mapping[str, PropertyChange] = field(default_factory=dict)
 
 
 @cache

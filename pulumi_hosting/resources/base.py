@@ -23,7 +23,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import core_schema
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
 # --- traits: a field's facts stand on the field ------------------------------------------------------------------------------
@@ -251,17 +251,17 @@ class Resource(ABC, Generic[I, S]):
     """What a person should know when a deletion was refused or failed: of what an engine forgot before it asked for it."""
 
     @abstractmethod
-    def read(self, context: Context, id: str, last: S | None = None) -> S | None:
+    def read(self, request: Request, id: str, last: S | None = None) -> S | None:
         """The object by id, or None if it is gone. ``last``: what was known, for what the API never shows."""
 
     @abstractmethod
-    def create(self, context: Context, inputs: I) -> S:
+    def create(self, request: Request, inputs: I) -> S:
         """Make it, or find what an interrupted run of the same declaration made. The id may be provisional (``Provisioned``)."""
 
     @abstractmethod
-    def update(self, context: Context, state: S, inputs: I, fields: frozenset[str]) -> S:
+    def update(self, request: Request, state: S, inputs: I, fields: frozenset[str]) -> S:
         """Apply ``fields`` of ``inputs`` in place."""
 
     @abstractmethod
-    def delete(self, context: Context, state: S) -> None:
+    def delete(self, request: Request, state: S) -> None:
         """Remove it; gone already = done."""

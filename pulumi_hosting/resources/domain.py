@@ -35,8 +35,9 @@ from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover, Trait, WholeNumber
 from pulumi_hosting.resources.drift import Drift, inverted
-from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text
 
 _LATE = frozenset({"nameservers", "privacy", "auto_renew"})
@@ -213,82 +214,82 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
 
     # --- looking
 
-    def read(self, context: Context, id: str, last: DomainState | None = None) -> DomainState | None:
+    def read(self, request: Request, id: str, last: DomainState | None = None) -> DomainState | None:
         """By number, or by name. An order that is accepted and not listed yet stays as it was recorded."""
-        found = self._resolved(context, id)
+        found = self._resolved(request, id)
         if found is None and last is not None and _is_unlisted_order(last):
-            context.info(f"{last.name} was ordered, and is not among the domains of the account yet")
+            request.info(f"{last.name} was ordered, and is not among the domains of the account yet")
             return last
         return _from_api(found, last) if found else None
 
     @staticmethod
-    def _listed(context: Context) -> Mapping[str, m.Domain]:
+    def _listed(request: Request) -> Mapping[str, m.Domain]:
         """The domains of the account by name and by number."""
 
         def fetch() -> dict[str, m.Domain]:
-            living = [domain for domain in context.client.domains.list() if not _is_gone(domain)]
+            living = [domain for domain in request.client.domains.list() if not _is_gone(domain)]
             return {key: domain for domain in living for key in (str(domain.id), ascii_name(domain.name))}
 
-        return context.shared(("domains",), fetch, 30.0)
+        return request.shared(("domains",), fetch, 30.0)
 
-    def _named(self, context: Context, name: str) -> m.Domain | None:
-        return self._listed(context).get(name)
+    def _named(self, request: Request, name: str) -> m.Domain | None:
+        return self._listed(request).get(name)
 
-    def _resolved(self, context: Context, id: str) -> m.Domain | None:
+    def _resolved(self, request: Request, id: str) -> m.Domain | None:
         if not id.isdigit():
             try:
-                return self._named(context, _domain_name(id))
+                return self._named(request, _domain_name(id))
             except ValueError:
                 raise ResourceError(f"{id!r} is neither the id of a domain nor its name. Next: correct it") from None
-        if context.reads.many("domain") and (found := self._listed(context).get(id)):
+        if request.reads.many("domain") and (found := self._listed(request).get(id)):
             return found
         try:
-            found = context.client.domains.get(int(id))
+            found = request.client.domains.get(int(id))
         except NotFound:
             return None
         return None if _is_gone(found) else found
 
     # --- making
 
-    def create(self, context: Context, inputs: DomainInputs) -> DomainState:
+    def create(self, request: Request, inputs: DomainInputs) -> DomainState:
         if inputs.adopt_id is not None:
-            context.taken_over.add(inputs.adopt_id)
-            return _from_api(self._adoptable(context, inputs, inputs.adopt_id))
-        with context.ownership.lock(f"domain {inputs.name}"):
-            context.reads.forget("domains")
-            existing = self._named(context, inputs.name)
-            order = _Order(context, inputs)
+            request.taken_over.add(inputs.adopt_id)
+            return _from_api(self._adoptable(request, inputs, inputs.adopt_id))
+        with request.ownership.lock(f"domain {inputs.name}"):
+            request.reads.forget("domains")
+            existing = self._named(request, inputs.name)
+            order = _Order(request, inputs)
             if existing is None:
                 return order.place(self._fresh)
-            if context.client.is_test_key:
-                context.info(f"{inputs.name} is on this account already (id {existing.id}); with a test key nothing is ordered")
+            if request.client.is_test_key:
+                request.info(f"{inputs.name} is on this account already (id {existing.id}); with a test key nothing is ordered")
                 return _from_api(existing).model_copy(update={"id": inputs.name})
-            if not context.name_is_identity and str(existing.id) not in context.owned:  # of an own one a replacement is asked for
-                refusal = self._not_ours(context, existing)
+            if not request.name_is_identity and str(existing.id) not in request.owned:  # of an own one a replacement is asked for
+                refusal = self._not_ours(request, existing)
                 if refusal is None and not order.was_placed():
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
                     raise ResourceConflict(refusal, id=str(existing.id))
-                context.info(_takeover(existing, "this resource's idempotency key names it").announcement(context.service_now()))
-                context.taken_over.add(str(existing.id))
+                request.info(_takeover(existing, "this resource's idempotency key names it").announcement(request.service_now()))
+                request.taken_over.add(str(existing.id))
             return _from_api(existing)
 
     @staticmethod
-    def _not_ours(context: Context, existing: m.Domain) -> str | None:
+    def _not_ours(request: Request, existing: m.Domain) -> str | None:
         """Why a domain of the declared name must not be taken over unasked, as far as that is known without sending the order's key."""
-        since = context.service_now() - existing.created_at if existing.created_at else None
+        since = request.service_now() - existing.created_at if existing.created_at else None
         if since is not None and since > _TAKEOVER_AGE:
             return _refusal(existing, f"it was ordered {age(since)} ago, and after seven days nothing shows by which resource")
-        if context.strict and context.scope is None:
+        if request.strict and request.scope is None:
             return _refusal(existing, "strict is set and hosting:scope is not, and it may be another backend's")
         return None
 
-    def _fresh(self, context: Context, name: str) -> m.Domain | None:
-        context.reads.forget("domains")
-        return self._named(context, name)
+    def _fresh(self, request: Request, name: str) -> m.Domain | None:
+        request.reads.forget("domains")
+        return self._named(request, name)
 
-    def _adoptable(self, context: Context, inputs: DomainInputs, id: str) -> m.Domain:
-        found = self._resolved(context, id)
+    def _adoptable(self, request: Request, inputs: DomainInputs, id: str) -> m.Domain:
+        found = self._resolved(request, id)
         if found is None:
             raise ResourceError(f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or leave it out to order it")
         if ascii_name(found.name) != inputs.name:
@@ -297,33 +298,33 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
 
     # --- changing
 
-    def update(self, context: Context, state: DomainState, inputs: DomainInputs, fields: frozenset[str]) -> DomainState:
-        found = self._resolved(context, state.id)
+    def update(self, request: Request, state: DomainState, inputs: DomainInputs, fields: frozenset[str]) -> DomainState:
+        found = self._resolved(request, state.id)
         if found is None and state.status == "active":
             raise ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
         if found is None or not _is_settled(found):
             status = found.status if found else state.status
-            context.warn(f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is active. Next: run again then")
+            request.warn(f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is active. Next: run again then")
             return (_from_api(found, state) if found else state).model_copy(update={"id": state.id})
         id = found.id
         after = found
         patch = {name: value for name, value in inputs.given().items() if name in fields & {"privacy", "auto_renew"} and value is not None}
         try:
             if patch:
-                after = context.client.domains.update(id, **patch)
-                context.save(_from_api(after, state).model_copy(update={"id": state.id}))
+                after = request.client.domains.update(id, **patch)
+                request.save(_from_api(after, state).model_copy(update={"id": state.id}))
             if "nameservers" in fields and inputs.nameservers is not None:
-                after = context.client.domains.set_nameservers(id, nameservers=inputs.nameservers)
+                after = request.client.domains.set_nameservers(id, nameservers=inputs.nameservers)
         finally:
-            context.reads.forget("domains")
+            request.reads.forget("domains")
         # Both answer with the whole domain; the spec promises only what was set.
         return _from_api(after, state).model_copy(update={"id": state.id})
 
     # --- removing
 
-    def delete(self, context: Context, state: DomainState) -> None:
+    def delete(self, request: Request, state: DomainState) -> None:
         """Turn auto-renew off, and say until when the domain stays. Raises where that cannot be done yet."""
-        found = self._resolved(context, state.id)
+        found = self._resolved(request, state.id)
         if found is None:
             if _is_unlisted_order(state):
                 raise WaitTimeout(
@@ -340,9 +341,9 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                     id=state.id,
                 )
             try:
-                found = context.client.domains.update(found.id, auto_renew=False)
+                found = request.client.domains.update(found.id, auto_renew=False)
             finally:
-                context.reads.forget("domains")
+                request.reads.forget("domains")
             if found.auto_renew:
                 raise ResourceError(
                     f"domain {state.name} (id {found.id}) still renews: the service did not turn auto-renew off. Next: run it again"
@@ -350,7 +351,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         price = f", renews {found.price_renew} {found.currency or state.currency or ''}".rstrip() + " a year" if found.price_renew else ""
         until = f" until {found.expires_at:%Y-%m-%d}" if found.expires_at else ""
         pending = "" if _is_settled(found) else f" ({found.status})"
-        context.warn(f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; the API cannot delete domains")
+        request.warn(f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; the API cannot delete domains")
 
 
 def _takeover(domain: m.Domain, reason: str) -> Takeover:
@@ -364,24 +365,24 @@ def _refusal(domain: m.Domain, why: str) -> str:
     )
 
 
-Look = Callable[[Context, str], m.Domain | None]
+Look = Callable[[Request, str], m.Domain | None]
 
 
 class _Order:
     """One declaration's order of one name. The name is unique at the registry, so a second order cannot be a second purchase."""
 
-    def __init__(self, context: Context, inputs: DomainInputs) -> None:
-        self.context, self.inputs = context, inputs
-        me = account(context.client)
-        zone = zone_of(context, inputs.name)
+    def __init__(self, request: Request, inputs: DomainInputs) -> None:
+        self.request, self.inputs = request, inputs
+        me = account(request.client)
+        zone = zone_of(request, inputs.name)
         privacy = inputs.privacy if inputs.privacy is not None else bool(zone and zone.privacy_supported)
         self.body: dict[str, Any] = {"name": inputs.name} if inputs.auth_code is not None else inputs.order_body(privacy)
         operation = "transfer_domain" if inputs.auth_code is not None else "register_domain"
         # No key is made of a secret: the auth code is sent, and is no part of it.
-        self.keys = KeyRing(me.account_id, me.livemode, context.identity, operation, self.body)
+        self.keys = KeyRing(me.account_id, me.livemode, request.identity, operation, self.body)
 
     def send(self, key: str) -> m.DomainOrderResult | m.DomainTransferResult:
-        domains = self.context.client.domains
+        domains = self.request.client.domains
         if self.inputs.auth_code is not None:
             return domains.transfer(**self.body, auth_code=self.inputs.auth_code, idempotency_key=key)
         return domains.register(**self.body, idempotency_key=key)
@@ -390,7 +391,7 @@ class _Order:
         """Whether an interrupted run of this declaration ordered the name: its key is bound, and its replay is an accepted order."""
         for generation in range(_GENERATIONS):
             key = self.keys.key(generation)
-            if not key_is_used(partial(self.context.client.domains.renew, nonexistent_id(), years=1, idempotency_key=key)):
+            if not key_is_used(partial(self.request.client.domains.renew, nonexistent_id(), years=1, idempotency_key=key)):
                 return False
             try:
                 self.send(key)
@@ -423,11 +424,11 @@ class _Order:
                     raise
                 key = self.keys.key(generation)
             except InvalidResponse:
-                if found := look(self.context, self.inputs.name):
+                if found := look(self.request, self.inputs.name):
                     return _from_api(found)  # it was ordered, and the answer could not be read
                 raise
             except (ApiError, TransportError) as error:
-                if found := look(self.context, self.inputs.name):
+                if found := look(self.request, self.inputs.name):
                     return _from_api(found)  # it was not there before: the answer was lost, the order was not
                 if again or not self._may_be_of_the_past(error):
                     raise self._named(error) from None
@@ -439,11 +440,11 @@ class _Order:
         if isinstance(error, TransportError) or error.status in (401, 403, 429, 504):
             return False
         if isinstance(error, InsufficientFunds):
-            balance = catalog.balance(self.context, fresh=True)
+            balance = catalog.balance(self.request, fresh=True)
             return error.required is not None and balance is not None and balance.balance >= error.required
         if isinstance(error, DomainUnavailable):
             try:
-                return self.context.client.domains.availability(name=self.inputs.name).available
+                return self.request.client.domains.availability(name=self.inputs.name).available
             except (ApiError, TransportError):
                 return False
         return isinstance(error, UpstreamRejected) or error.status in (500, 502, 503)
@@ -458,14 +459,14 @@ class _Order:
 
     def _accepted(self, answer: m.DomainOrderResult | m.DomainTransferResult, look: Look) -> DomainState | None:
         charged = as_text(answer.charged)
-        found = None if self.context.client.is_test_key else look(self.context, self.inputs.name)
+        found = None if self.request.client.is_test_key else look(self.request, self.inputs.name)
         if found is not None:
             return _from_api(found).model_copy(update={"charged": charged, "currency": answer.currency or found.currency})
-        if answer.domain_id is not None and not self.context.client.is_test_key:
+        if answer.domain_id is not None and not self.request.client.is_test_key:
             return None
         status = "active" if answer.status == "registered" else "transfer_pending" if "transfer" in answer.status else "pending"
         if status != "active":
-            self.context.info(f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later")
+            self.request.info(f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later")
         return DomainState(
             id=self.inputs.name,
             name=self.inputs.name,
@@ -479,7 +480,7 @@ class _Order:
         )
 
 
-def zone_of(context: Context, name: str) -> m.Zone | None:
-    zones = catalog.zones(context)
+def zone_of(request: Request, name: str) -> m.Zone | None:
+    zones = catalog.zones(request)
     labels = name.split(".")
     return next((zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None)

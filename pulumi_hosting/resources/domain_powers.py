@@ -19,8 +19,8 @@ from pulumi_hosting.resources.domain import (
     zone_of,
 )
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Registered, Settled, Validated
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.request import Request
 
 
 class DomainResource(
@@ -44,52 +44,52 @@ class DomainResource(
         """The API cannot delete domains: one whose auto-renew is off ends when its time is over."""
         return state.auto_renew is False
 
-    def find(self, context: Context, inputs: DomainInputs) -> DomainState | None:
+    def find(self, request: Request, inputs: DomainInputs) -> DomainState | None:
         """By name."""
-        context.reads.forget("domains")
-        found = self._named(context, inputs.name)
+        request.reads.forget("domains")
+        found = self._named(request, inputs.name)
         return _from_api(found) if found else None
 
-    def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[DomainState]:
+    def all(self, request: Request, *, name: str | None = None, **filters: Any) -> Iterable[DomainState]:
         """By ``status`` (the service looks) and by ``name`` (we do)."""
         wanted = None if name is None else ascii_name(name)
-        return (_from_api(found) for found in context.client.domains.list(**filters) if wanted in (None, ascii_name(found.name)))
+        return (_from_api(found) for found in request.client.domains.list(**filters) if wanted in (None, ascii_name(found.name)))
 
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """The zone and its bounds; for a new name whether it can be had."""
         if desired.get("adopt_id") is not None or "name" not in desired:
             return {}
         name = desired["name"]
-        zone = zone_of(context, name)
+        zone = zone_of(request, name)
         if zone is None:
-            return {"name": f"no zone of this provider ends {name!r}: choose one of {', '.join(sorted(catalog.zones(context)))}"}
+            return {"name": f"no zone of this provider ends {name!r}: choose one of {', '.join(sorted(catalog.zones(request)))}"}
         failures: dict[str, str] = {}
         if desired.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
             failures["privacy"] = f".{zone.tld.lstrip('.')} hides no owner's data: leave it out or say false"
         if "name" not in fields:
             return failures
         if why := look_alike(name):
-            context.warn(f"{name} may be taken for another name: {why}. Next: make sure that this is the name you mean")
+            request.warn(f"{name} may be taken for another name: {why}. Next: make sure that this is the name you mean")
         if desired.get("auth_code") is not None:
             if zone.price_transfer is None or zone.transfer_supported is False:
                 failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
         elif not (zone.min_years or 1) <= desired.get("years", 1) <= (zone.max_years or 10):
             failures["years"] = f"must be {zone.min_years or 1} to {zone.max_years or 10} in this zone"
-        elif not failures and (existing := self._named(context, name)) is not None:
-            is_known = context.name_is_identity or context.client.is_test_key or str(existing.id) in context.owned
-            if not is_known and (refusal := self._not_ours(context, existing)):
+        elif not failures and (existing := self._named(request, name)) is not None:
+            is_known = request.name_is_identity or request.client.is_test_key or str(existing.id) in request.owned
+            if not is_known and (refusal := self._not_ours(request, existing)):
                 failures["name"] = refusal
         elif not failures:
-            answer = context.shared(("availability", name), lambda: context.client.domains.availability(name=name), 300.0)
+            answer = request.shared(("availability", name), lambda: request.client.domains.availability(name=name), 300.0)
             if not answer.available:
                 failures["name"] = f"{name} cannot be registered: {answer.reason or 'it is not available'}"
         return failures
 
-    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
+    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         """The zone's prices; a promo code may lower them."""
         if desired.get("adopt_id") is not None or "name" not in desired:
             return None
-        zone = zone_of(context, desired["name"])
+        zone = zone_of(request, desired["name"])
         if zone is None:
             return None
         years = int(desired.get("years") or 1)
@@ -99,30 +99,30 @@ class DomainResource(
             return None
         name = f"{desired['name']} ({read})" if (read := unicode_name(desired["name"])) else desired["name"]
         what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
-        balance = catalog.balance(context)
-        if self._named(context, desired["name"]) is not None:  # found again, or a stop: nothing is paid for it either way
+        balance = catalog.balance(request)
+        if self._named(request, desired["name"]) is not None:  # found again, or a stop: nothing is paid for it either way
             amount, what = Decimal(0), f"{name} is on this account already"
         return Cost(amount, zone.currency or (balance.currency if balance else ""), what, balance.balance if balance else None)
 
-    def takeover(self, context: Context, inputs: DomainInputs) -> Takeover | None:
+    def takeover(self, request: Request, inputs: DomainInputs) -> Takeover | None:
         if inputs.adopt_id is None:
-            existing = None if context.name_is_identity or context.client.is_test_key else self._named(context, inputs.name)
-            if existing is None or str(existing.id) in context.owned or self._not_ours(context, existing):
+            existing = None if request.name_is_identity or request.client.is_test_key else self._named(request, inputs.name)
+            if existing is None or str(existing.id) in request.owned or self._not_ours(request, existing):
                 return None  # ordered, replaced, or refused
             unless = f"unless an earlier run of this resource ordered it, the order will stop. Next: set adopt_id={existing.id} then"
             return _takeover(existing, f"it has the name; {unless}")
-        return _takeover(self._adoptable(context, inputs, inputs.adopt_id), "adopt_id names it")
+        return _takeover(self._adoptable(request, inputs, inputs.adopt_id), "adopt_id names it")
 
-    def settle(self, context: Context, state: DomainState, inputs: DomainInputs) -> DomainState:
+    def settle(self, request: Request, state: DomainState, inputs: DomainInputs) -> DomainState:
         """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the rest."""
         late = frozenset(
             name for name, value in inputs.given().items() if name in _LATE and value is not None and getattr(state, name) != value
         )
         if not late:
             return state
-        if context.client.is_test_key:
+        if request.client.is_test_key:
             return state.model_copy(update={name: getattr(inputs, name) for name in late})
-        return self.update(context, state, inputs, late)
+        return self.update(request, state, inputs, late)
 
 
 DOMAIN = DomainResource()

@@ -12,7 +12,7 @@
     Remarked      remarks                                       the account shows facts that a person should know
     Predicted     adjust_prediction                             a change has effects on other fields of the state
 
-Every method that takes a ``Context`` only reads, but ``settle``.
+Every method that takes a ``Request`` only reads, but ``settle``.
 """
 
 from abc import ABC, abstractmethod
@@ -21,9 +21,9 @@ from datetime import datetime
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from pulumi_hosting.resources.base import Inputs, OnChange, Resource, State, Takeover
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.request import Request
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
 S = TypeVar("S", bound=State)
@@ -34,17 +34,17 @@ class Findable(ABC, Generic[I, S]):
     """The inputs that ``find`` goes by."""
 
     @abstractmethod
-    def find(self, context: Context, inputs: I) -> S | None:
+    def find(self, request: Request, inputs: I) -> S | None:
         """The object that the natural key of ``inputs`` names, or None. Raises ``AmbiguousMatch`` for several."""
 
     @abstractmethod
-    def all(self, context: Context, **filters: Any) -> Iterable[S]:
+    def all(self, request: Request, **filters: Any) -> Iterable[S]:
         """Every object of the kind, or those that match; each resource says by which filters."""
 
 
 class Adoptable(ABC, Generic[I]):
     @abstractmethod
-    def takeover(self, context: Context, inputs: I) -> Takeover | None:
+    def takeover(self, request: Request, inputs: I) -> Takeover | None:
         """What ``create`` would take over instead of making one. Raises what ``create`` would raise of it.
 
         In a preview, inputs that are not known yet are absent from ``inputs``; those of the natural key and ``adopt_id`` are known.
@@ -53,13 +53,13 @@ class Adoptable(ABC, Generic[I]):
 
 class Priced(ABC):
     @abstractmethod
-    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
+    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         """What making it charges now; None where nothing is paid or too little is known."""
 
 
 class Validated(ABC):
     @abstractmethod
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """Field → reason, for what only the account can tell (catalog, stock). Raises what a read raises.
 
         ``desired``: the declared values that are known; ``fields``: the names of those that are new.
@@ -68,13 +68,13 @@ class Validated(ABC):
 
 class Settled(ABC, Generic[I, S]):
     @abstractmethod
-    def settle(self, context: Context, state: S, inputs: I) -> S:
+    def settle(self, request: Request, state: S, inputs: I) -> S:
         """Wait until it is usable, and set what creation cannot carry. May exchange a provisional id for the final one."""
 
 
 class Provisioned(Settled[I, S]):
     @abstractmethod
-    def wait(self, context: Context, state: S) -> S:
+    def wait(self, request: Request, state: S) -> S:
         """Wait for what an order brings: the part of ``settle`` that reads. Raises ``WaitTimeout``."""
 
     @abstractmethod
@@ -106,7 +106,7 @@ class Rebuildable(ABC):
         """What a change of ``field`` means among the ``desired`` values; None where the field's trait says it."""
 
     @abstractmethod
-    def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
+    def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
         """Whether ``field``, whose declared value ``after`` reads differently from the state's (``olds``), means the same."""
 
     @abstractmethod
@@ -126,7 +126,7 @@ class Registered(ABC, Generic[S]):
 
 class Remarked(ABC, Generic[S]):
     @abstractmethod
-    def remarks(self, context: Context, state: S) -> list[str]:
+    def remarks(self, request: Request, state: S) -> list[str]:
         """What a person should know of a recorded object: it is gone, or about to be switched off. Empty where the account cannot be read."""
 
 
@@ -178,9 +178,9 @@ def mode_of(resource: Resource[Any, Any], state: State) -> str:
     return recorded_mode(resource, state) or "live"
 
 
-def listed(context: Context, resource: Resource[Any, S], **filters: Any) -> Iterable[S]:
+def listed(request: Request, resource: Resource[Any, S], **filters: Any) -> Iterable[S]:
     """Every object of the kind on the account, or those that match. Raises ``ResourceError`` where the API has no list of them."""
     if not isinstance(resource, Findable):
         raise ResourceError(f"a {resource.title} cannot be listed")
-    found: Iterable[S] = resource.all(context, **filters)
+    found: Iterable[S] = resource.all(request, **filters)
     return found

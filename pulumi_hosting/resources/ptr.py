@@ -16,8 +16,8 @@ from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, IdText
 from pulumi_hosting.resources.drift import Drift
 from pulumi_hosting.resources.powers import Findable, Sandboxed, Validated
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
+from pulumi_hosting.session.request import Request
 
 SIMULATED = "sandbox"
 _PATIENCE = 30.0  # seconds until an address that was just bought, or just came with its server, must be listed
@@ -58,13 +58,13 @@ def _domain(ip: m.Ip) -> str | None:
     return ip.ptr.rstrip(".").lower() if ip.ptr else None
 
 
-def _remember(context: Context, server_id: str, ip_id: int, domain: str | None) -> None:
+def _remember(request: Request, server_id: str, ip_id: int, domain: str | None) -> None:
     """Write it into the list that is shared: asking for the list again is dear on some deployments."""
 
     def written(found: list[m.Ip] | None) -> list[m.Ip] | None:
         return [ip.model_copy(update={"ptr": domain}) if ip.id == ip_id else ip for ip in found or []] or None
 
-    context.reads.amend(("ips", server_id), written)
+    request.reads.amend(("ips", server_id), written)
 
 
 class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrState], Validated, Sandboxed[PtrState]):
@@ -80,9 +80,9 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
 
     # --- looking
 
-    def find(self, context: Context, inputs: PtrInputs) -> PtrState | None:
+    def find(self, request: Request, inputs: PtrInputs) -> PtrState | None:
         """By server and address."""
-        found = addresses.of_server(context, inputs.server_id, fresh=True)
+        found = addresses.of_server(request, inputs.server_id, fresh=True)
         ip = self._ip(found, inputs.address) if found is not None else None
         return _state(inputs.server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
 
@@ -92,25 +92,25 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
             return addresses.pick(found, address)
         return next((ip for ip in sorted(found, key=lambda ip: (ip.version == 6, ip.id)) if ip.primary), None)
 
-    def read(self, context: Context, id: str, last: PtrState | None = None) -> PtrState | None:
+    def read(self, request: Request, id: str, last: PtrState | None = None) -> PtrState | None:
         server_id, wanted = addresses.split_id(id, "a PTR record")
-        found = addresses.of_server(context, server_id)
+        found = addresses.of_server(request, server_id)
         ip = addresses.pick(found, wanted) if found is not None else None
         return _state(server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
 
-    def all(self, context: Context, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
+    def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
         """Those of one server, or of all."""
-        return (_state(server, ip, _domain(ip)) for server, ip in addresses.everywhere(context, server_id) if ip.ptr)
+        return (_state(server, ip, _domain(ip)) for server, ip in addresses.everywhere(request, server_id) if ip.ptr)
 
     def is_simulated(self, id: str) -> bool:
         return id.endswith(f"/{SIMULATED}")
 
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """The server is there, and the address is one of its."""
-        if "server_id" not in desired or not fields & {"server_id", "address"} or context.client.is_test_key:
+        if "server_id" not in desired or not fields & {"server_id", "address"} or request.client.is_test_key:
             return {}
         try:
-            server = context.client.servers.get(int(desired["server_id"]))
+            server = request.client.servers.get(int(desired["server_id"]))
         except NotFound:
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
         known = {addresses.plain_address(text) for text in server.ips or ()}
@@ -120,22 +120,22 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
 
     # --- making and changing
 
-    def create(self, context: Context, inputs: PtrInputs) -> PtrState:
-        wait = context.poller(_PATIENCE)
+    def create(self, request: Request, inputs: PtrInputs) -> PtrState:
+        wait = request.poller(_PATIENCE)
         fresh = False
         while True:
-            found = addresses.of_server(context, inputs.server_id, fresh=fresh)
+            found = addresses.of_server(request, inputs.server_id, fresh=fresh)
             ip = self._ip(found, inputs.address) if found is not None else None
             if ip is not None:
-                return self._set(context, inputs.server_id, ip, inputs.domain)
-            if context.client.is_test_key:
-                context.info("the address is only simulated, and so is its reverse DNS")
+                return self._set(request, inputs.server_id, ip, inputs.domain)
+            if request.client.is_test_key:
+                request.info("the address is only simulated, and so is its reverse DNS")
                 return PtrState(
                     id=f"{inputs.server_id}/{SIMULATED}", server_id=inputs.server_id, address=inputs.address, domain=inputs.domain
                 )
             if found is None or wait.over:
                 break
-            context.info(f"server {inputs.server_id}: waiting for {inputs.address or 'its primary address'}")
+            request.info(f"server {inputs.server_id}: waiting for {inputs.address or 'its primary address'}")
             wait.pause()
             fresh = True
         if found is None:
@@ -146,40 +146,40 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
         )
 
     @staticmethod
-    def _set(context: Context, server_id: str, ip: m.Ip, domain: str) -> PtrState:
+    def _set(request: Request, server_id: str, ip: m.Ip, domain: str) -> PtrState:
         if _domain(ip) != domain:
-            context.client.servers.ips.set_ptr(int(server_id), ip.id, domain=domain)
-            _remember(context, server_id, ip.id, domain)
+            request.client.servers.ips.set_ptr(int(server_id), ip.id, domain=domain)
+            _remember(request, server_id, ip.id, domain)
         return _state(server_id, ip, domain)
 
-    def update(self, context: Context, state: PtrState, inputs: PtrInputs, fields: frozenset[str]) -> PtrState:
+    def update(self, request: Request, state: PtrState, inputs: PtrInputs, fields: frozenset[str]) -> PtrState:
         server_id, wanted = addresses.split_id(state.id, "a PTR record")
         if not wanted.isdigit():
-            return self.create(context, inputs)
-        context.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=inputs.domain)
-        _remember(context, server_id, int(wanted), inputs.domain)
+            return self.create(request, inputs)
+        request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=inputs.domain)
+        _remember(request, server_id, int(wanted), inputs.domain)
         return state.model_copy(update={"domain": inputs.domain})
 
     # --- removing
 
-    def delete(self, context: Context, state: PtrState) -> None:
+    def delete(self, request: Request, state: PtrState) -> None:
         server_id, wanted = addresses.split_id(state.id, "a PTR record")
         if not wanted.isdigit():
-            found = addresses.of_server(context, server_id, fresh=True)
+            found = addresses.of_server(request, server_id, fresh=True)
             ip = addresses.pick(found, wanted) if found is not None else None
             if ip is None:
                 return
             wanted = str(ip.id)
         try:
-            context.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
+            request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
         except NotFound:
             # The address is gone, and its record with it: only the list shows that.
-            found = addresses.of_server(context, server_id, fresh=True)
+            found = addresses.of_server(request, server_id, fresh=True)
             ip = addresses.pick(found, wanted) if found is not None else None
             if ip is not None and ip.ptr:
                 raise
             return
-        _remember(context, server_id, int(wanted), None)
+        _remember(request, server_id, int(wanted), None)
 
 
 PTR = PtrResource()

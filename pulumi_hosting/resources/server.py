@@ -39,8 +39,8 @@ from pulumi_hosting.resources.server_reads import (
     living_server,
     must_have_scope_for,
 )
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 REBUILDS = Trait(rebuilds=True)
@@ -276,9 +276,9 @@ def _refund(quote: m.RefundQuote) -> RefundQuote:
     )
 
 
-def as_written(context: Context, state: ServerState, last: ServerState | None) -> ServerState:
+def as_written(request: Request, state: ServerState, last: ServerState | None) -> ServerState:
     """With what was last written to a simulated server: responses need not show it, and only this account writes to it."""
-    if last is None or not last.status or not context.client.is_test_key or int(state.id) < m.SANDBOX_SERVER_IDS:
+    if last is None or not last.status or not request.client.is_test_key or int(state.id) < m.SANDBOX_SERVER_IDS:
         return state
     written = {name: getattr(last, name) for name in ("name", "notes", "auto_renew", "os", "power")}
     return state.model_copy(update={name: value for name, value in written.items() if value is not None})
@@ -315,74 +315,74 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         "delete": ("servers:read", "servers:delete"),
     }
 
-    def read(self, context: Context, id: str, last: ServerState | None = None) -> ServerState | None:
+    def read(self, request: Request, id: str, last: ServerState | None = None) -> ServerState | None:
         """The tag that is there is recorded where it is this identity's; that of a later run is not, so that no deletion fits it."""
         if id.startswith(ORDER_PREFIX):
-            order = context.client.orders.get(order_id(id))
+            order = request.client.orders.get(order_id(id))
             if order.is_failed:
                 return None
             if not (order.is_active and order.server_id):
                 return provisional(order, last)
             id = str(order.server_id)
-        server = listed_server(context, id) or living_server(context, id)
+        server = listed_server(request, id) or living_server(request, id)
         if server is None:
             if last is not None and last.status and not is_simulated(id):
-                context.warn(
-                    f"{how_it_ended(context, id, last.name, last.next_due_at)}; a new one is ordered where the program declares it"
+                request.warn(
+                    f"{how_it_ended(request, id, last.name, last.next_due_at)}; a new one is ordered where the program declares it"
                 )
             return None
-        state = as_written(context, from_api(server, last), last)
+        state = as_written(request, from_api(server, last), last)
         tag = split_tag(server.notes)[1]
         recorded = last.ownership_tag if last is not None else None
         if was_taken_over(recorded, tag) == "by a later run":
-            context.warn(
+            request.warn(
                 f"server {id}: a later run took it over, from another backend perhaps; from here it is not deleted any more, and a "
                 "deletion says how to leave it to that run, or to take it back"
             )
-        tag = tag if is_tag_of(tag, context.identity) and not was_taken_over(recorded, tag) else recorded
+        tag = tag if is_tag_of(tag, request.identity) and not was_taken_over(recorded, tag) else recorded
         return state.model_copy(update={"ownership_tag": tag})
 
-    def create(self, context: Context, inputs: ServerInputs) -> ServerState:
+    def create(self, request: Request, inputs: ServerInputs) -> ServerState:
         if inputs.adopt_id is not None:
-            server = adoptable_server(context, inputs.adopt_id, inputs.given())
-            return self._taken(context, server, from_api(server), inputs, fingerprints_of(context, inputs.ssh_key_ids))
-        must_have_scope_for(context, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None])
-        fingerprints = fingerprints_of(context, inputs.ssh_key_ids)
+            server = adoptable_server(request, inputs.adopt_id, inputs.given())
+            return self._taken(request, server, from_api(server), inputs, fingerprints_of(request, inputs.ssh_key_ids))
+        must_have_scope_for(request, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None])
+        fingerprints = fingerprints_of(request, inputs.ssh_key_ids)
         body = inputs.order_body()
-        self._drop_simulated_keys(context, body)
-        ordered = ServerOrder(context, body, attempt=inputs.order_attempt or 0).place()
+        self._drop_simulated_keys(request, body)
+        ordered = ServerOrder(request, body, attempt=inputs.order_attempt or 0).place()
         state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
             # Without a state to remember it, a charge is one of this run, and a replay is not.
-            "charged": None if context.name_is_identity and ordered.found and ordered.attempts == 1 else as_text(ordered.charged),
+            "charged": None if request.name_is_identity and ordered.found and ordered.attempts == 1 else as_text(ordered.charged),
             "root_password": ordered.root_password,
         }
         state = state.model_copy(update=extra)
         if ordered.found:
             since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
-            context.info(Takeover(state, ordered.reason, since, title=self.title).announcement(context.service_now()))
-            context.ownership.add(context.identity, state.id)
-            return self._taken(context, ordered.server, state, inputs, fingerprints)
-        context.ownership.add(context.identity, state.id)
-        own = None if context.name_is_identity else ownership_tag(context.identity)
+            request.info(Takeover(state, ordered.reason, since, title=self.title).announcement(request.service_now()))
+            request.ownership.add(request.identity, state.id)
+            return self._taken(request, ordered.server, state, inputs, fingerprints)
+        request.ownership.add(request.identity, state.id)
+        own = None if request.name_is_identity else ownership_tag(request.identity)
         return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints)
 
     @staticmethod
-    def _drop_simulated_keys(context: Context, body: dict[str, Any]) -> None:
+    def _drop_simulated_keys(request: Request, body: dict[str, Any]) -> None:
         """A simulated order is not sent the ids of simulated keys: no document says that it would know them."""
-        if context.client.is_test_key and "ssh_key_ids" in body:
-            real = {key.id for key in context.shared(("ssh_keys",), context.client.ssh_keys.list)}
+        if request.client.is_test_key and "ssh_key_ids" in body:
+            real = {key.id for key in request.shared(("ssh_keys",), request.client.ssh_keys.list)}
             body["ssh_key_ids"] = [key for key in body["ssh_key_ids"] if key in real]
             if not body["ssh_key_ids"]:
                 del body["ssh_key_ids"]
 
     def _taken(
-        self, context: Context, server: m.Server | None, state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None
+        self, request: Request, server: m.Server | None, state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None
     ) -> ServerState:
         """The state of a server that is taken over: with the tag that is going to be written, so that no earlier state's deletion fits."""
-        context.taken_over.add(state.id)
-        tag = None if context.name_is_identity else next_tag(split_tag(server.notes)[1] if server else None, context.identity)
+        request.taken_over.add(state.id)
+        tag = None if request.name_is_identity else next_tag(split_tag(server.notes)[1] if server else None, request.identity)
         return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs, fingerprints)
 
     @staticmethod
@@ -392,55 +392,55 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         known = {"ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password}
         return state.model_copy(update=known if fingerprints is None else {**known, "ssh_key_fingerprints": fingerprints})
 
-    def update(self, context: Context, state: ServerState, inputs: ServerInputs, fields: frozenset[str]) -> ServerState:
+    def update(self, request: Request, state: ServerState, inputs: ServerInputs, fields: frozenset[str]) -> ServerState:
         if state.id.startswith(ORDER_PREFIX):
-            state = self.ordered(context, state, inputs)
+            state = self.ordered(request, state, inputs)
         desired = {name: value for name, value in inputs.given().items() if name in fields & {"name", "notes", "auto_renew"}}
         if state.ownership_tag is not None:
-            must_be_ours(context, state.id, state.ownership_tag)
+            must_be_ours(request, state.id, state.ownership_tag)
         if desired:
-            state = self.patch(context, state, desired)
-            context.save(state)
+            state = self.patch(request, state, desired)
+            request.save(state)
         if fields & {"os", "ssh_key_ids", "password"}:
-            state = self.reinstall(context, state, inputs)
-        return self.set_power(context, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
+            state = self.reinstall(request, state, inputs)
+        return self.set_power(request, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
 
-    def ordered(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+    def ordered(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
-        return self._kept(from_api(wait_for_order(context, state.id, state.name), state), inputs)
+        return self._kept(from_api(wait_for_order(request, state.id, state.name), state), inputs)
 
     @staticmethod
-    def patch(context: Context, state: ServerState, desired: dict[str, Any]) -> ServerState:
+    def patch(request: Request, state: ServerState, desired: dict[str, Any]) -> ServerState:
         """PATCH what is declared. Whose tag stands behind the notes stays so; where the name is not the identity, it becomes ours."""
         body = {name: value for name, value in desired.items() if value is not None or name == "notes"}
         if "notes" in body:
-            tag: str | None = state.ownership_tag or ownership_tag(context.identity)
-            if context.name_is_identity:
-                server = living_server(context, state.id)
+            tag: str | None = state.ownership_tag or ownership_tag(request.identity)
+            if request.name_is_identity:
+                server = living_server(request, state.id)
                 tag = split_tag(server.notes)[1] if server else None
             else:
                 state = state.model_copy(update={"ownership_tag": tag})
             body["notes"] = with_tag(body["notes"] or "", tag) if tag else body["notes"]
         try:
-            after = as_written(context, from_api(context.client.servers.update(int(state.id), **body), state), state)
+            after = as_written(request, from_api(request.client.servers.update(int(state.id), **body), state), state)
         finally:
-            context.reads.forget("servers")
+            request.reads.forget("servers")
             if "name" in body:
-                context.reads.forget("world")
+                request.reads.forget("world")
         # A simulated change is answered but need not show: what was accepted is what is so.
         return after.model_copy(update={name: value for name, value in desired.items() if value is not None})
 
-    def reinstall(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+    def reinstall(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The same server with another image, keys or password."""
         body = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
         if "ssh_key_ids" in body:
             body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
-        fingerprints = fingerprints_of(context, inputs.ssh_key_ids)
-        result = send_reinstall(context, state.id, inputs.os, body)
+        fingerprints = fingerprints_of(request, inputs.ssh_key_ids)
+        result = send_reinstall(request, state.id, inputs.os, body)
         shown = result.root_password.reveal() if result.root_password else ""
         password = result.root_password if shown else inputs.password
         if password is None and not inputs.ssh_key_ids:
-            context.warn(f"server {state.id}: its new root password was not shown. Next: declare a password, or reset it")
+            request.warn(f"server {state.id}: its new root password was not shown. Next: declare a password, or reset it")
         installed = {
             "os": inputs.os,
             "ssh_key_ids": inputs.ssh_key_ids,
@@ -449,43 +449,43 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
             "root_password": password,
         }
         # What follows may fail. That the disk was erased, and the new password, must be in the state by then.
-        context.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
-        state = self.until(context, state, lambda server: server.status in POWER and server.os == inputs.os, seconds=120.0)
+        request.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
+        state = self.until(request, state, lambda server: server.status in POWER and server.os == inputs.os, seconds=120.0)
         state = state.model_copy(update={**installed, "os_shown": None if state.os == inputs.os else state.os})
-        context.save(state)
+        request.save(state)
         return state
 
-    def set_power(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+    def set_power(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """Start or stop it. A repeated run does no harm."""
         if inputs.power is None or state.power == inputs.power:
             return state
-        send_power(context, state.id, inputs.power, state.status, state.power)
-        after = self.until(context, state, lambda server: POWER.get(server.status) == inputs.power, seconds=60.0)
+        send_power(request, state.id, inputs.power, state.status, state.power)
+        after = self.until(request, state, lambda server: POWER.get(server.status) == inputs.power, seconds=60.0)
         return after.model_copy(update={"power": inputs.power})
 
     @staticmethod
-    def until(context: Context, state: ServerState, done: Callable[[m.Server], bool], seconds: float) -> ServerState:
+    def until(request: Request, state: ServerState, done: Callable[[m.Server], bool], seconds: float) -> ServerState:
         """The state once ``done``, or after ``seconds``."""
-        return as_written(context, from_api(wait_until(context, state.id, done, seconds), state), state)
+        return as_written(request, from_api(wait_until(request, state.id, done, seconds), state), state)
 
-    def delete(self, context: Context, state: ServerState) -> None:
+    def delete(self, request: Request, state: ServerState) -> None:
         """Delete it, unless its tag shows that it was taken over: by a later run of the same resource (raises ``TakenOver``), or by
         another resource, with which it stays. If no tag was recorded, or none is there, it is deleted."""
         if state.id.startswith(ORDER_PREFIX):
-            current = self.read(context, state.id, state)
+            current = self.read(request, state.id, state)
             if current is not None and current.id.startswith(ORDER_PREFIX):
-                current = self._ordered_or_gone(context, current)
+                current = self._ordered_or_gone(request, current)
             if current is None:
                 return
             state = current.model_copy(update={"ownership_tag": state.ownership_tag})
-        server = living_server(context, state.id)
-        if server is not None and not stays(context, state.ownership_tag, server):
-            delete_server(context, server)
+        server = living_server(request, state.id)
+        if server is not None and not stays(request, state.ownership_tag, server):
+            delete_server(request, server)
 
     @staticmethod
-    def _ordered_or_gone(context: Context, state: ServerState) -> ServerState | None:
+    def _ordered_or_gone(request: Request, state: ServerState) -> ServerState | None:
         try:
-            return from_api(wait_for_order(context, state.id, state.name), state)
+            return from_api(wait_for_order(request, state.id, state.name), state)
         except WaitTimeout:
             raise
         except ResourceError:

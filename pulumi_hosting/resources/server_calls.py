@@ -19,8 +19,8 @@ from pulumi_hosting.exactly_once.idempotency_keys import SCHEME
 from pulumi_hosting.exactly_once.ownership_tag import split_tag, was_taken_over
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, pending_orders
 from pulumi_hosting.resources.server_reads import addresses_along, living_server
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import OrderFailed, ResourceError, TakenOver, WaitTimeout
+from pulumi_hosting.session.request import Request
 
 
 def order_id(id: str) -> int:
@@ -28,16 +28,16 @@ def order_id(id: str) -> int:
     return int(id.removeprefix(ORDER_PREFIX))
 
 
-def wait_for_order(context: Context, id: str, name: str | None) -> m.Server:
+def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
     """The server of an order. Raises ``OrderFailed``, ``WaitTimeout``, and ``ResourceError`` if the server was deleted meanwhile."""
-    wait = context.poller()
+    wait = request.poller()
     while True:
         # All waiting resources share one list. An order that left the list is read on its own.
-        if order_id(id) in pending_orders(context, wait.next * 0.9) and not wait.over:
-            context.info(f"server {name}: order {order_id(id)} is provisioning")
+        if order_id(id) in pending_orders(request, wait.next * 0.9) and not wait.over:
+            request.info(f"server {name}: order {order_id(id)} is provisioning")
             wait.pause()
             continue
-        order = context.client.orders.get(order_id(id))
+        order = request.client.orders.get(order_id(id))
         if order.is_failed:
             raise OrderFailed(
                 f"order {order.invoice_id} for server {name!r} ended as {order.status}"
@@ -45,7 +45,7 @@ def wait_for_order(context: Context, id: str, name: str | None) -> m.Server:
                 + "; the charge was returned to the balance. Next: run again to order anew"
             )
         if order.is_active and order.server_id:
-            server = living_server(context, str(order.server_id))
+            server = living_server(request, str(order.server_id))
             if server is None:
                 raise ResourceError(
                     f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run again to order anew"
@@ -53,44 +53,44 @@ def wait_for_order(context: Context, id: str, name: str | None) -> m.Server:
             return server
         if wait.over:
             raise WaitTimeout(
-                f"order {order.invoice_id} for server {name!r} is still {order.status} after {context.wait_timeout:.0f} s. "
+                f"order {order.invoice_id} for server {name!r} is still {order.status} after {request.wait_timeout:.0f} s. "
                 "Next: run again; the order is known and will be waited for, not placed again",
                 id=id,
             )
-        context.info(f"server {name}: order {order.invoice_id} is {order.status}")
+        request.info(f"server {name}: order {order.invoice_id} is {order.status}")
         wait.pause()
 
 
-def wait_until(context: Context, id: str, done: Callable[[m.Server], bool], seconds: float) -> m.Server:
+def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seconds: float) -> m.Server:
     """The server once ``done``; after ``seconds`` as it is, since not every deployment shows the change."""
-    wait = context.poller(seconds)
+    wait = request.poller(seconds)
     while True:
-        server = living_server(context, id)
+        server = living_server(request, id)
         if server is None:
             raise ResourceError(f"server {id} was deleted meanwhile. Next: run again")
         # A simulated change is accepted and may never show.
-        if done(server) or context.client.is_test_key or wait.over:
+        if done(server) or request.client.is_test_key or wait.over:
             return server
-        context.info(f"server {id}: waiting for the change to show")
+        request.info(f"server {id}: waiting for the change to show")
         wait.pause()
 
 
-def send_power(context: Context, id: str, power: Literal["running", "stopped"], status: str, shown: str | None) -> None:
+def send_power(request: Request, id: str, power: Literal["running", "stopped"], status: str, shown: str | None) -> None:
     """Start or stop it. ``shown``: its power now; None, at some ``status``, if it can be neither started nor stopped."""
     if shown is None:
         raise ResourceError(
             f"server {id} is {status} and cannot be {'started' if power == 'running' else 'stopped'}. "
             "Next: see why in the control panel (an unpaid renewal, perhaps), or leave power out"
         )
-    context.client.servers.power(int(id), action="start" if power == "running" else "stop")
-    context.reads.forget("servers")
+    request.client.servers.power(int(id), action="start" if power == "running" else "stop")
+    request.reads.forget("servers")
 
 
-def send_reinstall(context: Context, id: str, os: str, body: dict[str, Any]) -> m.ReinstallResult:
+def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> m.ReinstallResult:
     """Install ``os`` on it. Sent once: if the response is lost, a person must look at the server."""
-    context.warn(f"server {id} is reinstalled with {os}: its disk is erased")
+    request.warn(f"server {id} is reinstalled with {os}: its disk is erased")
     try:
-        result = context.client.servers.reinstall(int(id), os=os, **body)
+        result = request.client.servers.reinstall(int(id), os=os, **body)
     except CallError as error:
         if not error.outcome_unknown:
             raise
@@ -98,19 +98,19 @@ def send_reinstall(context: Context, id: str, os: str, body: dict[str, Any]) -> 
             f"{error.summary} — whether server {id} was reinstalled is not known. Next: look at it before running again: "
             "a run that still shows the change erases the disk once more"
         ) from None
-    context.reads.forget("servers")
+    request.reads.forget("servers")
     return result
 
 
-def must_be_ours(context: Context, id: str, recorded_tag: str | None) -> None:
+def must_be_ours(request: Request, id: str, recorded_tag: str | None) -> None:
     """Raise ``TakenOver`` if a later run took the server over: writing our tag again would let our state delete it."""
-    server = living_server(context, id)
+    server = living_server(request, id)
     tag = split_tag(server.notes)[1] if server else None
     if was_taken_over(recorded_tag, tag) == "by a later run":
         raise TakenOver("server", id, tag, "nothing was changed")
 
 
-def stays(context: Context, recorded_tag: str | None, server: m.Server) -> bool:
+def stays(request: Request, recorded_tag: str | None, server: m.Server) -> bool:
     """Whether another resource took the server over, so that it is not deleted. Raises ``TakenOver`` if a later run did."""
     if recorded_tag is None:
         return False
@@ -121,39 +121,39 @@ def stays(context: Context, recorded_tag: str | None, server: m.Server) -> bool:
     if taken == "by another":
         billing = server.billing
         price = f" and costs {billing.price_monthly} {billing.currency or ''}".rstrip() + " a month" if billing else ""
-        context.warn(
+        request.warn(
             f"server {server.id} ({server.name}) stays{price}: another resource took it over, its notes carry that one's tag. "
             "Next: delete it there, if it is not wanted"
         )
     return taken is not None
 
 
-def delete_server(context: Context, server: m.Server) -> None:
+def delete_server(request: Request, server: m.Server) -> None:
     """Delete it, wait while another operation runs, and report the credit and the addresses that are deleted with it."""
     id = str(server.id)
-    along = addresses_along(context, server)
-    wait = context.poller()
+    along = addresses_along(request, server)
+    wait = request.poller()
     while True:
         try:
             # A new key each time: a stored failure would otherwise block the deletion for seven days.
-            result = context.client.servers.delete(server.id, idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}")
+            result = request.client.servers.delete(server.id, idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}")
         except NotFound:
             return
         except OperationInProgress:
             if wait.over:
                 raise
-            context.info(f"server {id}: another operation is running")
+            request.info(f"server {id}: another operation is running")
             wait.pause()
             continue
         except (ServiceState, TransportError, Unavailable, ServerError, Conflict):
-            if living_server(context, id) is None:
+            if living_server(request, id) is None:
                 return
             raise
-        context.reads.forget("servers")
-        context.reads.forget("world")
+        request.reads.forget("servers")
+        request.reads.forget("world")
         if result.refunded is not None or along:
             credit = ""
             if result.refunded is not None:
                 credit = f"{';' if along else ','} {result.refunded} {result.currency or ''}".rstrip() + " credited"
-            context.info(f"server {id} deleted{along}{credit}")
+            request.info(f"server {id} deleted{along}{credit}")
         return

@@ -33,9 +33,9 @@ from pulumi_hosting.exactly_once.address_facts import World, bought, is_used, ke
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 PENDING = "pending:"
@@ -96,21 +96,21 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     # --- looking
 
-    def read(self, context: Context, id: str, last: ServerIpState | None = None) -> ServerIpState | None:
+    def read(self, request: Request, id: str, last: ServerIpState | None = None) -> ServerIpState | None:
         if id.startswith(PENDING):
             if last is None or last.present_before is None:
                 raise ResourceError(f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>")
-            return None if self._server_is_gone(context, last.server_id) else self._arrived(context, last) or last
+            return None if self._server_is_gone(request, last.server_id) else self._arrived(request, last) or last
         server_id, wanted = addresses.split_id(id, "an address")
-        found = addresses.of_server(context, server_id)
+        found = addresses.of_server(request, server_id)
         ip = addresses.pick(found, wanted) if found is not None else None
-        return self._state(context, server_id, ip, last) if ip is not None else None
+        return self._state(request, server_id, ip, last) if ip is not None else None
 
     def is_provisional(self, state: ServerIpState) -> bool:
         return state.id.startswith(PENDING)
 
     @staticmethod
-    def _state(context: Context, server_id: str, ip: m.Ip, last: ServerIpState | None = None) -> ServerIpState:
+    def _state(request: Request, server_id: str, ip: m.Ip, last: ServerIpState | None = None) -> ServerIpState:
         return ServerIpState(
             id=f"{server_id}/{ip.id}",
             server_id=server_id,
@@ -127,66 +127,66 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     # --- asking before
 
-    def _unexplained(self, context: Context, server_id: str) -> list[m.Ip]:
+    def _unexplained(self, request: Request, server_id: str) -> list[m.Ip]:
         """Bought addresses that neither this run nor the notes of this machine know to be another resource's."""
-        found = addresses.of_server(context, server_id) or []
-        return self._loose(context, server_id, bought(found), Owners(context, server_id))
+        found = addresses.of_server(request, server_id) or []
+        return self._loose(request, server_id, bought(found), Owners(request, server_id))
 
-    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
+    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         """Until the server's next due date; it adds to the renewals after that."""
         if "server_id" not in desired or desired.get("adopt_id") is not None:
             return None
-        quote = quote_of(context, desired["server_id"])
+        quote = quote_of(request, desired["server_id"])
         if quote is None:
             return None
-        balance = catalog.balance(context)
+        balance = catalog.balance(request)
         currency = quote.currency or (balance.currency if balance else "")
         what = f"an address, then {quote.price_monthly} a month"
         return Cost(quote.prorated_now, currency, what, balance.balance if balance else None)
 
     # --- making
 
-    def create(self, context: Context, inputs: ServerIpInputs) -> ServerIpState:
+    def create(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
         if inputs.adopt_id is not None:
-            return self._adopt(context, inputs, inputs.adopt_id)
-        if context.client.is_test_key:
-            return self._simulate(context, inputs)
-        owners = Owners(context, inputs.server_id)
+            return self._adopt(request, inputs, inputs.adopt_id)
+        if request.client.is_test_key:
+            return self._simulate(request, inputs)
+        owners = Owners(request, inputs.server_id)
         with owners.turn():
-            state = self._found_or_bought(context, inputs, owners)
+            state = self._found_or_bought(request, inputs, owners)
             if self.is_provisional(state):
-                context.save(state)
+                request.save(state)
                 try:
-                    state = self.wait(context, state)
+                    state = self.wait(request, state)
                 except WaitTimeout:
-                    if context.wait_timeout:
+                    if request.wait_timeout:
                         raise  # else nobody wants to wait for it
             return state
 
-    def _found_or_bought(self, context: Context, inputs: ServerIpInputs, owners: Owners) -> ServerIpState:
-        wait = context.poller()
+    def _found_or_bought(self, request: Request, inputs: ServerIpInputs, owners: Owners) -> ServerIpState:
+        wait = request.poller()
         last, generation = None, 0
         while True:
-            world = self._settled(context, inputs)
-            found = self._lost(context, inputs, world, owners)
+            world = self._settled(request, inputs)
+            found = self._lost(request, inputs, world, owners)
             if found is not None:
                 return found
             if world != last:
                 last, generation = world, 0
-            if (cost := self.cost(context, inputs.given())) is not None:
-                context.approve(cost)
+            if (cost := self.cost(request, inputs.given())) is not None:
+                request.approve(cost)
             try:
-                return self._buy(context, inputs, world, owners, generation)
+                return self._buy(request, inputs, world, owners, generation)
             except OperationInProgress:
                 if wait.over:
                     raise
-                key = keys_of(context, inputs.server_id, inputs.order_attempt or 0, world.before(0)).key(generation)
-                generation += is_used(context, key)  # the refusal may be stored, and would be repeated for ever
-            context.info(f"server {inputs.server_id}: another operation is running")
+                key = keys_of(request, inputs.server_id, inputs.order_attempt or 0, world.before(0)).key(generation)
+                generation += is_used(request, key)  # the refusal may be stored, and would be repeated for ever
+            request.info(f"server {inputs.server_id}: another operation is running")
             wait.pause()
 
-    def _adopt(self, context: Context, inputs: ServerIpInputs, wanted: str) -> ServerIpState:
-        found = addresses.of_server(context, inputs.server_id, fresh=True) or []
+    def _adopt(self, request: Request, inputs: ServerIpInputs, wanted: str) -> ServerIpState:
+        found = addresses.of_server(request, inputs.server_id, fresh=True) or []
         ip = addresses.pick(found, wanted)
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
@@ -194,19 +194,19 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, or leave it out to buy one"
             )
         id = f"{inputs.server_id}/{ip.id}"
-        if id in context.ownership.of_others(context.identity) or Owners(context, inputs.server_id).is_held_by_a_running_process(ip):
+        if id in request.ownership.of_others(request.identity) or Owners(request, inputs.server_id).is_held_by_a_running_process(ip):
             raise ResourceError(f"adopt_id: another resource has {self.title} {id} already; nothing was changed. Next: correct adopt_id")
-        return self._state(context, inputs.server_id, ip)
+        return self._state(request, inputs.server_id, ip)
 
     @staticmethod
-    def _is_old(context: Context, ip: m.Ip) -> bool:
-        return ip.added_at is not None and ip.added_at < context.service_now() - _KEY_MEMORY
+    def _is_old(request: Request, ip: m.Ip) -> bool:
+        return ip.added_at is not None and ip.added_at < request.service_now() - _KEY_MEMORY
 
-    def _simulate(self, context: Context, inputs: ServerIpInputs) -> ServerIpState:
-        added = context.client.servers.ips.add(int(inputs.server_id))
+    def _simulate(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
+        added = request.client.servers.ips.add(int(inputs.server_id))
         # RFC 5737: addresses of nobody. What needs an address later gets one that looks like it.
-        address = f"192.0.2.{1 + int.from_bytes(context.identity.encode()[-4:], 'big') % 254}"
-        context.info(f"simulated: a test key buys no address; {address} stands for it")
+        address = f"192.0.2.{1 + int.from_bytes(request.identity.encode()[-4:], 'big') % 254}"
+        request.info(f"simulated: a test key buys no address; {address} stands for it")
         return ServerIpState(
             id=f"{inputs.server_id}/{SIMULATED}",
             server_id=inputs.server_id,
@@ -216,10 +216,10 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         )
 
     # 1
-    def _settled(self, context: Context, inputs: ServerIpInputs) -> World:
-        wait = context.poller()
+    def _settled(self, request: Request, inputs: ServerIpInputs) -> World:
+        wait = request.poller()
         while True:
-            world = look(context, inputs.server_id)
+            world = look(request, inputs.server_id)
             if not world.missing or (wait.over and world.missing <= (inputs.order_attempt or 0)):
                 return world
             if wait.over:
@@ -228,23 +228,23 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                     f"server {inputs.server_id} counts {world.bought} bought addresses and shows {len(world.extra)} ({invoice}); nothing "
                     f"was bought. Next: run again later, or set order_attempt to {world.missing} to buy another"
                 )
-            context.info(f"server {inputs.server_id}: waiting for an address that was bought before")
+            request.info(f"server {inputs.server_id}: waiting for an address that was bought before")
             wait.pause()
 
     # 2
-    def _lost(self, context: Context, inputs: ServerIpInputs, world: World, owners: Owners) -> ServerIpState | None:
+    def _lost(self, request: Request, inputs: ServerIpInputs, world: World, owners: Owners) -> ServerIpState | None:
         """The address that an interrupted run of this resource bought. Raises ``ResourceConflict`` for more addresses that nothing explains than
         ``order_attempt`` allows for."""
-        wait = context.poller(_CLAIM_PATIENCE)
+        wait = request.poller(_CLAIM_PATIENCE)
         server_id = inputs.server_id
-        while loose := self._loose(context, server_id, world.extra, owners):
-            found = self._proven(context, inputs, world, loose, owners)
+        while loose := self._loose(request, server_id, world.extra, owners):
+            found = self._proven(request, inputs, world, loose, owners)
             if found is not None:
                 return found
             allowed = len(loose) + world.missing
             if allowed <= (inputs.order_attempt or 0):
                 return None
-            if wait.over and context.name_is_identity:
+            if wait.over and request.name_is_identity:
                 raise ResourceConflict(
                     f"server {server_id} got addresses since this run looked: {named(loose)}; nothing was bought. Next: run again, and "
                     "they are counted",
@@ -262,31 +262,31 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         return None
 
     @staticmethod
-    def _loose(context: Context, server_id: str, extra: Iterable[m.Ip], owners: Owners) -> list[m.Ip]:
+    def _loose(request: Request, server_id: str, extra: Iterable[m.Ip], owners: Owners) -> list[m.Ip]:
         """The addresses that no other resource is known to have, whatever their age."""
-        known = context.owned | context.ownership.of_others(context.identity)
+        known = request.owned | request.ownership.of_others(request.identity)
         # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very one that is meant.
         return [
-            ip for ip in extra if f"{server_id}/{ip.id}" not in known and (context.name_is_identity or not owners.is_noted_as_anothers(ip))
+            ip for ip in extra if f"{server_id}/{ip.id}" not in known and (request.name_is_identity or not owners.is_noted_as_anothers(ip))
         ]
 
-    def _proven(self, context: Context, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners) -> ServerIpState | None:
+    def _proven(self, request: Request, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners) -> ServerIpState | None:
         """The one of ``loose`` that is shown to be this resource's, by the notes of this machine or by its purchase's key."""
         ip, paid, key = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None), None, None
         if ip is None:
-            since = context.service_now() - _KEY_MEMORY + _MARGIN
-            for paid, key, candidates in self._purchases(context, inputs, world, loose, owners):
+            since = request.service_now() - _KEY_MEMORY + _MARGIN
+            for paid, key, candidates in self._purchases(request, inputs, world, loose, owners):
                 bought_at = candidates[0].added_at or (world.invoices[-1].paid_at if world.invoices else None)
-                if bought_at is not None and bought_at > since and was_charged(context, inputs.server_id, key):
+                if bought_at is not None and bought_at > since and was_charged(request, inputs.server_id, key):
                     ip = self._taken(owners, inputs.server_id, candidates, world, paid)
                     break
         if ip is None:
             return None
-        self._must_be_young(context, ip)
-        self._must_be_allowed(context, ip)
-        state = self._state(context, inputs.server_id, ip)
+        self._must_be_young(request, ip)
+        self._must_be_allowed(request, ip)
+        state = self._state(request, inputs.server_id, ip)
         invoice = None if paid is None else world.invoice_after(paid)
-        context.info(f"address {ip.address} is this resource's: an earlier run bought it")
+        request.info(f"address {ip.address} is this resource's: an earlier run bought it")
         owners.record(ip, key, invoice)
         return state.model_copy(update={"purchase_key": key, "invoice_id": invoice})
 
@@ -308,23 +308,23 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         return None
 
     @classmethod
-    def _must_be_young(cls, context: Context, ip: m.Ip) -> None:
-        if cls._is_old(context, ip):
+    def _must_be_young(cls, request: Request, ip: m.Ip) -> None:
+        if cls._is_old(request, ip):
             raise ResourceError(
                 f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource, more than 7 days ago; nothing was "
                 f'bought. Next: set adopt_id="{ip.id}" to take it over'
             )
 
     @staticmethod
-    def _must_be_allowed(context: Context, ip: m.Ip) -> None:
-        if context.strict and context.scope is None:
+    def _must_be_allowed(request: Request, ip: m.Ip) -> None:
+        if request.strict and request.scope is None:
             raise ResourceError(
                 f"address {ip.address} (id {ip.id}) was bought by an earlier run under this resource's name, and strict is set; nothing "
                 f'was bought. Next: set adopt_id="{ip.id}" to take it over, or set hosting:scope'
             )
 
     def _purchases(
-        self, context: Context, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners
+        self, request: Request, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners
     ) -> Iterator[tuple[int, str, list[m.Ip]]]:
         """Purchases that this resource may have made, as noted here or as the world looked before: how many had been paid before, the key,
         and the addresses that came afterwards."""
@@ -335,13 +335,13 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 yield intent["paid"], intent["purchase_key"], new
         for place, first in enumerate(loose):
             facts = world.before(len(world.extra) - world.extra.index(first))
-            keys = keys_of(context, inputs.server_id, inputs.order_attempt or 0, facts)
+            keys = keys_of(request, inputs.server_id, inputs.order_attempt or 0, facts)
             yield from ((facts.paid, key, loose[place:]) for key in map(keys.key, range(_GENERATIONS)))
 
     # 3
-    def _buy(self, context: Context, inputs: ServerIpInputs, world: World, owners: Owners, generation: int) -> ServerIpState:
+    def _buy(self, request: Request, inputs: ServerIpInputs, world: World, owners: Owners, generation: int) -> ServerIpState:
         """Pay for one. Raises ``OperationInProgress`` where the server is busy: the world may change by that."""
-        keys = keys_of(context, inputs.server_id, inputs.order_attempt or 0, world.before(0))
+        keys = keys_of(request, inputs.server_id, inputs.order_attempt or 0, world.before(0))
         added: m.IpAdded | None = None
         before = sorted(world.everything, key=int)
         while True:
@@ -349,7 +349,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             generation += 1
             owners.intend(key, before, world.paid)
             try:
-                added = context.client.servers.ips.add(int(inputs.server_id), idempotency_key=key)
+                added = request.client.servers.ips.add(int(inputs.server_id), idempotency_key=key)
             except IdempotencyInProgress:
                 raise
             except OperationInProgress:
@@ -358,15 +358,15 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             except ApiError as error:
                 if error.status < 500:
                     owners.desist()
-                    if generation < _GENERATIONS and self._is_of_the_past(context, inputs, error):
+                    if generation < _GENERATIONS and self._is_of_the_past(request, inputs, error):
                         continue
                     raise
-                self._must_have_moved(context, inputs, world, error, key)
+                self._must_have_moved(request, inputs, world, error, key)
             except TransportError as error:
-                self._must_have_moved(context, inputs, world, error, key)
+                self._must_have_moved(request, inputs, world, error, key)
             finally:
-                context.reads.forget("ips", inputs.server_id)
-                context.reads.forget("ip quote", inputs.server_id)
+                request.reads.forget("ips", inputs.server_id)
+                request.reads.forget("ip quote", inputs.server_id)
             return ServerIpState(
                 id=f"{PENDING}{inputs.server_id}/{world.paid + 1}",
                 server_id=inputs.server_id,
@@ -376,59 +376,59 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 present_before=before,
             )
 
-    def _must_have_moved(self, context: Context, inputs: ServerIpInputs, world: World, error: HostingError, key: str) -> None:
+    def _must_have_moved(self, request: Request, inputs: ServerIpInputs, world: World, error: HostingError, key: str) -> None:
         """After a lost answer: go on if the account shows the purchase, else stop."""
-        after = look(context, inputs.server_id)
+        after = look(request, inputs.server_id)
         if (after.bought, after.paid, after.everything) == (world.bought, world.paid, world.everything):
             raise ResourceError(
                 f"{error} — no purchase and no new address show yet. Next: run again; the same purchase is repeated, never a second "
                 f"(key {key})"
             ) from None
 
-    def _is_of_the_past(self, context: Context, inputs: ServerIpInputs, error: ApiError) -> bool:
+    def _is_of_the_past(self, request: Request, inputs: ServerIpInputs, error: ApiError) -> bool:
         """Whether the key is bound to a refusal that the present state of the account contradicts, or to something else."""
         if isinstance(error, IdempotencyConflict):
             return True
         if isinstance(error, InsufficientFunds):
-            balance = catalog.balance(context, fresh=True)
+            balance = catalog.balance(request, fresh=True)
             return error.required is not None and balance is not None and balance.balance >= error.required
         if isinstance(error, IpLimitReached):
-            quote = quote_of(context, inputs.server_id, fresh=True)
+            quote = quote_of(request, inputs.server_id, fresh=True)
             return quote is not None and quote.extra_ips < quote.max_extra_ips
         return False
 
     # 4
-    def settle(self, context: Context, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
-        return self.wait(context, state)
+    def settle(self, request: Request, state: ServerIpState, inputs: ServerIpInputs) -> ServerIpState:
+        return self.wait(request, state)
 
-    def wait(self, context: Context, state: ServerIpState) -> ServerIpState:
+    def wait(self, request: Request, state: ServerIpState) -> ServerIpState:
         """Until the address is assigned."""
-        wait = context.poller()
+        wait = request.poller()
         while self.is_provisional(state):
-            if arrived := self._arrived(context, state):
+            if arrived := self._arrived(request, state):
                 return arrived
             if wait.over:
                 raise WaitTimeout(
-                    f"the address bought for server {state.server_id} is not assigned after {context.wait_timeout:.0f} s. "
+                    f"the address bought for server {state.server_id} is not assigned after {request.wait_timeout:.0f} s. "
                     "Next: run again; it is waited for, not bought again",
                     id=state.id,
                 )
-            context.info(f"server {state.server_id}: waiting for the address")
+            request.info(f"server {state.server_id}: waiting for the address")
             wait.pause()
         return state
 
-    def _arrived(self, context: Context, state: ServerIpState) -> ServerIpState | None:
+    def _arrived(self, request: Request, state: ServerIpState) -> ServerIpState | None:
         """The new address of the list that is ours. The server itself shows it too and is the cheaper question."""
         before = frozenset(state.present_before or ())
         try:
-            shown = len(context.client.servers.get(int(state.server_id)).ips or ())
+            shown = len(request.client.servers.get(int(state.server_id)).ips or ())
         except NotFound:
             raise ResourceError(f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again") from None
         if 0 < shown <= len(before):
             return None
-        world = look(context, state.server_id)
-        owners = Owners(context, state.server_id)
-        new = [ip for ip in self._loose(context, state.server_id, world.extra, owners) if str(ip.id) not in before]
+        world = look(request, state.server_id)
+        owners = Owners(request, state.server_id)
+        new = [ip for ip in self._loose(request, state.server_id, world.extra, owners) if str(ip.id) not in before]
         number = state.id.rpartition("/")[2]
         paid = int(number) - 1 if number.isdigit() else max(0, world.paid - 1)
         ip = self._taken(owners, state.server_id, new, world, paid)
@@ -436,52 +436,52 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             return None
         invoice = world.invoice_after(paid)
         owners.record(ip, state.purchase_key, invoice)
-        return self._state(context, state.server_id, ip, state).model_copy(update={"invoice_id": invoice})
+        return self._state(request, state.server_id, ip, state).model_copy(update={"invoice_id": invoice})
 
     @staticmethod
-    def _server_is_gone(context: Context, server_id: str) -> bool:
+    def _server_is_gone(request: Request, server_id: str) -> bool:
         try:
-            return context.client.servers.get(int(server_id)).is_gone
+            return request.client.servers.get(int(server_id)).is_gone
         except NotFound:
             return True
 
     # --- changing and removing
 
-    def update(self, context: Context, state: ServerIpState, inputs: ServerIpInputs, fields: frozenset[str]) -> ServerIpState:
-        return self.settle(context, state, inputs)
+    def update(self, request: Request, state: ServerIpState, inputs: ServerIpInputs, fields: frozenset[str]) -> ServerIpState:
+        return self.settle(request, state, inputs)
 
-    def delete(self, context: Context, state: ServerIpState) -> None:
+    def delete(self, request: Request, state: ServerIpState) -> None:
         if self.is_provisional(state):
-            if self._server_is_gone(context, state.server_id):
+            if self._server_is_gone(request, state.server_id):
                 return
-            state = self.wait(context, state)
+            state = self.wait(request, state)
         server_id, wanted = addresses.split_id(state.id, "an address")
-        found = addresses.of_server(context, server_id, fresh=True)
+        found = addresses.of_server(request, server_id, fresh=True)
         ip = addresses.pick(found, wanted) if found is not None else None
         if ip is None:
             return
         if ip.primary:
             raise ResourceError(f"{ip.address} is the primary address of server {server_id} and cannot be released. Next: correct the id")
-        self._release(context, server_id, ip)
-        Owners(context, server_id).forget(str(ip.id))
+        self._release(request, server_id, ip)
+        Owners(request, server_id).forget(str(ip.id))
 
     @staticmethod
-    def _release(context: Context, server_id: str, ip: m.Ip) -> None:
+    def _release(request: Request, server_id: str, ip: m.Ip) -> None:
         """Release it, or raise: after any answer but a success the list decides."""
-        wait = context.poller()
+        wait = request.poller()
         while True:
             try:
-                context.client.servers.ips.delete(int(server_id), ip.id)
+                request.client.servers.ips.delete(int(server_id), ip.id)
                 return
             except OperationInProgress:
                 if wait.over:
                     raise
             except HostingError:
-                after = addresses.of_server(context, server_id, fresh=True)
+                after = addresses.of_server(request, server_id, fresh=True)
                 if after is not None and addresses.pick(after, str(ip.id)) is not None:
                     raise
                 return
             finally:
-                context.reads.forget("ips", server_id)
-            context.info(f"server {server_id}: another operation is running")
+                request.reads.forget("ips", server_id)
+            request.info(f"server {server_id}: another operation is running")
             wait.pause()

@@ -18,7 +18,7 @@ from pulumi_hosting.resources.server_ip import (
     ServerIpInputs,
     ServerIpState,
 )
-from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.request import Request
 
 
 class ServerIpResource(
@@ -34,69 +34,69 @@ class ServerIpResource(
 
     natural_key: ClassVar = ("server_id",)
 
-    def find(self, context: Context, inputs: ServerIpInputs) -> ServerIpState | None:
+    def find(self, request: Request, inputs: ServerIpInputs) -> ServerIpState | None:
         """The address named by ``adopt_id``; nothing else tells one bought address from another."""
         if inputs.adopt_id is None:
             return None
-        found = addresses.of_server(context, inputs.server_id, fresh=True)
+        found = addresses.of_server(request, inputs.server_id, fresh=True)
         ip = addresses.pick(found, inputs.adopt_id) if found is not None else None
-        return self._state(context, inputs.server_id, ip) if ip is not None else None
+        return self._state(request, inputs.server_id, ip) if ip is not None else None
 
-    def all(self, context: Context, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:
+    def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:
         """The bought ones of one server, or of all."""
-        found = addresses.everywhere(context, server_id)
-        return (self._state(context, server, ip) for server, ip in found if not ip.primary and ip.version != 6)
+        found = addresses.everywhere(request, server_id)
+        return (self._state(request, server, ip) for server, ip in found if not ip.primary and ip.version != 6)
 
     def is_simulated(self, id: str) -> bool:
         return id.endswith(f"/{SIMULATED}")
 
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """The server is there and may have one more address."""
-        if "server_id" not in desired or desired.get("adopt_id") is not None or context.client.is_test_key:
+        if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
             return {}
-        quote = quote_of(context, desired["server_id"])
+        quote = quote_of(request, desired["server_id"])
         if quote is None:
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
-        if quote.extra_ips >= quote.max_extra_ips and not self._unexplained(context, desired["server_id"]):
+        if quote.extra_ips >= quote.max_extra_ips and not self._unexplained(request, desired["server_id"]):
             return {"server_id": f"server {desired['server_id']} has all of the {quote.max_extra_ips} addresses its tariff allows"}
         return {}
 
-    def takeover(self, context: Context, inputs: ServerIpInputs) -> Takeover | None:
+    def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
         """What ``create`` would take over. Where only a key can tell whose an address is, that is said: ``create`` does not pay then."""
         if inputs.adopt_id is not None:
-            return self._taken_over(self._adopt(context, inputs, inputs.adopt_id), "adopt_id names it")
-        if context.client.is_test_key:
+            return self._taken_over(self._adopt(request, inputs, inputs.adopt_id), "adopt_id names it")
+        if request.client.is_test_key:
             return None
-        quote = quote_of(context, inputs.server_id)
-        found = addresses.of_server(context, inputs.server_id)
+        quote = quote_of(request, inputs.server_id)
+        found = addresses.of_server(request, inputs.server_id)
         if quote is None or found is None:
             return None
-        owners = Owners(context, inputs.server_id)
+        owners = Owners(request, inputs.server_id)
         extra = bought(found)
-        loose = self._loose(context, inputs.server_id, extra, owners)
+        loose = self._loose(request, inputs.server_id, extra, owners)
         missing = max(0, quote.extra_ips - len(extra))
         intent = owners.intent()
         mine = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None)
         if mine is None and intent is not None:
-            mine = next((ip for ip in loose if str(ip.id) not in intent["before"] and not self._is_old(context, ip)), None)
+            mine = next((ip for ip in loose if str(ip.id) not in intent["before"] and not self._is_old(request, ip)), None)
         if mine is not None:
-            self._must_be_young(context, mine)
-            self._must_be_allowed(context, mine)
-            return self._taken_over(self._state(context, inputs.server_id, mine), "an earlier run bought it")
+            self._must_be_young(request, mine)
+            self._must_be_allowed(request, mine)
+            return self._taken_over(self._state(request, inputs.server_id, mine), "an earlier run bought it")
         if len(loose) + missing <= (inputs.order_attempt or 0):
             return None
         if loose:
             unclear = (
                 "this machine does not know whose it is: an interrupted run of this resource may have bought it; nothing is paid before "
-                f"that is known, and unless another resource here has it, {self._what_follows(context, loose)}"
+                f"that is known, and unless another resource here has it, {self._what_follows(request, loose)}"
             )
-            return self._taken_over(self._state(context, inputs.server_id, loose[-1]), unclear)
+            return self._taken_over(self._state(request, inputs.server_id, loose[-1]), unclear)
         state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
         return self._taken_over(state, "an address was bought for the server before and is not assigned yet")
 
-    def _what_follows(self, context: Context, loose: list[m.Ip]) -> str:
+    def _what_follows(self, request: Request, loose: list[m.Ip]) -> str:
         """What ``create`` does with addresses of which only the purchase's key could tell whose they are."""
-        if all(self._is_old(context, ip) for ip in loose):
+        if all(self._is_old(request, ip) for ip in loose):
             return "the run will stop: it is older than the 7 days of its key"
         return "the run will stop where its key does not prove that"
 

@@ -26,9 +26,9 @@ from pulumi_hosting.resources.server_reads import (
     renewal_remarks,
     servers_at_first,
 )
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch
+from pulumi_hosting.session.request import Request
 
 
 class ServerResource(
@@ -48,105 +48,105 @@ class ServerResource(
     natural_key: ClassVar = ("name",)
     sandbox = "listed"
 
-    def find(self, context: Context, inputs: ServerInputs) -> ServerState | None:
+    def find(self, request: Request, inputs: ServerInputs) -> ServerState | None:
         """The living server of that name; one still being ordered counts too."""
-        if found := self._named(context, inputs.name):
+        if found := self._named(request, inputs.name):
             return found
-        for order in context.client.orders.list():
+        for order in request.client.orders.list():
             if order.server_name == inputs.name and order.is_pending:
                 return provisional(order)
         # An order that was carried out between the two looks is in neither; after it left the orders, it is among the servers.
-        return self._named(context, inputs.name)
+        return self._named(request, inputs.name)
 
     @staticmethod
-    def _named(context: Context, name: str) -> ServerState | None:
-        living = matching(context.client.servers.list(), lambda server: server.name == name and not server.is_gone)
+    def _named(request: Request, name: str) -> ServerState | None:
+        living = matching(request.client.servers.list(), lambda server: server.name == name and not server.is_gone)
         if len(living) > 1:
             raise AmbiguousMatch(f"server name {name!r}", [str(server.id) for server in living])
         return from_api(living[0]) if living else None
 
-    def all(self, context: Context, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
+    def all(self, request: Request, *, name: str | None = None, **filters: Any) -> Iterable[ServerState]:
         """By ``status`` and ``ip`` (the service looks) and by ``name`` (we do)."""
-        for server in context.client.servers.list(**filters):
-            if isinstance(server, Damaged) and context.skip_damaged is not None:
-                context.skip_damaged(server.error())
+        for server in request.client.servers.list(**filters):
+            if isinstance(server, Damaged) and request.skip_damaged is not None:
+                request.skip_damaged(server.error())
             elif name is None or server.name == name:
                 yield from_api(server)
 
-    def takeover(self, context: Context, inputs: ServerInputs) -> Takeover | None:
+    def takeover(self, request: Request, inputs: ServerInputs) -> Takeover | None:
         """By ``adopt_id`` or by its tag. Raises ``ResourceConflict`` for a namesake beside which nothing is ordered; what only sending the order's
         key could prove is a remark of ``validate``."""
         if inputs.adopt_id is not None:
-            server = adoptable_server(context, inputs.adopt_id, inputs.given())
+            server = adoptable_server(request, inputs.adopt_id, inputs.given())
             tag = split_tag(server.notes)[1]
-            others = is_tag(tag) and not is_tag_of(tag, context.identity)
+            others = is_tag(tag) and not is_tag_of(tag, request.identity)
             reason = "adopt_id names it" + (
                 "; it carries the tag of another resource, which can no longer delete it then" if others else ""
             )
-            return self._announced(context, server, reason)
-        if context.name_is_identity:
+            return self._announced(request, server, reason)
+        if request.name_is_identity:
             return None
-        found = find_tagged(context, inputs.name, attempt=inputs.order_attempt or 0)
+        found = find_tagged(request, inputs.name, attempt=inputs.order_attempt or 0)
         if found is None and not inputs.order_attempt:
-            refuse_namesakes(context, inputs.name)
-        return None if found is None else self._announced(context, found, TAGGED)
+            refuse_namesakes(request, inputs.name)
+        return None if found is None else self._announced(request, found, TAGGED)
 
-    def _announced(self, context: Context, server: m.Server, reason: str) -> Takeover:
+    def _announced(self, request: Request, server: m.Server, reason: str) -> Takeover:
         billing = server.billing
         return Takeover(
             from_api(server),
             reason,
             server.created_at,
-            charge_of(context, server),
+            charge_of(request, server),
             billing.currency if billing else None,
             billing.price_monthly if billing else None,
             self.title,
         )
 
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to be paid by the hour."""
         if desired.get("adopt_id") is not None:
             return {}
         failures: dict[str, str] = {}
         tariff = None
         if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
-            tariff = catalog.tariffs(context).get(desired["tariff_id"])
+            tariff = catalog.tariffs(request).get(desired["tariff_id"])
             if tariff is None:
                 failures["tariff_id"] = (
-                    f"there is no tariff {desired['tariff_id']}: choose one of {catalog.choices(catalog.tariffs(context))}"
+                    f"there is no tariff {desired['tariff_id']}: choose one of {catalog.choices(catalog.tariffs(request))}"
                 )
-            elif "tariff_id" in fields and tariff.in_stock is False and not self._has_started(context, desired):
+            elif "tariff_id" in fields and tariff.in_stock is False and not self._has_started(request, desired):
                 failures["tariff_id"] = f"tariff {tariff.id} ({tariff.name}) is out of stock"
             elif (
                 "hourly" in (desired.get("billing_cycle"), "hourly" if desired.get("hours") else None) and tariff.hourly_available is False
             ):
                 failures["billing_cycle"] = f"tariff {tariff.id} ({tariff.name}) is not offered by the hour"
             elif "tariff_id" in fields and tariff.in_stock is None:
-                context.warn(f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock")
+                request.warn(f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock")
         if fields & {"tariff_id", "os"} and "os" in desired:
-            images = catalog.os_images(context)
+            images = catalog.os_images(request)
             if desired["os"] not in images:
                 failures["os"] = f"there is no image {desired['os']!r}: choose one of {', '.join(sorted(images))}"
             elif tariff is not None and desired["os"] in (tariff.excluded_os or ()):
                 failures["os"] = f"image {desired['os']} is not offered with tariff {tariff.id} ({tariff.name})"
-        keys = desired.get("ssh_key_ids") if "ssh_key_ids" in fields and not context.client.is_test_key else None
-        if keys and (missing := [id for id in keys if id not in known_keys(context, keys)]):
+        keys = desired.get("ssh_key_ids") if "ssh_key_ids" in fields and not request.client.is_test_key else None
+        if keys and (missing := [id for id in keys if id not in known_keys(request, keys)]):
             failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
         if "name" in desired:
-            context.ownership.name(context.identity, desired["name"])
+            request.ownership.name(request.identity, desired["name"])
         if not failures and "name" in desired and {"name", "tariff_id"} <= fields:
-            remark_on_namesakes(context, desired["name"])
+            remark_on_namesakes(request, desired["name"])
         return failures
 
-    def _has_started(self, context: Context, desired: Mapping[str, Any]) -> bool:
+    def _has_started(self, request: Request, desired: Mapping[str, Any]) -> bool:
         """Whether a server of this name exists or is under way: an interrupted run may have taken the last one of its tariff."""
         name = desired.get("name")
         return name is not None and (
-            any(order.server_name == name for order in context.client.orders.list())
-            or any(server.name == name and not server.is_gone for server in context.client.servers.list())
+            any(order.server_name == name for order in request.client.orders.list())
+            or any(server.name == name and not server.is_gone for server in request.client.servers.list())
         )
 
-    def cost(self, context: Context, desired: Mapping[str, Any]) -> Cost | None:
+    def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
         """The quote: the same price functions as the order (API document, "Catalog")."""
         if desired.get("adopt_id") is not None or "tariff_id" not in desired:
             return None
@@ -159,50 +159,50 @@ class ServerResource(
             what = f"{period['months']} month{'s' if period['months'] > 1 else ''}"
         if desired.get("promo_code") is not None:
             period["promo_code"] = desired["promo_code"]
-        quote = catalog.quote(context, desired["tariff_id"], period)
+        quote = catalog.quote(request, desired["tariff_id"], period)
         if quote is None:
             return None
         if quote.promo is not None and not quote.promo.valid:
-            context.warn(f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is likely to be refused")
-        tariff = catalog.tariffs(context).get(desired["tariff_id"])
+            request.warn(f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is likely to be refused")
+        tariff = catalog.tariffs(request).get(desired["tariff_id"])
         return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance)
 
-    def wait(self, context: Context, state: ServerState) -> ServerState:
+    def wait(self, request: Request, state: ServerState) -> ServerState:
         if not state.id.startswith(ORDER_PREFIX):
             return state
-        return from_api(wait_for_order(context, state.id, state.name), state)
+        return from_api(wait_for_order(request, state.id, state.name), state)
 
     def is_provisional(self, state: ServerState) -> bool:
         return state.id.startswith(ORDER_PREFIX)
 
-    def settle(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+    def settle(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """Wait for the order, then set what an order cannot carry: notes, auto-renew, our tag."""
         if state.id.startswith(ORDER_PREFIX):
-            state = self.ordered(context, state, inputs)
-            context.ownership.add(context.identity, state.id)
-        unkept = state.root_password is None or not (context.keeps_secrets or inputs.password is not None)
+            state = self.ordered(request, state, inputs)
+            request.ownership.add(request.identity, state.id)
+        unkept = state.root_password is None or not (request.keeps_secrets or inputs.password is not None)
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
-            context.warn(
+            request.warn(
                 f"server {state.id}: its generated root password "
                 + ("is not returned, since nothing here may keep it" if state.root_password else "was not shown to this run")
                 + ". Next: have another one made (with Ansible hosting.cloud.server_password, with Python servers.reset_password)"
             )
-        return self.set_power(context, self._set_late(context, state, inputs), inputs)
+        return self.set_power(request, self._set_late(request, state, inputs), inputs)
 
-    def _set_late(self, context: Context, state: ServerState, inputs: ServerInputs) -> ServerState:
+    def _set_late(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
         desired = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}
-        if context.name_is_identity:
-            return self.patch(context, state, desired) if desired else state
+        if request.name_is_identity:
+            return self.patch(request, state, desired) if desired else state
         # What reads back without the tag is what was written with it, so the tag is written even where nothing else is.
         notes = desired.get("notes", state.notes) or ""
         try:
-            return self.patch(context, state, {**desired, "notes": notes})
+            return self.patch(request, state, {**desired, "notes": notes})
         except ApiError as error:
             if desired:
                 raise
             # Without the tag a lost answer is still found by its key, for seven days.
-            context.warn(f"server {state.id}: the ownership tag could not be written: {error}")
+            request.warn(f"server {state.id}: the ownership tag could not be written: {error}")
             # What another resource's tag stays behind, no recorded tag must keep from being deleted.
             return state if inputs.adopt_id is None else state.model_copy(update={"ownership_tag": None})
 
@@ -221,33 +221,33 @@ class ServerResource(
         choices: Mapping[str, OnChange] = {"replace": "replace", "reinstall": "update", "forbid": "refuse"}
         return choices.get(desired.get("rebuild") or "", "replace" if field == "os" else "keep")
 
-    def is_same(self, context: Context, field: str, olds: Mapping[str, Any], after: Any) -> bool:
+    def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
         """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are only the inputs of before and
         their keys are gone, nothing can be told yet, and the comparison with the state decides."""
         if field != "ssh_key_ids" or not after or not olds.get(field):
             return False
-        installed = olds.get("ssh_key_fingerprints") or fingerprints_of(context, olds[field])
+        installed = olds.get("ssh_key_fingerprints") or fingerprints_of(request, olds[field])
         if installed is None:
             return "id" not in olds
-        return fingerprints_of(context, after) == sorted(installed)
+        return fingerprints_of(request, after) == sorted(installed)
 
     def consequence(self, fields: frozenset[str]) -> str | None:
         what = sorted(fields & {"os", "ssh_key_ids", "password"})
         return f"{' and '.join(what)} by reinstalling the server: ITS DISK IS ERASED" if what else None
 
-    def remarks(self, context: Context, state: ServerState) -> list[str]:
-        if context.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
+    def remarks(self, request: Request, state: ServerState) -> list[str]:
+        if request.client.is_test_key or not state.id.isdigit() or self.is_simulated(state.id):
             return []
-        listed = servers_at_first(context)
+        listed = servers_at_first(request)
         if listed is None:
             return []
         try:
-            server = listed.get(state.id) or living_server(context, state.id)
+            server = listed.get(state.id) or living_server(request, state.id)
             if server is None:
                 return [
-                    f"{how_it_ended(context, state.id, state.name, state.next_due_at)}, and the state still has it. Next: pulumi up --refresh, which orders a new one"
+                    f"{how_it_ended(request, state.id, state.name, state.next_due_at)}, and the state still has it. Next: pulumi up --refresh, which orders a new one"
                 ]
-            return renewal_remarks(context, server, listed.values())
+            return renewal_remarks(request, server, listed.values())
         except HostingError:
             return []
 

@@ -16,97 +16,98 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once import catalog
 from pulumi_hosting.exactly_once.server_search import candidates, living_servers, may_be_proven, pending_order
 from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.session.context import Context, account
+from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
 _DUE_SOON = timedelta(days=7)
 
 
-def remark_on_namesakes(context: Context, name: str) -> None:
+def remark_on_namesakes(request: Request, name: str) -> None:
     """What stands, or is under way, under the name, and cannot be shown to be this declaration's without sending its key."""
-    if context.client.is_test_key or context.name_is_identity:
+    if request.client.is_test_key or request.name_is_identity:
         return
-    twins = context.ownership.name(context.identity, name)
-    for server in living_servers(context):
-        if str(server.id) in context.owned:
+    twins = request.ownership.name(request.identity, name)
+    for server in living_servers(request):
+        if str(server.id) in request.owned:
             continue  # also under the name it had before a rename
-        owner = context.ownership.owner(str(server.id))
-        if server.name == name and owner not in (None, context.identity) and context.ownership.named(owner or "") in (None, name):
+        owner = request.ownership.owner(str(server.id))
+        if server.name == name and owner not in (None, request.identity) and request.ownership.named(owner or "") in (None, name):
             twins |= {owner or ""}
     if twins:
         others = ", ".join(sorted(twin.rsplit("/", 1)[-1] for twin in twins))
-        context.warn(
+        request.warn(
             f"another server of this program is named {name!r} too ({others}): each of them is a server of its own. "
             "Next: give one of them another name, unless that is meant"
         )
-    for server in candidates(context):
-        if server.name != name or not may_be_proven(context, server):
+    for server in candidates(request):
+        if server.name != name or not may_be_proven(request, server):
             continue  # what no key can prove is found by its tag, or stops the order: ``takeover`` says so
-        since = context.service_now() - server.created_at if server.created_at else None
+        since = request.service_now() - server.created_at if server.created_at else None
         ordered = f", ordered {age(since)} ago" if since is not None else ""
-        context.warn(
+        request.warn(
             f"a server named {name!r} exists (id {server.id}{ordered}): unless an interrupted run of this program ordered it, the order "
             f"will stop. Next: set adopt_id={server.id} to take it over, or choose another name"
         )
-    if (order := pending_order(context, name)) is not None:
-        when = f", placed {age(context.service_now() - order.created_at)} ago" if order.created_at else ""
+    if (order := pending_order(request, name)) is not None:
+        when = f", placed {age(request.service_now() - order.created_at)} ago" if order.created_at else ""
         price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""
-        context.warn(
+        request.warn(
             f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is waited for, and taken over if an "
             "interrupted run of this program ordered it; another one is ordered only if that order comes to nothing"
         )
 
 
-def how_it_ended(context: Context, id: str, name: str | None, next_due_at: str | None) -> str:
+def how_it_ended(request: Request, id: str, name: str | None, next_due_at: str | None) -> str:
     """How a server that cannot be read any more has ended, as far as the account shows it."""
     how = "is gone from the account"
     statuses: tuple[Literal["terminated", "cancelled"], ...] = ("terminated", "cancelled")
     for status in statuses:
-        if any(str(server.id) == id for server in context.shared(("ended", status), partial(_of_status, context, status))):
+        if any(str(server.id) == id for server in request.shared(("ended", status), partial(_of_status, request, status))):
             how = f"was {status}"
     due = f" (last due {next_due_at[:10]})" if next_due_at else ""
     return f"server {id}{f' ({name})' if name else ''} {how}{due}"
 
 
-def listed_server(context: Context, id: str) -> m.Server | None:
+def listed_server(request: Request, id: str) -> m.Server | None:
     """The server in the list that everybody shares; None where it is not there, or or if so few are read that a list costs more."""
-    if not context.reads.many("server"):
+    if not request.reads.many("server"):
         return None
-    listed = context.shared(("servers",), lambda: {str(server.id): server for server in context.client.servers.list()})
+    listed = request.shared(("servers",), lambda: {str(server.id): server for server in request.client.servers.list()})
     server = listed.get(id)
     return None if server is None or server.is_gone else server
 
 
-def servers_at_first(context: Context) -> dict[str, m.Server] | None:
+def servers_at_first(request: Request) -> dict[str, m.Server] | None:
     """The living servers as this run first saw them, one list for all; None where they cannot be read, found out once."""
 
     def fetch() -> dict[str, m.Server] | None:
         try:
-            return {str(server.id): server for server in context.client.servers.list() if not server.is_gone}
+            return {str(server.id): server for server in request.client.servers.list() if not server.is_gone}
         except HostingError:
             return None
 
-    return context.shared(("servers at first",), fetch, 86400.0)
+    return request.shared(("servers at first",), fetch, 86400.0)
 
 
-def _of_status(context: Context, status: Literal["terminated", "cancelled"]) -> list[m.Server]:
+def _of_status(request: Request, status: Literal["terminated", "cancelled"]) -> list[m.Server]:
     try:
-        return list(context.client.servers.list(status=status))
+        return list(request.client.servers.list(status=status))
     except HostingError:
         return []
 
 
-def renewal_remarks(context: Context, server: m.Server, others: Iterable[m.Server]) -> list[str]:
+def renewal_remarks(request: Request, server: m.Server, others: Iterable[m.Server]) -> list[str]:
     """Whether the server will be switched off within days: it is not renewed, or the balance is not enough."""
-    billing, now = server.billing, context.service_now()
+    billing, now = server.billing, request.service_now()
     if billing is None or billing.next_due_at is None or billing.next_due_at - now > _DUE_SOON:
         return []
     due = billing.next_due_at
     named = f"server {server.id} ({server.name}) {'was' if due < now else 'is'} due on {due:%Y-%m-%d}"
     if billing.auto_renew is False:
         return [f"{named} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"]
-    balance = catalog.balance(context)
+    balance = catalog.balance(request)
     paid = [other.billing for other in others if other.billing and other.billing.auto_renew and other.billing.next_due_at]
     needed = sum((bill.recurring_amount or Decimal(0) for bill in paid if bill.next_due_at and bill.next_due_at <= due), Decimal(0))
     if balance is None or balance.balance >= needed:
@@ -117,59 +118,59 @@ def renewal_remarks(context: Context, server: m.Server, others: Iterable[m.Serve
     ]
 
 
-def known_keys(context: Context, wanted: Iterable[str]) -> dict[str, m.SshKey]:
+def known_keys(request: Request, wanted: Iterable[str]) -> dict[str, m.SshKey]:
     """The keys of the account by id; a list from before one of the wanted keys was added is not believed."""
     known: dict[str, m.SshKey] = {}
     for fresh in (False, True):
         if fresh:
-            context.reads.forget("ssh_keys")
-        known = {str(key.id): key for key in context.shared(("ssh_keys",), context.client.ssh_keys.list)}
+            request.reads.forget("ssh_keys")
+        known = {str(key.id): key for key in request.shared(("ssh_keys",), request.client.ssh_keys.list)}
         if known.keys() >= set(wanted):
             break
     return known
 
 
-def fingerprints_of(context: Context, ids: list[str] | None) -> list[str] | None:
+def fingerprints_of(request: Request, ids: list[str] | None) -> list[str] | None:
     """The fingerprints of these keys; None where there are no ids, or not all of them can be told."""
     if not ids:
         return None
     try:
-        known = known_keys(context, ids)
+        known = known_keys(request, ids)
         return sorted({known[id].fingerprint or fingerprint(known[id].public_key) for id in ids})
     except (HostingError, KeyError, ValueError):
         return None
 
 
-def charge_of(context: Context, server: m.Server) -> Decimal | None:
+def charge_of(request: Request, server: m.Server) -> Decimal | None:
     """What the order of a server cost, if it is among the latest purchases and the key may see them; one request, shared."""
 
     def fetch() -> dict[int, Decimal]:
         try:
-            latest = islice(context.client.invoices.list(type="vds_purchase", limit=100), 100)
+            latest = islice(request.client.invoices.list(type="vds_purchase", limit=100), 100)
             return {item.server_id: invoice.amount for invoice in latest for item in invoice.items or () if item.server_id is not None}
         except HostingError:
             return {}
 
-    return context.shared(("purchases",), fetch).get(server.id)
+    return request.shared(("purchases",), fetch).get(server.id)
 
 
-def living_server(context: Context, id: str) -> m.Server | None:
+def living_server(request: Request, id: str) -> m.Server | None:
     if not re.fullmatch(r"[1-9][0-9]{0,18}", id):
         raise ResourceError(f"{id!r} is not a server id. Next: correct it; ids are positive integers")
     try:
-        server = context.client.servers.get(int(id))
+        server = request.client.servers.get(int(id))
     except NotFound:
         return None
     return None if server.is_gone else server
 
 
-def addresses_along(context: Context, server: m.Server) -> str:
+def addresses_along(request: Request, server: m.Server) -> str:
     """The bought addresses that are deleted with ``server``, as a part of a sentence; empty where it shows its primary ones alone."""
     if sum(":" not in address for address in server.ips or ()) < 2:
         return ""
     currency = (server.billing.currency if server.billing else None) or ""
     try:
-        further = [ip for ip in context.client.servers.ips.list(int(server.id)) if not ip.primary and ip.ip_version == 4]
+        further = [ip for ip in request.client.servers.ips.list(int(server.id)) if not ip.primary and ip.ip_version == 4]
     except HostingError:
         return " with its further addresses"
     named = [
@@ -180,9 +181,9 @@ def addresses_along(context: Context, server: m.Server) -> str:
     return f" with {' and '.join(named)}" if named else ""
 
 
-def adoptable_server(context: Context, id: str, declared: Mapping[str, Any]) -> m.Server:
+def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> m.Server:
     """The server that ``adopt_id`` names. Raises ``ResourceError`` if there is none, or if it is not what is ``declared``."""
-    server = living_server(context, id)
+    server = living_server(request, id)
     if server is None:
         raise ResourceError(f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or leave it out to order one")
     billing = server.billing
@@ -197,9 +198,9 @@ def adoptable_server(context: Context, id: str, declared: Mapping[str, Any]) -> 
     return server
 
 
-def must_have_scope_for(context: Context, late: Sequence[str]) -> None:
+def must_have_scope_for(request: Request, late: Sequence[str]) -> None:
     """Stop before anything is paid if the key may order a server but not set ``late``, the inputs that an order cannot carry."""
-    if late and "servers:manage" not in account(context.client).scopes:
+    if late and "servers:manage" not in account(request.client).scopes:
         raise ResourceError(
             f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server is there; nothing was "
             "ordered. Next: give the key that scope, or leave them out"

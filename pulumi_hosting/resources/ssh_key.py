@@ -20,8 +20,8 @@ from pulumi_hosting.resources.base import REPLACES, Takeover, Trait
 from pulumi_hosting.resources.drift import Drift, renamed
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 
@@ -103,9 +103,9 @@ class SshKeyResource(
         "delete": ("servers:manage",),
     }
 
-    def find(self, context: Context, inputs: SshKeyInputs) -> SshKeyState | None:
+    def find(self, request: Request, inputs: SshKeyInputs) -> SshKeyState | None:
         """By fingerprint, else by name."""
-        keys = context.client.ssh_keys.list()
+        keys = request.client.ssh_keys.list()
         same = self._same_material(keys, inputs.name, inputs.public_key)
         if same is None:
             named = [key for key in keys if key.name == inputs.name]
@@ -114,92 +114,92 @@ class SshKeyResource(
             same = named[0] if named else None
         return _from_api(same, inputs.public_key) if same else None
 
-    def read(self, context: Context, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
-        for key in context.shared(("ssh_keys",), context.client.ssh_keys.list):
+    def read(self, request: Request, id: str, last: SshKeyState | None = None) -> SshKeyState | None:
+        for key in request.shared(("ssh_keys",), request.client.ssh_keys.list):
             if str(key.id) == id:
                 known = last.taken_over if last else None
-                return _from_api(key, last.public_key if last else None, self._is_taken_over(context) if known is None else known)
+                return _from_api(key, last.public_key if last else None, self._is_taken_over(request) if known is None else known)
         return None
 
     @staticmethod
-    def _is_taken_over(context: Context) -> bool | None:
+    def _is_taken_over(request: Request) -> bool | None:
         """What is recorded of a key that was found. Nothing where no state remembers it."""
-        return None if context.name_is_identity else True
+        return None if request.name_is_identity else True
 
-    def all(self, context: Context, *, name: str | None = None, fingerprint: str | None = None, **_: Any) -> Iterable[SshKeyState]:
+    def all(self, request: Request, *, name: str | None = None, fingerprint: str | None = None, **_: Any) -> Iterable[SshKeyState]:
         """By ``name`` and by ``fingerprint`` in the SHA256 form."""
-        states = (_from_api(key) for key in context.client.ssh_keys.list())
+        states = (_from_api(key) for key in request.client.ssh_keys.list())
         return (state for state in states if name in (None, state.name) and fingerprint in (None, state.fingerprint))
 
     # --- asking before
 
-    def validate(self, context: Context, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
         """Whether the key is on the account under another name: it cannot be renamed."""
-        if context.name_is_identity or not {"name", "public_key"} <= desired.keys() or "public_key" not in fields:
+        if request.name_is_identity or not {"name", "public_key"} <= desired.keys() or "public_key" not in fields:
             return {}
-        keys = context.shared(("ssh_keys",), context.client.ssh_keys.list)
+        keys = request.shared(("ssh_keys",), request.client.ssh_keys.list)
         found = self._same_material(keys, desired["name"], desired["public_key"])
-        if found is None or found.name == desired["name"] or str(found.id) in context.owned:  # an own key goes before the new one comes
+        if found is None or found.name == desired["name"] or str(found.id) in request.owned:  # an own key goes before the new one comes
             return {}
         return {"name": _other_name(found)}
 
-    def takeover(self, context: Context, inputs: SshKeyInputs) -> Takeover | None:
-        keys = context.shared(("ssh_keys",), context.client.ssh_keys.list)
+    def takeover(self, request: Request, inputs: SshKeyInputs) -> Takeover | None:
+        keys = request.shared(("ssh_keys",), request.client.ssh_keys.list)
         found = self._same_material(keys, inputs.name, inputs.public_key)
-        if found is None or found.name != inputs.name or str(found.id) in context.owned:
+        if found is None or found.name != inputs.name or str(found.id) in request.owned:
             return None
-        state = _from_api(found, inputs.public_key, self._is_taken_over(context))
+        state = _from_api(found, inputs.public_key, self._is_taken_over(request))
         return Takeover(state, "it is on the account already; destroy keeps it", title=self.title)
 
     # --- making
 
-    def create(self, context: Context, inputs: SshKeyInputs) -> SshKeyState:
-        with context.ownership.lock(f"ssh key {fingerprint(inputs.public_key)}"):
-            if existing := self._existing(context, inputs):
+    def create(self, request: Request, inputs: SshKeyInputs) -> SshKeyState:
+        with request.ownership.lock(f"ssh key {fingerprint(inputs.public_key)}"):
+            if existing := self._existing(request, inputs):
                 return existing
             try:
-                made = context.client.ssh_keys.create(name=inputs.name, public_key=inputs.public_key)
-                return self._kept(context, inputs, made)
+                made = request.client.ssh_keys.create(name=inputs.name, public_key=inputs.public_key)
+                return self._kept(request, inputs, made)
             except (TransportError, ApiError, InvalidResponse) as error:
                 if isinstance(error, ApiError) and error.status < 500 and error.status != 409:
                     raise
                 # The answer was lost, or another process was faster: what is on the account now decides.
-                if existing := self._existing(context, inputs):
+                if existing := self._existing(request, inputs):
                     return existing
                 raise
             finally:
-                context.reads.forget("ssh_keys")
+                request.reads.forget("ssh_keys")
 
-    def _existing(self, context: Context, inputs: SshKeyInputs) -> SshKeyState | None:
-        key = self._same_material(context.client.ssh_keys.list(), inputs.name, inputs.public_key)
+    def _existing(self, request: Request, inputs: SshKeyInputs) -> SshKeyState | None:
+        key = self._same_material(request.client.ssh_keys.list(), inputs.name, inputs.public_key)
         if key is None:
             return None
         if key.name != inputs.name:
             raise ResourceConflict(_other_name(key), id=str(key.id))
-        if not context.name_is_identity:
-            context.info(f"takes over SSH key {key.id}, which was on the account already; destroy keeps it")
-        return _from_api(key, inputs.public_key, self._is_taken_over(context))
+        if not request.name_is_identity:
+            request.info(f"takes over SSH key {key.id}, which was on the account already; destroy keeps it")
+        return _from_api(key, inputs.public_key, self._is_taken_over(request))
 
-    def _kept(self, context: Context, inputs: SshKeyInputs, made: m.SshKey) -> SshKeyState:
+    def _kept(self, request: Request, inputs: SshKeyInputs, made: m.SshKey) -> SshKeyState:
         """Of keys that several processes added at the same moment each keeps the one with the lowest id, and deletes its own otherwise."""
-        own = _from_api(made, inputs.public_key, None if context.name_is_identity else False)
+        own = _from_api(made, inputs.public_key, None if request.name_is_identity else False)
         try:
-            keys = context.client.ssh_keys.list()
+            keys = request.client.ssh_keys.list()
             same = [key for key in keys if material(key.public_key) == material(inputs.public_key) and key.name == inputs.name]
         except HostingError as error:  # it was made, and that must be remembered
-            context.warn(f"SSH key {made.id} was added, and whether another process added it too is not known: {error}")
+            request.warn(f"SSH key {made.id} was added, and whether another process added it too is not known: {error}")
             return own
         first = min(same, key=lambda key: key.id, default=made)
         if first.id >= made.id:
             return own
         try:
-            context.client.ssh_keys.delete(made.id)
+            request.client.ssh_keys.delete(made.id)
         except HostingError as error:
-            context.warn(f"SSH key {made.id} is the same as {first.id}, which another process added, and could not be deleted: {error}")
+            request.warn(f"SSH key {made.id} is the same as {first.id}, which another process added, and could not be deleted: {error}")
             return own
-        kept = "" if context.name_is_identity else "; destroy keeps it"
-        context.info(f"takes over SSH key {first.id}, which another process added at the same moment{kept}")
-        return _from_api(first, inputs.public_key, self._is_taken_over(context))
+        kept = "" if request.name_is_identity else "; destroy keeps it"
+        request.info(f"takes over SSH key {first.id}, which another process added at the same moment{kept}")
+        return _from_api(first, inputs.public_key, self._is_taken_over(request))
 
     @staticmethod
     def _same_material(keys: Iterable[m.SshKey], name: str | None, public_key: str | None) -> m.SshKey | None:
@@ -209,23 +209,23 @@ class SshKeyResource(
         same = [key for key in keys if material(key.public_key) == material(public_key)]
         return min(same, key=lambda key: (key.name != name, key.id), default=None)
 
-    def update(self, context: Context, state: SshKeyState, inputs: SshKeyInputs, fields: frozenset[str]) -> SshKeyState:
+    def update(self, request: Request, state: SshKeyState, inputs: SshKeyInputs, fields: frozenset[str]) -> SshKeyState:
         raise ResourceError(f"an SSH key cannot be changed in place ({', '.join(sorted(fields))})")
 
-    def delete(self, context: Context, state: SshKeyState) -> None:
-        if not context.name_is_identity and state.taken_over is not False:
-            if self.read(context, state.id, state) is not None:
-                context.warn(f"SSH key {state.name} ({state.id}) stays: it was not created here. {_HOW_TO_DELETE}")
+    def delete(self, request: Request, state: SshKeyState) -> None:
+        if not request.name_is_identity and state.taken_over is not False:
+            if self.read(request, state.id, state) is not None:
+                request.warn(f"SSH key {state.name} ({state.id}) stays: it was not created here. {_HOW_TO_DELETE}")
             return
         try:
-            context.client.ssh_keys.delete(int(state.id))
+            request.client.ssh_keys.delete(int(state.id))
         except NotFound:
             return
         except TransportError:
-            if any(str(key.id) == state.id for key in context.client.ssh_keys.list()):
+            if any(str(key.id) == state.id for key in request.client.ssh_keys.list()):
                 raise
         finally:
-            context.reads.forget("ssh_keys")
+            request.reads.forget("ssh_keys")
 
 
 _HOW_TO_DELETE = "Next: delete it in the cabinet if nothing else uses it"

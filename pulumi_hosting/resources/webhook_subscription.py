@@ -22,8 +22,8 @@ from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, owner
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift import Drift, edited, inverted
-from pulumi_hosting.session.context import Context
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, TakenOver
+from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text
 
 SIMULATED = "sandbox-"
@@ -150,25 +150,25 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
 
     # --- looking
 
-    def read(self, context: Context, id: str, last: WebhookSubscriptionState | None = None) -> WebhookSubscriptionState | None:
+    def read(self, request: Request, id: str, last: WebhookSubscriptionState | None = None) -> WebhookSubscriptionState | None:
         # The document shows no read of a single one, so it is looked for in the list.
-        listed = list(context.shared(("webhooks",), context.client.webhooks.list))
+        listed = list(request.shared(("webhooks",), request.client.webhooks.list))
         found = next((found for found in listed if str(found.id) == id), None)
         if found is None:
             return None
         recorded = last.ownership_tag if last else None
         state = _from_api(found, last.url if last else None, last.secret if last else None, recorded)
-        if context.name_is_identity or not is_tag_of(_tag(found), context.identity):
+        if request.name_is_identity or not is_tag_of(_tag(found), request.identity):
             return state
         if was_taken_over(recorded, _tag(found)) == "by a later run":
-            context.warn(
+            request.warn(
                 f"webhook subscription {id}: a later run took it over, from another backend perhaps, and made a new secret: the one "
                 "recorded here signs nothing any more. From here it is not deleted any more, and a deletion says how to leave it to "
                 "that run, or to take it back"
             )
             return state.model_copy(update={"secret": None})
         for double in self._doubles(listed, found):
-            context.warn(
+            request.warn(
                 f"webhook subscription {double.id} is a second one of this resource: a request of an interrupted run was processed late. "
                 "It is deleted when this resource is changed or destroyed next"
             )
@@ -187,71 +187,71 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         ]
 
     @staticmethod
-    def _delete_doubles(context: Context, doubles: Iterable[m.Subscription]) -> None:
+    def _delete_doubles(request: Request, doubles: Iterable[m.Subscription]) -> None:
         for double in doubles:
             try:
-                context.client.webhooks.delete(double.id)
+                request.client.webhooks.delete(double.id)
             except NotFound:
                 continue
             except HostingError as error:
-                context.warn(f"webhook subscription {double.id} is a second one of this resource and could not be deleted: {error}")
+                request.warn(f"webhook subscription {double.id} is a second one of this resource and could not be deleted: {error}")
             else:
-                context.info(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
+                request.info(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
 
     # --- making
 
-    def create(self, context: Context, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
-        if context.client.is_test_key:
-            return self._simulate(context, inputs)
+    def create(self, request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
+        if request.client.is_test_key:
+            return self._simulate(request, inputs)
         if inputs.adopt_id is not None:
-            return self._adopted(context, inputs.adopt_id, inputs)
-        with context.ownership.lock("webhook subscriptions"):
-            if tagged := self._tagged(context, inputs):
-                return self._take_over(context, inputs, tagged)
-            self._remark_on_others(context, inputs)
-            tag = None if context.name_is_identity else self._new_tag(context)
+            return self._adopted(request, inputs.adopt_id, inputs)
+        with request.ownership.lock("webhook subscriptions"):
+            if tagged := self._tagged(request, inputs):
+                return self._take_over(request, inputs, tagged)
+            self._remark_on_others(request, inputs)
+            tag = None if request.name_is_identity else self._new_tag(request)
             body: dict[str, Any] = {"url": inputs.url, "events": inputs.events}
             if description := with_tag(inputs.description, tag):
                 body["description"] = description
             try:
-                made = context.client.webhooks.create(**body)
+                made = request.client.webhooks.create(**body)
             except (TransportError, ApiError, InvalidResponse) as error:
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
                 # The answer was lost: what is on the account now decides.
-                if tagged := self._tagged(context, inputs):
-                    return self._take_over(context, inputs, tagged)
+                if tagged := self._tagged(request, inputs):
+                    return self._take_over(request, inputs, tagged)
                 raise
             finally:
-                context.reads.forget("webhooks")
-            return self._kept(context, inputs, made, tag)
+                request.reads.forget("webhooks")
+            return self._kept(request, inputs, made, tag)
 
     @staticmethod
-    def _new_tag(context: Context) -> str:
+    def _new_tag(request: Request) -> str:
         """Another one than that of an object which is about to be replaced."""
-        old = [tag for found in context.client.webhooks.list() if is_tag_of(tag := _tag(found), context.identity) and tag]
-        return next_tag(max(old, key=takeovers), context.identity) if old else ownership_tag(context.identity)
+        old = [tag for found in request.client.webhooks.list() if is_tag_of(tag := _tag(found), request.identity) and tag]
+        return next_tag(max(old, key=takeovers), request.identity) if old else ownership_tag(request.identity)
 
-    def _tagged(self, context: Context, inputs: WebhookSubscriptionInputs) -> list[m.Subscription]:
+    def _tagged(self, request: Request, inputs: WebhookSubscriptionInputs) -> list[m.Subscription]:
         """What runs of this resource made and no state in this run has, the lowest id first.
 
         Raises ``ResourceConflict`` where it must not be taken over unasked: it delivers elsewhere by now, it is older than idempotency keys live,
         or ``strict`` is set without a scope.
         """
-        if context.name_is_identity:
+        if request.name_is_identity:
             return []
-        known = context.owned | context.ownership.of_others(context.identity)
-        found = [one for one in context.client.webhooks.list() if is_tag_of(_tag(one), context.identity) and str(one.id) not in known]
+        known = request.owned | request.ownership.of_others(request.identity)
+        found = [one for one in request.client.webhooks.list() if is_tag_of(_tag(one), request.identity) and str(one.id) not in known]
         if not found:
             return []
         found.sort(key=lambda one: one.id)
         first = found[0]
-        since = context.service_now() - first.created_at if first.created_at else None
+        since = request.service_now() - first.created_at if first.created_at else None
         if _plain_url(first.url) != _plain_url(inputs.url):
             why = f"it delivers to {first.url}, not to {inputs.url}"
         elif since is None or since > TAKEOVER_AGE:
             why = "it is older than seven days, and another state may have it"
-        elif context.strict and context.scope is None:
+        elif request.strict and request.scope is None:
             why = "strict is set and hosting:scope is not, and it may be another backend's"
         else:
             return found
@@ -262,43 +262,43 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             id=str(first.id),
         )
 
-    def _take_over(self, context: Context, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]) -> WebhookSubscriptionState:
+    def _take_over(self, request: Request, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]) -> WebhookSubscriptionState:
         """The first of them. Its secret was lost with an answer, or is another run's: it gets a new one."""
         first, *doubles = tagged
-        context.info(self._announced(first, inputs, _TAGGED).announcement(context.service_now()))
-        context.taken_over.add(str(first.id))
-        self._delete_doubles(context, [one for one in doubles if _plain_url(one.url) == _plain_url(first.url)])
-        tag = next_tag(_tag(first), context.identity)
+        request.info(self._announced(first, inputs, _TAGGED).announcement(request.service_now()))
+        request.taken_over.add(str(first.id))
+        self._delete_doubles(request, [one for one in doubles if _plain_url(one.url) == _plain_url(first.url)])
+        tag = next_tag(_tag(first), request.identity)
         text = split_tag(first.description)[0] if inputs.description is None else inputs.description
         try:
-            after = context.client.webhooks.update(first.id, description=with_tag(text, tag))
-            return _from_api(after, inputs.url, context.client.webhooks.rotate_secret(first.id).secret, tag)
+            after = request.client.webhooks.update(first.id, description=with_tag(text, tag))
+            return _from_api(after, inputs.url, request.client.webhooks.rotate_secret(first.id).secret, tag)
         finally:
-            context.reads.forget("webhooks")
+            request.reads.forget("webhooks")
 
     def _kept(
-        self, context: Context, inputs: WebhookSubscriptionInputs, made: m.SubscriptionCreated, tag: str | None
+        self, request: Request, inputs: WebhookSubscriptionInputs, made: m.SubscriptionCreated, tag: str | None
     ) -> WebhookSubscriptionState:
         """Of those that several runs made at the same moment each keeps the one with the lowest id, and deletes its own otherwise."""
         own = _from_api(made, inputs.url, made.secret, tag)
         try:
-            same = [one for one in context.client.webhooks.list() if self._is_same(context, inputs, one)]
+            same = [one for one in request.client.webhooks.list() if self._is_same(request, inputs, one)]
         except HostingError as error:  # it was made, and its secret is not shown again
-            context.warn(f"webhook subscription {made.id} was made, and whether another run made one too is not known: {error}")
+            request.warn(f"webhook subscription {made.id} was made, and whether another run made one too is not known: {error}")
             return own
         first = min(same, key=lambda one: one.id, default=None)
         if first is None or first.id >= made.id:
             return own
         try:
-            context.client.webhooks.delete(made.id)
+            request.client.webhooks.delete(made.id)
         except NotFound:
             pass
         except HostingError as error:
-            context.warn(f"webhook subscription {made.id} is a second one beside {first.id} and could not be deleted: {error}")
+            request.warn(f"webhook subscription {made.id} is a second one beside {first.id} and could not be deleted: {error}")
             return own
         at_once = f"another run made webhook subscription {first.id} at the same moment, and only that run knows its secret"
-        if context.name_is_identity:
-            context.warn(f"{at_once}; this run's own was deleted")
+        if request.name_is_identity:
+            request.warn(f"{at_once}; this run's own was deleted")
             return _from_api(first, inputs.url)
         raise ResourceConflict(
             f"{at_once}, or a request of an interrupted run was processed late; this run's own was deleted. Next: run pulumi up again; it "
@@ -307,48 +307,48 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         )
 
     @staticmethod
-    def _is_same(context: Context, inputs: WebhookSubscriptionInputs, other: m.Subscription) -> bool:
+    def _is_same(request: Request, inputs: WebhookSubscriptionInputs, other: m.Subscription) -> bool:
         """Whether it does what this resource's subscription is to do, so that one of them is too many."""
         if _plain_url(other.url) != _plain_url(inputs.url):
             return False
-        if context.name_is_identity:
+        if request.name_is_identity:
             return True
-        known = context.owned | context.ownership.of_others(context.identity)
-        return is_tag_of(_tag(other), context.identity) and str(other.id) not in known
+        known = request.owned | request.ownership.of_others(request.identity)
+        return is_tag_of(_tag(other), request.identity) and str(other.id) not in known
 
     @staticmethod
-    def _remark_on_others(context: Context, inputs: WebhookSubscriptionInputs) -> None:
+    def _remark_on_others(request: Request, inputs: WebhookSubscriptionInputs) -> None:
         wanted = _plain_url(inputs.url)
-        for found in context.client.webhooks.list():
+        for found in request.client.webhooks.list():
             if _plain_url(found.url) == wanted and _tag(found) is None:
-                context.warn(
+                request.warn(
                     f"subscription {found.id} delivers to its url already; every event that both want comes twice. "
                     f"Next: set adopt_id to {found.id} to take it over, or delete it"
                 )
 
-    def _adopt(self, context: Context, id: str, inputs: WebhookSubscriptionInputs) -> m.Subscription:
-        found = next((one for one in context.client.webhooks.list() if str(one.id) == id), None)
+    def _adopt(self, request: Request, id: str, inputs: WebhookSubscriptionInputs) -> m.Subscription:
+        found = next((one for one in request.client.webhooks.list() if str(one.id) == id), None)
         if found is None:
             raise ResourceError(f"adopt_id: there is no webhook subscription {id} on this account. Next: correct adopt_id, or leave it out")
         return found
 
-    def _adopted(self, context: Context, id: str, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
+    def _adopted(self, request: Request, id: str, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
         """With the tag that ``settle`` writes, so that no earlier state's deletion fits."""
-        found = self._adopt(context, id, inputs)
-        context.taken_over.add(id)
+        found = self._adopt(request, id, inputs)
+        request.taken_over.add(id)
         if inputs.rotation is None:
-            context.warn(
+            request.warn(
                 f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation to have a new one made"
             )
-        return _from_api(found, inputs.url, tag=None if context.name_is_identity else next_tag(_tag(found), context.identity))
+        return _from_api(found, inputs.url, tag=None if request.name_is_identity else next_tag(_tag(found), request.identity))
 
     def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
         return Takeover(_from_api(found, inputs.url), reason, found.created_at, title=self.title)
 
     @staticmethod
-    def _simulate(context: Context, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
-        context.warn("webhooks are closed to test keys: this subscription is simulated here, and nothing will be delivered")
-        number = KeyRing(0, False, context.identity, "create_webhook", {"url": inputs.url}).key(0).rpartition("-")[2][:16]
+    def _simulate(request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
+        request.warn("webhooks are closed to test keys: this subscription is simulated here, and nothing will be delivered")
+        number = KeyRing(0, False, request.identity, "create_webhook", {"url": inputs.url}).key(0).rpartition("-")[2][:16]
         return WebhookSubscriptionState(
             id=f"{SIMULATED}{number}",
             url=inputs.url,
@@ -361,25 +361,25 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     # --- changing
 
     def update(
-        self, context: Context, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs, fields: frozenset[str]
+        self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs, fields: frozenset[str]
     ) -> WebhookSubscriptionState:
-        if not context.name_is_identity and state.ownership_tag is not None:
-            listed = context.client.webhooks.list()
+        if not request.name_is_identity and state.ownership_tag is not None:
+            listed = request.client.webhooks.list()
             found = next((one for one in listed if str(one.id) == state.id), None)
             if found is not None and was_taken_over(state.ownership_tag, _tag(found)) == "by a later run":
                 raise TakenOver(self.title, state.id, _tag(found), "nothing was changed")
             if found is not None and _tag(found) == state.ownership_tag:
-                self._delete_doubles(context, self._doubles(listed, found))
-        state = self._patch(context, state, inputs, fields - {"rotation"})
-        context.save(state)
+                self._delete_doubles(request, self._doubles(listed, found))
+        state = self._patch(request, state, inputs, fields - {"rotation"})
+        request.save(state)
         if "rotation" in fields:
-            state = state.model_copy(update={"secret": context.client.webhooks.rotate_secret(int(state.id)).secret})
-            context.info(f"webhook subscription {state.id} has a new secret; the old one has stopped")
+            state = state.model_copy(update={"secret": request.client.webhooks.rotate_secret(int(state.id)).secret})
+            request.info(f"webhook subscription {state.id} has a new secret; the old one has stopped")
         return state
 
     def _patch(
         self,
-        context: Context,
+        request: Request,
         state: WebhookSubscriptionState,
         inputs: WebhookSubscriptionInputs,
         fields: frozenset[str],
@@ -389,34 +389,34 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         body = {name: value for name, value in inputs.given().items() if name in fields}
         if "description" in fields:
             text = inputs.description or (state.description if "description" not in inputs.model_fields_set else None) or ""
-            tag = tag or self._present_tag(context, state)
+            tag = tag or self._present_tag(request, state)
             body["description"] = with_tag(text, tag)
         if not body:
             return state
         try:
-            after = context.client.webhooks.update(int(state.id), **body)
+            after = request.client.webhooks.update(int(state.id), **body)
         finally:
-            context.reads.forget("webhooks")
-        is_own = tag is not None and is_tag_of(tag, context.identity)
+            request.reads.forget("webhooks")
+        is_own = tag is not None and is_tag_of(tag, request.identity)
         return _from_api(after, inputs.url, state.secret, tag if is_own else state.ownership_tag)
 
     @staticmethod
-    def _present_tag(context: Context, state: WebhookSubscriptionState) -> str | None:
+    def _present_tag(request: Request, state: WebhookSubscriptionState) -> str | None:
         """The tag that stays behind the description: the one that is there if another run or resource wrote it, else the own one."""
-        listed = context.shared(("webhooks",), context.client.webhooks.list)
+        listed = request.shared(("webhooks",), request.client.webhooks.list)
         there = next((_tag(found) for found in listed if str(found.id) == state.id), None)
-        if context.name_is_identity or was_taken_over(state.ownership_tag, there):
+        if request.name_is_identity or was_taken_over(state.ownership_tag, there):
             return there
-        return state.ownership_tag or ownership_tag(context.identity)
+        return state.ownership_tag or ownership_tag(request.identity)
 
     # --- removing
 
-    def delete(self, context: Context, state: WebhookSubscriptionState) -> None:
+    def delete(self, request: Request, state: WebhookSubscriptionState) -> None:
         """Delete it, unless its tag shows that it was taken over since: by a later run of the same resource (raises ``TakenOver``), or by
         another resource, with which it stays. Where no tag was recorded, or none is there, it is deleted."""
         doubles: list[m.Subscription] = []
-        if not context.name_is_identity and state.ownership_tag is not None:
-            listed = context.client.webhooks.list()
+        if not request.name_is_identity and state.ownership_tag is not None:
+            listed = request.client.webhooks.list()
             found = next((one for one in listed if str(one.id) == state.id), None)
             if found is None:
                 return
@@ -424,19 +424,19 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             if taken == "by a later run":
                 raise TakenOver(self.title, state.id, _tag(found))
             if taken == "by another":
-                context.warn(
+                request.warn(
                     f"webhook subscription {state.id} ({state.url}) stays: another resource took it over, its description carries that "
                     "one's tag. It costs nothing"
                 )
                 return
             doubles = self._doubles(listed, found) if _tag(found) == state.ownership_tag else []
         try:
-            context.client.webhooks.delete(int(state.id))
+            request.client.webhooks.delete(int(state.id))
         except NotFound:
             pass
         except (TransportError, InvalidResponse):
-            if any(str(found.id) == state.id for found in context.client.webhooks.list()):
+            if any(str(found.id) == state.id for found in request.client.webhooks.list()):
                 raise
         finally:
-            context.reads.forget("webhooks")
-        self._delete_doubles(context, doubles)
+            request.reads.forget("webhooks")
+        self._delete_doubles(request, doubles)

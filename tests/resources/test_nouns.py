@@ -9,7 +9,7 @@ import pytest
 
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.session.context import Context
+from pulumi_hosting.session.request import Request
 from tests.resources.conftest import GOOD, ResourceHarness
 
 KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB me@example"
@@ -123,7 +123,7 @@ def checked(case: Case, inputs: dict[str, Any]) -> Any:
     return found.inputs
 
 
-def context_of(harness: ResourceHarness, case: Case, **more: Any) -> Context:
+def context_of(harness: ResourceHarness, case: Case, **more: Any) -> Request:
     return harness.context(identity=f"pulumi:t/dev/{case.kind}/it", **more)
 
 

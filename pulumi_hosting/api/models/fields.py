@@ -31,7 +31,6 @@ INVOICE_TYPES = (
 )
 LIVE_INVOICE_TYPES = ("vds_addon", "domain_purchase", "late_fee", "dedicated_purchase", "dedicated_renewal")
 DOMAIN_STATUSES = ("pending", "active", "expired", "transfer_pending", "cancelled")
-DELIVERY_STATUSES = ("pending", "delivered", "dead")
 EVENT_TYPES = (
     "server.created",
     "server.suspended",

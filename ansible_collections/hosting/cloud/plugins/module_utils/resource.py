@@ -49,7 +49,9 @@ class ResourceModule(HostingModule):
         from pulumi_hosting.client.exceptions import InvalidInput
         from pulumi_hosting.planning import engine
 
-        resource, desired = self.resource, self.desired(task)
+        resource = self.resource
+        named = {name: task.given[name] for name in resource.Inputs.model_fields if name in task.given}
+        desired = named | self.implied(task)
         if (result := self.known_result(task, desired)) is not None:
             return result
         request = task.request(f"{self.kind}/{self.identity(task, desired)}")
@@ -86,16 +88,9 @@ class ResourceModule(HostingModule):
         """What names the object among those of its kind."""
         return str(task.params.get("name") or "")
 
-    def desired(self, task: Task) -> dict[str, Any]:
-        """The inputs that the task names. A null counts only where it clears a value: templates omit options
-        with it."""
-        given = {name: task.params.get(name) for name in self.resource.Inputs.model_fields if name in task.written}
-        nulls = {name: self.clears[name] for name, value in given.items() if value is None and name in self.clears}
-        return {name: value for name, value in given.items() if value is not None} | nulls | self.implied(task)
-
     def implied(self, task: Task) -> dict[str, Any]:
-        """Inputs that other options of the task imply."""
-        return {}
+        """Inputs that the task asks for in another way than by their value: an explicit null clears some."""
+        return {name: value for name, value in self.clears.items() if name in task.written - task.given.keys()}
 
     def is_absent(self, task: Task) -> bool:
         """Whether the object is to be absent."""

@@ -35,7 +35,7 @@ class ServerModule(ResourceModule):
 
     def implied(self, task: Task) -> dict[str, Any]:
         power = POWER_OF_STATES.get(task.params["state"])
-        return {"power": power} if power else {}
+        return super().implied(task) | ({"power": power} if power else {})
 
     def begin(self, task: Task, request: Request) -> dict[str, Any] | None:
         file, state = self._password_file(task), task.params["state"]
@@ -127,7 +127,7 @@ class OfServerModule(ResourceModule):
 
     def implied(self, task: Task) -> dict[str, Any]:
         server_id = self._server_id(task)
-        return {} if server_id is None else {"server_id": server_id}
+        return super().implied(task) | ({} if server_id is None else {"server_id": server_id})
 
     def known_result(self, task: Task, desired: Mapping[str, Any]) -> dict[str, Any] | None:
         from pulumi_hosting.planning import engine

@@ -73,6 +73,8 @@ class Task:
     warnings: list[str] = field(default_factory=list)
     secrets: set[str] = field(default_factory=set)
 
+    given: Mapping[str, Any] = field(init=False)
+    """The options that it names, without nulls: templates omit options with a null."""
     charge_name: str | None = None
     """What names the task's charge among those of the run: an invoice, or the object that was bought."""
     booking: tuple[str, Cost] | None = None
@@ -86,6 +88,9 @@ class Task:
     """The answer of the task's payment: a renewal, or an invoice."""
     replayed: bool = False
     """Whether the last order was one that another process had sent: the password in its answer was blank."""
+
+    def __post_init__(self) -> None:
+        self.given = {name: value for name, value in self.params.items() if name in self.written and value is not None}
 
     def warn(self, warning: str) -> None:
         """Show a line with the result."""

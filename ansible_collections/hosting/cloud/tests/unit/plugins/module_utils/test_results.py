@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import sys
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from ansible_collections.hosting.cloud.plugins.module_utils import failures, resource, version
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import InMemory, RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 from pulumi_hosting.client.exceptions import InvalidInput, TransportError, ValidationFailed
 from pulumi_hosting.planning.engine import Change, Diff, Outcome
 from pulumi_hosting.resources import RESOURCES
@@ -34,7 +35,9 @@ MODULE = resource.ResourceModule("server", {}, clears={"notes": ""})
 
 def mentioned(**params: Any) -> dict[str, Any]:
     every = dict.fromkeys(SERVER.Inputs.model_fields)
-    return MODULE.desired(SimpleNamespace(params={**every, **params}, written=frozenset(params)))
+    memory = RunMemory(InMemory(), account=lambda: "one")
+    task = Task({**every, **params}, frozenset(params), check_mode=False, diff=False, memory=memory)
+    return {**task.given, **MODULE.implied(task)}
 
 
 def test_not_given_and_null_are_two_things() -> None:

@@ -22,8 +22,8 @@ class Control:
 
     def __call__(self, method: str, path: str, body: Any = None) -> Any:
         data = None if body is None else json.dumps(body).encode()
-        # Our own emulator on loopback.
-        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)  # noqa: S310  # loopback
+        headers = {"Content-Type": "application/json"}
+        request = urllib.request.Request(self.url + path, data, headers, method=method)  # noqa: S310  # our own emulator
         with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  # the same
             found = json.loads(answer.read() or b"null")
         self._record_deletion(method, path, body)

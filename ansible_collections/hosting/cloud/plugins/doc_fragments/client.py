@@ -5,7 +5,7 @@ from __future__ import annotations
 
 
 class ModuleDocFragment:
-    # Options and notes of every module. ansible-test wants a literal; a test compares the version in it.
+    # Options and notes of every module. A literal, since ansible-test reads it without running it.
     DOCUMENTATION = r"""
 options:
   api_key:

@@ -16,7 +16,7 @@ from typing import Any
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version  # expensive to load, and seldom needed
+        from importlib.metadata import version  # expensive to import, rarely used
 
         return version("pulumi-hosting")
     from pulumi_hosting.provider.sdk.exports import PACKAGE

@@ -1,4 +1,4 @@
-"""A stack that asks the account after each step that ended by itself."""
+"""A stack that checks the account after each step that was not killed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 class CheckedStack(Stack):
     """As :class:`Stack`; after ``up``, ``refresh``, ``destroy`` and ``import`` the account must hold what the states below ``home`` say.
 
-    A run that the test kills is not one of these: the check comes with the next run that ends by itself.
+    A run that the test kills is not one of these: the check comes with the next run that is not killed.
     """
 
     account: AccountCheck = field(kw_only=True)

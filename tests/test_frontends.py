@@ -21,7 +21,7 @@ PROGRAM: dict[str, tuple[str, dict[str, Any]]] = {
     "hook": ("WebhookSubscription", {"url": "https://hooks.example.com/x", "events": ["server.created"], "description": "ops"}),
 }
 
-# The same wishes in Ansible's words.
+# The same declarations for Ansible.
 PLAY: list[dict[str, Any]] = [
     {"hosting.cloud.ssh_key": {"name": "key", "public_key": PUBLIC_KEY}},
     {"hosting.cloud.server": {"name": "web", "tariff_id": 1, "os": "debian-12", "notes": "one", "auto_renew": True, "state": "started"}},

@@ -1,4 +1,4 @@
-"""Generated files: up to date, marked as such on their first lines, and nobody else's."""
+"""Generated files: up to date, marked as such on their first lines, and no others."""
 
 import re
 import subprocess

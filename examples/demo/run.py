@@ -123,7 +123,7 @@ def main() -> None:
         unchanged(again)
         books.check(again)
 
-        title("Drift: somebody edits both servers, the domain, the reverse DNS and the webhook in the cabinet")
+        title("Drift: both servers, the domain, the reverse DNS and the webhook are edited in the control panel")
         objects = control("GET", "/objects")
         for server in objects["servers"]:
             control("PATCH", f"/servers/{server['id']}", {"notes": "edited by hand"})

@@ -216,7 +216,7 @@ def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
 
 def _refuse_second(request: Request, seen: _Seen) -> None:
     """Stop where the key of this date belongs to another period, which was paid and does not show yet. Raises ``Forbidden`` too: then
-    nobody can tell."""
+    it cannot be known."""
     if invoice := _newest_paid(request, seen.id, request.service_now() - _KEY_MEMORY):
         raise ResourceError(
             f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period (invoice {invoice.id}), and the new "

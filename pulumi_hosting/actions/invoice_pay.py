@@ -62,7 +62,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
             when = f" since {shown.paid_at}" if shown.paid_at else ""
             return Plan(False, shown.shown(), shown.shown(), note=f"invoice {invoice.id} is paid{when}")
         if invoice.status != "not_paid":
-            advice = _ADVICE.get(invoice.status, "look at it in the cabinet")
+            advice = _ADVICE.get(invoice.status, "look at it in the control panel")
             raise ResourceError(f"invoice {invoice.id} is {invoice.status} and cannot be paid; nothing was sent. Next: {advice}")
         if invoice.type == "topup":
             raise ResourceError(

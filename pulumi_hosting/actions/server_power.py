@@ -149,7 +149,7 @@ def _refuse_suspended(state: ServerState, what: str) -> None:
     if state.status == "suspended":
         raise ResourceError(
             f"server {state.name} (id {state.id}) is suspended and cannot be {what}; nothing was sent. "
-            "Next: see why in the cabinet (an unpaid renewal, perhaps)"
+            "Next: see why in the control panel (an unpaid renewal, perhaps)"
         )
 
 

@@ -95,7 +95,7 @@ def _redeliver(request: Request, delivery: m.Delivery) -> WebhookRedelivered:
     try:
         request.client.webhooks.deliveries.redeliver(delivery.id)
     except Conflict:
-        # Somebody queued it meanwhile.
+        # Another process queued it meanwhile.
         return _shown(_seen(request, delivery))
     except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
         after = _seen(request, delivery)

@@ -126,7 +126,7 @@ class Once(Generic[T]):
                 keys, generation = self._keys_of_now(), 0
                 refusal = error
             except IdempotencyConflict as error:
-                # Somebody is, or was, about the same: what came of it may show in a moment.
+                # Another process is making the same change; its result may appear shortly.
                 refusal = error
                 self.request.info(f"{self.what}: another request of the kind is known; looking again")
                 self.request.clock.sleep(self.request.poll_interval)

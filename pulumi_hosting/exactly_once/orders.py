@@ -102,7 +102,7 @@ def classify(error: ApiError, contradicted: Callable[[ApiError], bool]) -> KeySt
         return KeyState.REFUSED  # an earlier attempt may still be carried out under this key: another key could order a second time
     if isinstance(error, IdempotencyConflict):
         # Quiesce and look have found no living server of ours: what the key is bound to is dead, was refused, was only probed, or is an
-        # order with another password that a killed run sent a moment ago and that nobody can see yet.
+        # order with another password that a killed run sent a moment ago and that is not visible yet.
         return KeyState.CONFLICT
     if isinstance(error, IdempotencyInProgress) or error.code == "api_disabled":
         return KeyState.REFUSED
@@ -188,7 +188,7 @@ class ServerOrder:
                     local_files.write(scope, purpose, {"process": own, "at": time.time()})
 
     def _found(self, *, after_sending: bool = False) -> Ordered | None:
-        """``after_sending``: this call has sent an order itself, and may find what came of it."""
+        """``after_sending``: this call has sent an order itself, and may find its result."""
         self._quiesce()
         namesakes = [server for server in candidates(self.request) if server.name == self.body["name"]]
         if self.request.name_is_identity:

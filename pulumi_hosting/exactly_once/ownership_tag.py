@@ -2,7 +2,7 @@
 
 ``text [iac2:xxxxxxxx]`` is the tag of whoever made the object, ``text [iac2:xxxxxxxx.2]`` that of the same identity after two takeovers.
 The state records the tag that was last written; a deletion whose recorded tag is not the one on the account concerns an object that a
-later run took over. Tags of the first scheme (``[iac:xxxxxxxx]``) are split off and belong to nobody who runs now.
+later run took over. Tags of the first scheme (``[iac:xxxxxxxx]``) are split off and belong to no resource of this version.
 """
 
 import re
@@ -82,7 +82,7 @@ def _holder(tag: str) -> str:
 def was_taken_over(recorded: str | None, present: str | None) -> Literal["by a later run", "by another", None]:
     """Who took an object over since its state recorded a tag, going by the tag that is ``present`` on the account.
 
-    ``by a later run``: of the same identity, which counted one up; ``by another``: of another identity. None: nobody, as far as the tags
+    ``by a later run``: of the same identity, which counted one up; ``by another``: of another identity. None: not taken over, as far as the tags
     tell; a lower count is a takeover by this state whose writing failed.
 
     >>> was_taken_over("[iac2:wns2mcxo]", "[iac2:wns2mcxo.1]"), was_taken_over("[iac2:wns2mcxo]", "[iac2:abcdefgh]")

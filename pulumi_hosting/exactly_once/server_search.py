@@ -16,7 +16,7 @@ _SAID_WITHIN = 1.0  # seconds within which the other declarations of a program s
 
 
 def may_be_proven(request: Request, server: m.Server) -> bool:
-    """Whether a key could still tell: the server is nobody else's by its tag, and younger than the memory for keys."""
+    """Whether a key could still tell: no other resource's tag is on the server, and younger than the memory for keys."""
     if is_tag(split_tag(server.notes)[1]):
         return False
     return server.created_at is None or request.service_now() - server.created_at <= KEY_MEMORY
@@ -65,7 +65,7 @@ def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool 
     """The living server that carries this identity's tag and that no state in this run has: what an interrupted run, or another backend
     with the same names, has ordered.
 
-    Raises ``AmbiguousMatch`` for several, and ``ResourceConflict`` for one that must not be taken over unasked: under another name by now (it may belong
+    Raises ``AmbiguousMatch`` for several, and ``ResourceConflict`` for one that must not be taken over automatically: under another name by now (it may belong
     to a resource that was renamed with it), ordered longer ago than keys are remembered, or any under ``strict`` without a scope. With
     ``attempt`` above 0, where another one is wanted beside it, the former two are passed over. ``lenient``: whatever its age.
     """
@@ -90,7 +90,7 @@ def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool 
 
 
 def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: int = 0) -> None:
-    """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's must not be taken over unasked."""
+    """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's must not be taken over automatically."""
     ordered = request.service_now() - server.created_at if server.created_at else None
     if ordered is not None and ordered > KEY_MEMORY:
         why = "that is longer than seven days, and it may be in use by another state"

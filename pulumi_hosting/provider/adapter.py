@@ -32,7 +32,7 @@ from pulumi_hosting.provider.conversion import (
     to_pulumi,
 )
 from pulumi_hosting.provider.half_way import Partial
-from pulumi_hosting.provider.names import NAME, class_of, token_of_form_one
+from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
 from pulumi_hosting.provider.process import SESSION, ProviderSession
 from pulumi_hosting.resources.base import Resource, Takeover, plain
 from pulumi_hosting.resources.powers import Priced, Remarked, Sandboxed, is_provisional, recorded_mode
@@ -62,7 +62,7 @@ def _entry(olds: PropertyValues) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Adapter:
-    """Serves one noun. ``ids_may_change``: whether a read may bring another id than the one an update leaves (plugin), or not (dynamic)."""
+    """Serves one resource type. ``ids_may_change``: whether a read may bring another id than the one an update leaves (plugin), or not (dynamic)."""
 
     resource: Resource[Any, Any]
     session: ProviderSession = field(default=SESSION)
@@ -477,7 +477,7 @@ class Adapter:
         parts = str(olds.get(IDENTITY) or "").partition(":")[2].split("/")
         urn, hint = self.urn, ""
         if urn is None and len(parts) == 4:
-            urn = f"urn:pulumi:{parts[1]}::{parts[0].rpartition('@')[2]}::{token_of_form_one(self.resource.kind)}::{parts[3]}"
+            urn = f"urn:pulumi:{parts[1]}::{parts[0].rpartition('@')[2]}::{dynamic_token(self.resource.kind)}::{parts[3]}"
         elif urn is None:
             urn, hint = "URN", " (pulumi stack --show-urns names it)"
         return ResourceError(

@@ -22,6 +22,6 @@ def token(name: str) -> str:
     return f"{NAME}:index:{name}"
 
 
-def token_of_form_one(kind: str) -> str:
-    """The type of the same resource as a dynamic one: form two takes its stacks over."""
+def dynamic_token(kind: str) -> str:
+    """The type of the same resource as a dynamic resource; the native provider takes its stacks over."""
     return f"pulumi-python:dynamic/{NAME}:{class_of(kind)}"

@@ -117,7 +117,7 @@ class ProviderSession(Session):
             return self._unreachable
 
     def first_warning(self) -> bool:
-        """Whether nobody has warned yet in this process that the API cannot be reached."""
+        """Whether this process has not warned yet that the API cannot be reached."""
         with self._lock:
             first, self._warned = not self._warned, True
             return first

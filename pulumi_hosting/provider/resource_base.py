@@ -1,4 +1,4 @@
-"""What the classes of both forms have in common, and what each form adds. The classes themselves are generated.
+"""What dynamic and native resource classes have in common, and what each adds. The classes themselves are generated.
 
 A class has its resource's fields in Python's names; Pulumi's wire has them in camelCase, so that a stack of one form fits the other.
 """
@@ -12,7 +12,7 @@ import pulumi
 from pulumi.dynamic import Resource
 
 from pulumi_hosting.provider.dynamic import PROVIDERS
-from pulumi_hosting.provider.names import IDENTITY, NAME, ORGANIZATION, camel, class_of, token, token_of_form_one
+from pulumi_hosting.provider.names import IDENTITY, NAME, ORGANIZATION, camel, class_of, dynamic_token, token
 from pulumi_hosting.provider.version import version
 
 
@@ -41,7 +41,7 @@ def _is_output(hint: Any) -> bool:
 
 
 class Declaration:
-    """A declared noun. ``_kind`` names it; what else there is to know of it is written into its class, so that a program need load
+    """A declared resource. ``_kind`` names it; what else there is to know of it is written into its class, so that a program need load
     neither the resources nor the API's models."""
 
     _kind: ClassVar[str]
@@ -151,7 +151,7 @@ class Declaration:
 
 
 class Dynamic(Declaration, Resource):
-    """Form one: a dynamic resource, served by this package in the program's own Python. It takes over what form two declared."""
+    """A dynamic resource, served by this package in the program's own Python. It takes over native resources."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(module=NAME, name=class_of(cls._kind), **options)
@@ -163,13 +163,13 @@ class Dynamic(Declaration, Resource):
 
 
 class Native(Declaration, pulumi.CustomResource):
-    """Form two: a resource of the plugin ``pulumi-resource-hosting``. It takes over what form one declared."""
+    """A resource of the native provider ``pulumi-resource-hosting``. It takes over dynamic resources."""
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
         ours = pulumi.ResourceOptions(
             version=version(),
             additional_secret_outputs=[*self._secrets],
-            aliases=[pulumi.Alias(type_=token_of_form_one(self._kind))],
+            aliases=[pulumi.Alias(type_=dynamic_token(self._kind))],
         )
         return partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind))), ours, _organization()
 

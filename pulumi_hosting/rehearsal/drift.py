@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pulumi_hosting.api.casing import camel
-from pulumi_hosting.provider.names import class_of, token, token_of_form_one
+from pulumi_hosting.provider.names import class_of, dynamic_token, token
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.drift import Drift, drifts
@@ -70,9 +70,7 @@ def managed_resources(export: Mapping[str, Any]) -> list[Managed]:
     Parts of another object (their ids name it) come before it, records of a part (removed by PATCH) before
     the part.
     """
-    declarations = {
-        type: declaration for kind, declaration in RESOURCES.items() for type in (token(class_of(kind)), token_of_form_one(kind))
-    }
+    declarations = {type: declaration for kind, declaration in RESOURCES.items() for type in (token(class_of(kind)), dynamic_token(kind))}
     found = [
         Managed(declarations[resource["type"]], resource)
         for resource in export["deployment"].get("resources", [])

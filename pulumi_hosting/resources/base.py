@@ -237,7 +237,7 @@ class Resource(ABC, Generic[I, S]):
     replacement: ClassVar[Literal["ordered", "free", "once"]] = "ordered"
     """What making another one in its place means:
 
-    - ``ordered``: it costs, so a frontend without a preview does not do it unasked. The new one comes first;
+    - ``ordered``: it costs, so a frontend without a preview does not do it automatically. The new one comes first;
     - ``free``: it costs and loses nothing. The natural key is unique, so the old one goes first;
     - ``once``: as ``ordered``, and only under another name: the service sells each name once and deletes none.
     """

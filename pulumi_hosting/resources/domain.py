@@ -276,7 +276,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
 
     @staticmethod
     def _not_ours(request: Request, existing: m.Domain) -> str | None:
-        """Why a domain of the declared name must not be taken over unasked, as far as that is known without sending the order's key."""
+        """Why a domain of the declared name must not be taken over automatically, as far as that is known without sending the order's key."""
         since = request.service_now() - existing.created_at if existing.created_at else None
         if since is not None and since > _TAKEOVER_AGE:
             return _refusal(existing, f"it was ordered {age(since)} ago, and after seven days nothing shows by which resource")
@@ -337,7 +337,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             if not _is_settled(found):
                 raise WaitTimeout(
                     f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be turned off before it is active; "
-                    "nothing was changed. Next: run it again then, or turn it off in the cabinet",
+                    "nothing was changed. Next: run it again then, or turn it off in the control panel",
                     id=state.id,
                 )
             try:

@@ -20,7 +20,7 @@ from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
 
 SIMULATED = "sandbox"
-_PATIENCE = 30.0  # seconds until an address that was just bought, or just came with its server, must be listed
+_LISTED_SECONDS = 30.0  # seconds until an address that was just bought, or just came with its server, must be listed
 
 
 def _plain_host(name: str) -> str:
@@ -59,7 +59,7 @@ def _domain(ip: m.Ip) -> str | None:
 
 
 def _remember(request: Request, server_id: str, ip_id: int, domain: str | None) -> None:
-    """Write it into the list that is shared: asking for the list again is dear on some deployments."""
+    """Write it into the list that is shared: reading the list again is expensive on some deployments."""
 
     def written(found: list[m.Ip] | None) -> list[m.Ip] | None:
         return [ip.model_copy(update={"ptr": domain}) if ip.id == ip_id else ip for ip in found or []] or None
@@ -121,7 +121,7 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
     # --- making and changing
 
     def create(self, request: Request, inputs: PtrInputs) -> PtrState:
-        wait = request.poller(_PATIENCE)
+        wait = request.poller(_LISTED_SECONDS)
         fresh = False
         while True:
             found = addresses.of_server(request, inputs.server_id, fresh=fresh)

@@ -114,7 +114,7 @@ class ServerInputs(base.Inputs):
     auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)] = None
     notes: Annotated[
         Annotated[m.Notes, AfterValidator(_trimmed)] | None,
-        Field(description="Free text shown in the cabinet."),
+        Field(description="Free text shown in the control panel."),
         Drift(edited),
     ] = None
     power: Annotated[
@@ -212,7 +212,7 @@ class ServerState(base.State):
     location: str | None = Field(default=None, description="Name of the location.")
     ip: str | None = Field(default=None, description="Primary address.")
     ips: list[str] = Field(default=[], description="Every address, v4 and v6.")
-    notes: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's tag.")
+    notes: str | None = Field(default=None, description="Free text shown in the control panel, without the provider's tag.")
     auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance.")
     billing_cycle: str | None = Field(default=None, description="monthly or hourly.")
     price_monthly: str | None = Field(default=None, description="Price per month (decimal, in currency).")

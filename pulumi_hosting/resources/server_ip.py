@@ -43,7 +43,7 @@ SIMULATED = "sandbox"
 _KEY_MEMORY = timedelta(days=7)
 _MARGIN = timedelta(hours=1)  # a key that is about to be forgotten proves nothing: sent again a moment later, it buys
 _GENERATIONS = 4
-_CLAIM_PATIENCE = 30.0  # seconds in which the other declarations of a program may still say which addresses are theirs
+_OWNERS_SECONDS = 30.0  # seconds in which the other declarations of a program may still say which addresses are theirs
 
 
 class ServerIpInputs(base.Inputs):
@@ -160,7 +160,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                     state = self.wait(request, state)
                 except WaitTimeout:
                     if request.wait_timeout:
-                        raise  # else nobody wants to wait for it
+                        raise  # otherwise there is nothing to wait for
             return state
 
     def _found_or_bought(self, request: Request, inputs: ServerIpInputs, owners: Owners) -> ServerIpState:
@@ -204,7 +204,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     def _simulate(self, request: Request, inputs: ServerIpInputs) -> ServerIpState:
         added = request.client.servers.ips.add(int(inputs.server_id))
-        # RFC 5737: addresses of nobody. What needs an address later gets one that looks like it.
+        # RFC 5737: documentation addresses. What needs an address later gets one that looks like it.
         address = f"192.0.2.{1 + int.from_bytes(request.identity.encode()[-4:], 'big') % 254}"
         request.info(f"simulated: a test key buys no address; {address} stands for it")
         return ServerIpState(
@@ -235,7 +235,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     def _lost(self, request: Request, inputs: ServerIpInputs, world: World, owners: Owners) -> ServerIpState | None:
         """The address that an interrupted run of this resource bought. Raises ``ResourceConflict`` for more addresses that nothing explains than
         ``order_attempt`` allows for."""
-        wait = request.poller(_CLAIM_PATIENCE)
+        wait = request.poller(_OWNERS_SECONDS)
         server_id = inputs.server_id
         while loose := self._loose(request, server_id, world.extra, owners):
             found = self._proven(request, inputs, world, loose, owners)

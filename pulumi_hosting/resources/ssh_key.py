@@ -3,7 +3,7 @@
 Found by its fingerprint and never doubled: the API has neither an idempotency key nor a guard for it, so creation looks before and after
 it sends. It cannot be changed in place; a new name or key is a new object, and the old one goes first.
 
-A key is shared: several stacks may declare the same one, and people add keys in the cabinet. Nothing on a key tells who added it, so only
+A key is shared: several stacks may declare the same one, and people add keys in the control panel. Nothing on a key tells who added it, so only
 the run that got the answer to its creation counts as its creator. Any other declaration takes the key over and never deletes it.
 """
 
@@ -228,7 +228,7 @@ class SshKeyResource(
             request.reads.forget("ssh_keys")
 
 
-_HOW_TO_DELETE = "Next: delete it in the cabinet if nothing else uses it"
+_HOW_TO_DELETE = "Next: delete it in the control panel if nothing else uses it"
 
 
 def _other_name(key: m.SshKey) -> str:

@@ -78,7 +78,7 @@ class WebhookSubscriptionInputs(base.Inputs):
     ]
     description: Annotated[
         Annotated[str, Field(max_length=1000 - _MARK_LENGTH), AfterValidator(_trimmed)] | None,
-        Field(description="Free text shown in the cabinet, up to 974 characters."),
+        Field(description="Free text shown in the control panel, up to 974 characters."),
         Drift(edited),
     ] = None
     active: Annotated[
@@ -107,7 +107,7 @@ class WebhookSubscriptionInputs(base.Inputs):
 class WebhookSubscriptionState(base.State):
     url: str = Field(description="The https:// address that events are delivered to.")
     events: list[str] = Field(default=[], description="Event types that are delivered, in alphabetical order, or * for all.")
-    description: str | None = Field(default=None, description="Free text shown in the cabinet, without the provider's tag.")
+    description: str | None = Field(default=None, description="Free text shown in the control panel, without the provider's tag.")
     active: bool | None = Field(default=None, description="Whether it delivers. The service sets it to false after 20 failures in a row.")
     secret: Secret | None = Field(default=None, description="Signs the deliveries. Empty where it was never shown to the provider.")
     disabled_reason: str | None = Field(default=None, description="Why the service stopped delivering. Absent while it delivers.")
@@ -235,7 +235,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     def _tagged(self, request: Request, inputs: WebhookSubscriptionInputs) -> list[m.Subscription]:
         """What runs of this resource made and no state in this run has, the lowest id first.
 
-        Raises ``ResourceConflict`` where it must not be taken over unasked: it delivers elsewhere by now, it is older than idempotency keys live,
+        Raises ``ResourceConflict`` where it must not be taken over automatically: it delivers elsewhere by now, it is older than idempotency keys live,
         or ``strict`` is set without a scope.
         """
         if request.name_is_identity:

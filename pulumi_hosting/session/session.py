@@ -14,7 +14,7 @@ T = TypeVar("T")
 class Session:
     """Client, clock, shared reads and ownership. Made once per process or run; thread-safe as its parts are.
 
-    - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None where nobody said.
+    - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None if not set.
     - ``scope``: the setting ``hosting:scope``, which is part of each identity; None where it is not set.
     - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity names, for one.
     - ``poll_interval``: the longest pause between two looks at something asynchronous, in seconds.

@@ -60,7 +60,7 @@ class Reads:
                     entry.forgotten += 1
 
     def amend(self, key: Key, change: Callable[[T], T]) -> None:
-        """Bring a remembered answer up to date with a write whose effect on it is known, where asking again is dear."""
+        """Bring a remembered answer up to date with a write whose effect on it is known, where reading again is expensive."""
         with self._guard:
             entry = self._entries.get(key)
             if entry is not None and entry.at is not None:

@@ -45,7 +45,7 @@ def one_line(error: BaseException) -> str:
 
 
 class LimitedWarnings:
-    """Warnings that a stranger can cause: at most one line a minute, so that nobody can fill the log."""
+    """Warnings that a stranger can cause: at most one line a minute, so that the log cannot be filled."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock, self._next_at, self._suppressed = clock, 0.0, 0

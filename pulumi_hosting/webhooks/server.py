@@ -47,7 +47,7 @@ Handler = Callable[[Request], Awaitable[int]]
 class WebhookServer:
     """Hands POST requests for one path to ``handle``, and answers with the status it returns.
 
-    Answers by itself: 404 for another path, 405 for another method, 413 for a body above 64 KB, 503 for a
+    Answers directly: 404 for another path, 405 for another method, 413 for a body above 64 KB, 503 for a
     body or a handler that takes longer than ``limits.answer_seconds``, 400 for what is not HTTP.
 
     A stranger who opens connections and sends nothing keeps no delivery out: a connection above
@@ -119,7 +119,7 @@ class WebhookServer:
                 connection.writer.close()
                 await connection.writer.wait_closed()
         except (OSError, asyncio.CancelledError, h11.LocalProtocolError):
-            pass  # too slow, broken off, no TLS, or dropped: nobody waits for an answer
+            pass  # too slow, broken off, no TLS, or dropped: no client waits for an answer
         except h11.RemoteProtocolError as error:
             await connection.answer_malformed(error.error_status_hint)
             connection.writer.close()

@@ -218,7 +218,7 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
         wait_until(lambda: program.said("is suspended. Look at unpaid invoices") > 1)
         # The rules take one event after the other: what came before this one has been taken, too.
         assert program.said("TASK [Say what is to be done]") == 2
-        assert program.said("TASK [Say what would renew by itself]") == 1
+        assert program.said("TASK [Show what would renew automatically]") == 1
         running.terminate()
         running.wait(timeout=HANG_SECONDS)
     finally:

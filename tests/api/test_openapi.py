@@ -29,7 +29,7 @@ def test_it_is_an_openapi_document() -> None:
     json.dumps(DOCUMENT)
 
 
-def test_it_is_made_anew_each_time_and_always_the_same() -> None:
+def test_it_is_made_again_each_time_and_always_the_same() -> None:
     first = document()
     as_it_was = json.dumps(first)
     first["paths"].clear()

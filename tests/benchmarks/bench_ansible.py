@@ -32,7 +32,7 @@ EMPTY = """from ansible.module_utils.basic import AnsibleModule
 AnsibleModule(argument_spec={}).exit_json(changed=False)
 """
 
-# The answer of both APIs at once: nobody has a server.
+# The answer of both APIs: there is no server.
 ANSWER: dict[str, Any] = {
     "data": [],
     "next_cursor": None,

@@ -23,7 +23,7 @@ def dice(seed: int = 7) -> random.Random:
 
 
 class FakeTime:
-    """A clock that stands still until somebody sleeps."""
+    """A clock that stands still except while something sleeps."""
 
     def __init__(self, now: float = 1000.0) -> None:
         self.now = now

@@ -1,5 +1,5 @@
 """Answers that are damaged in part: nothing is invented, ids stay, and a list with a damaged item proves
-nobody's absence.
+an absence.
 """
 
 import copy
@@ -79,7 +79,7 @@ def changed(body: Any, path: tuple[Any, ...], how: str) -> Any:
 
 
 def shown(value: Any) -> Any:
-    """What a model says, as plain data, without what nobody sent."""
+    """What a model says, as plain data, without what was not sent."""
     if isinstance(value, BaseModel):
         return {name: shown(getattr(value, name)) for name in type(value).model_fields}
     if isinstance(value, list):

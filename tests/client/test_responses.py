@@ -1,4 +1,4 @@
-"""Reading answers: patient with growth, strict with damage, and never repeating somebody else's text
+"""Reading answers: open to new fields, strict with damage, and never repeating text of the service
 unread."""
 
 import json

@@ -44,7 +44,7 @@ def test_an_odd_key_is_refused_without_being_shown(key: str) -> None:
 def test_the_hint_of_a_key_is_its_prefix_and_its_end() -> None:
     assert checked().key_hint == "vk_live_…CDEF"
     assert checked("vk_test_123456").key_hint == "vk_test_…"
-    assert checked("somebody-elses-token-99").key_hint == "…n-99"
+    assert checked("another-names-token-99").key_hint == "…n-99"
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def test_all_members_of_a_gzip_are_read() -> None:
 
 
 @pytest.mark.parametrize("location", ["http://[half", "https://a:b:c/", "http://\x7f/", "//", "https://other.example.com/"])
-def test_a_redirect_is_refused_at_once_also_if_nobody_can_read_where_to(location: str) -> None:
+def test_a_redirect_is_refused_at_once_also_if_its_target_is_unreadable(location: str) -> None:
     client, script = scripted(httpx.Response(302, headers={"Location": location}))
     with pytest.raises(RedirectRefused, match="check the base URL"):
         client.health()
@@ -245,7 +245,7 @@ def test_a_break_is_survived_where_asking_again_does_no_harm() -> None:
     assert found.meta.attempts == 3
 
 
-def test_nobody_listening_is_a_known_outcome() -> None:
+def test_no_listener_is_a_known_outcome() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
@@ -297,7 +297,7 @@ def test_an_answer_that_trickles_is_cut_off_at_the_deadline() -> None:
 
 def test_neither_netrc_nor_a_proxy_sees_a_request_to_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     netrc = tmp_path / "netrc"
-    netrc.write_text("machine 127.0.0.1 login somebody password else\ndefault login somebody password else\n")
+    netrc.write_text("machine 127.0.0.1 login other password else\ndefault login other password else\n")
     netrc.chmod(0o600)
     monkeypatch.setenv("NETRC", str(netrc))
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -379,7 +379,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return pem, secret
 
 
-def test_a_certificate_is_trusted_only_if_somebody_vouches_for_it(certificate: tuple[Path, Path]) -> None:
+def test_a_certificate_is_trusted_only_if_its_issuer_is(certificate: tuple[Path, Path]) -> None:
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(*certificate)
     with serving(send, server) as url:

@@ -63,7 +63,7 @@ def test_only_unfinished_orders_are_listed(emu: EmulatorHarness) -> None:
 @pytest.mark.parametrize("by", ["balance", "gateway"])
 def test_paying_an_invoice_that_orders_a_server(by: str, emu: EmulatorHarness) -> None:
     emu.core.scheduler.provisioning_delay = 10
-    id = emu.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 2, "name": "cabinet"})["id"]
+    id = emu.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 2, "name": "panel"})["id"]
     assert emu.api("GET", f"/orders/{id}").json()["status"] == "invoice_created"
     emu.advance(3600)
     if by == "balance":

@@ -27,7 +27,7 @@ def test_a_name_is_used_once() -> None:
         names.claim("", TYPE, "a")
     assert raised.value.urn == urn("a")
     with pytest.raises(PluginError, match="could not find parent"):
-        names.claim("urn:nobody", TYPE, "b")
+        names.claim("urn:unknown", TYPE, "b")
 
 
 @pytest.mark.parametrize(

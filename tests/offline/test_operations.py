@@ -19,8 +19,8 @@ def test_wrong_targets(make_project: MakeProject) -> None:
     assert result.exit_code == 1
     assert f"Resource '{type}::b' depends on '{type}::a'" in result.errors[0]
     assert project.things() == {}
-    result = project.stack().up(targets=(f"{type}::nobody",))
-    assert result.errors[0] == f"Target '{type}::nobody' could not be found in the stack."
+    result = project.stack().up(targets=(f"{type}::unknown",))
+    assert result.errors[0] == f"Target '{type}::unknown' could not be found in the stack."
     up(project)
     result = project.stack().destroy(targets=(f"{type}::a",))
     assert result.exit_code == 1

@@ -59,7 +59,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
         given = {"project": "toys", "stack": "dev", "organization": "organization", "root": tmp_path, "pwd": tmp_path, "parallel": 2}
         given |= {"monitor": server.address, "engine": server.address}
         options = program.parse_arguments([*(part for key, value in given.items() for part in (f"--{key}", str(value))), str(tmp_path)])
-        # Pulumi's settings live in the context: what this program is told, nobody else hears.
+        # Pulumi's settings live in the context: what this program receives reaches no other.
         return contextvars.copy_context().run(program.run, options), notes
 
     yield start

@@ -259,7 +259,7 @@ def test_a_resource_deleted_with_another_is_not_deleted_by_its_provider(together
 def test_deleted_with_a_removed_resource(together: ToyProject) -> None:
     write(together, DELETED_WITH.format("s").replace("c = Thing", "#"))
     assert together.stack().up().changes == {"delete": 1, "same": 3}
-    assert called(together, "Delete") == ["c#1"]  # alone: nobody else takes it along
+    assert called(together, "Delete") == ["c#1"]  # alone: no other resource is deleted with it
     together.forget_calls()
     write(together, "")
     assert together.stack().up().changes["delete"] >= 2

@@ -11,7 +11,7 @@ from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
-from tests.pulumi.test_nouns import ALL
+from tests.pulumi.test_every_resource import ALL
 from tests.pulumi.test_preview import CANARY, WRONG
 
 KINDS = {"Server": "server", "Domain": "domain", "SshKey": "ssh_key", "ServerIp": "server_ip", "Ptr": "ptr"}

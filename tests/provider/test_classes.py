@@ -1,4 +1,4 @@
-"""The classes of both forms, run by Pulumi's SDK against a pretended engine; the functions of both forms against the emulator."""
+"""Dynamic and native classes, run by Pulumi's SDK against a fake engine; their lookups against the emulator."""
 
 import asyncio
 import base64
@@ -341,7 +341,7 @@ def test_a_provider_holds_its_key_as_a_secret(pretended: Engine) -> None:
     assert "second" in key.provider
 
 
-# --- form one's identity -----------------------------------------------------------------------------------------------------
+# --- a dynamic resource's identity -----------------------------------------------------------------------------------------------------
 
 
 def test_what_pulumi_stores_of_a_provider_never_changes() -> None:

@@ -29,7 +29,7 @@ def test_an_identity_names_organization_and_scope(scope: str | None, organizatio
     session.configure({"scope": scope})
     assert session.identity(BASE, organization) == identity
     subject = Subject.of("urn:pulumi:dev::t::hosting:index:Server::web")
-    assert session.identity(subject.identity, organization) == identity  # both forms are one resource
+    assert session.identity(subject.identity, organization) == identity  # dynamic and native are one resource
 
 
 def test_a_recorded_identity_is_kept(account: Account) -> None:

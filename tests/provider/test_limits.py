@@ -111,7 +111,7 @@ def test_processes_that_have_ended_do_not_count(account: Account, monkeypatch: p
 
 
 class Dead(httpx.BaseTransport):
-    """Nobody listens."""
+    """Nothing listens."""
 
     def __init__(self) -> None:
         self.tried = 0

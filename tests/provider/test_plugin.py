@@ -166,7 +166,7 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
     assert made.id.isdigit()
     outputs = opened(made.properties).values
     assert outputs["charged"] == "5.00"
-    assert outputs["__identity"] == "pulumi:toys/dev/server/web"  # the same as form one's, so that a stack can be taken over
+    assert outputs["__identity"] == "pulumi:toys/dev/server/web"  # the same as a dynamic resource's, so that a stack can be taken over
 
     same = plugin.diff(SERVER, made.id, made.properties, plugin.inputs(SERVER, {**WEB, "notes": "one"}, opened(inputs).values))
     assert same.changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -184,10 +184,10 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
     after = opened(updated.properties).values
     assert (after["name"], after["notes"], after["rootPassword"]) == ("www", "two", outputs["rootPassword"])
 
-    plugin.control("PATCH", f"/servers/{made.id}", {"notes": "changed in the cabinet"})
+    plugin.control("PATCH", f"/servers/{made.id}", {"notes": "changed in the control panel"})
     live = plugin.read(SERVER, made.id, updated.properties, renamed)
     assert live.id == made.id
-    assert opened(live.inputs).values == {**WEB, "name": "www", "notes": "changed in the cabinet"}
+    assert opened(live.inputs).values == {**WEB, "name": "www", "notes": "changed in the control panel"}
 
     plugin.configure()  # the next command: within one, what is to stay as it is is not deleted
     plugin.delete(SERVER, made.id, live.properties)

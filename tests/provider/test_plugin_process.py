@@ -102,7 +102,7 @@ def test_it_finishes_what_it_began_and_ends_when_its_engine_is_killed(emulator: 
             wait_until(lambda: control.ledger() or making.done())
             assert not making.done()
             engine.kill()
-            with contextlib.suppress(grpc.RpcError):  # the answer may or may not arrive; nobody would hear it
+            with contextlib.suppress(grpc.RpcError):  # the answer may or may not arrive
                 making.result()
         assert started.wait(HANG_SECONDS) == 0
     (server,) = control("GET", "/objects")["servers"]

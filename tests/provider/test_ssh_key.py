@@ -34,7 +34,7 @@ def test_a_key_of_another_stack_is_announced_recorded_and_left(processes: Any, c
     later.of("ssh_key").delete(id, found[1])
     assert keys(control) == [int(id)]
     assert [line for line in later.told if "stays" in line] == [
-        f"alice: warning: SSH key alice ({id}) stays: it was not created here. Next: delete it in the cabinet if nothing else uses it"
+        f"alice: warning: SSH key alice ({id}) stays: it was not created here. Next: delete it in the control panel if nothing else uses it"
     ]
     processes().of("ssh_key").delete(id, mine)
     assert keys(control) == []

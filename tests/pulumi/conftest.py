@@ -1,4 +1,4 @@
-"""Programs of both forms on every engine, against an emulator."""
+"""Dynamic and native programs on every engine, against an emulator."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def native(engine: Engine, emulator: Running, tmp_path: Path) -> Program:
 
 @pytest.fixture(params=FORMS)
 def form(request: pytest.FixtureRequest) -> str:
-    """``dynamic`` and ``native``, where the test is marked ``both_forms``; else ``native``, and ``dynamic`` in ``make test-all``."""
+    """``dynamic`` and ``native``, where the test is marked ``both_providers``; else ``native``, and ``dynamic`` in ``make test-all``."""
     name: str = request.param
     return name
 
@@ -45,7 +45,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
         if "form" not in given:
             continue
-        in_both = item.get_closest_marker("both_forms") is not None
+        in_both = item.get_closest_marker("both_providers") is not None
         if "dialect" in given:
             daily = (given["form"], given["dialect"]) in DAILY and (in_both or given["form"] == "native")
         else:

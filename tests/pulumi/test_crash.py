@@ -77,7 +77,7 @@ def purchases(base: str) -> dict[str, tuple[str, dict[str, Any]]]:
 
 
 @pytest.mark.emulator(provisioning_delay=600, own=True)
-@pytest.mark.both_forms
+@pytest.mark.both_providers
 @pytest.mark.parametrize(
     ("form", "orphan"),
     [
@@ -130,7 +130,7 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
 
 
 def wait_for_the_end_of(processes: list[int]) -> None:
-    """A plugin whose engine is gone finishes what it began, and ends by itself."""
+    """A plugin whose engine is gone finishes its request and ends."""
     wait_until(lambda: not any(b"pulumi_hosting.provider.plugin.servicer" in command(pid) for pid in processes))
 
 
@@ -145,7 +145,7 @@ ORDER = r"\*\*To remove everything after a crash\*\*[\s\S]*?\n\n((?:    pulumi .
 DOCUMENTED = re.search(ORDER, DOCS.read_text(encoding="utf-8"))
 
 
-@pytest.mark.both_forms
+@pytest.mark.both_providers
 @pytest.mark.emulator(own=True)
 def test_everything_is_removed_after_a_kill(program: Program) -> None:
     """In the documented order. The offline engine does not destroy before what was bought has been found."""

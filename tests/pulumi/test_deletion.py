@@ -163,14 +163,14 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(program: Prog
     assert servers(program)["web"] == web
     kept = program.resources()["kept"]["id"]
     done = program.run(program.stack.destroy("--refresh"))
-    # The engine asks nobody about what is retained, and says so.
+    # The engine asks no provider about what is retained, and reports it.
     assert (f"kept retained, not deleted (id {kept})" if engine.name != PULUMI else "[retain]") in done.output
     assert [server["name"] for server in program.living] == ["kept"]
     assert paid(program) == Decimal("5.00")
 
 
 @pytest.mark.emulator(provisioning_delay=60, clock="manual")
-@pytest.mark.both_forms
+@pytest.mark.both_providers
 def test_a_destroy_while_an_order_is_under_way(program: Program) -> None:
     program.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
     program.declare({"web": ("Server", {**SERVER, "wait_timeout": 2})})

@@ -1,4 +1,4 @@
-"""Lookups in programs of both forms, on every engine."""
+"""Lookups in dynamic and native programs, on every engine."""
 
 import pytest
 

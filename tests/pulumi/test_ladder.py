@@ -13,7 +13,7 @@ pulumi.export("ip", web.ip)
 """
 
 
-@pytest.mark.slow  # test_nouns climbs it with every resource
+@pytest.mark.slow  # test_every_resource climbs it with every resource
 def test_server_and_key_live_their_whole_lives(dynamic: Program, dialect: str) -> None:
     dynamic.write(BASE)
 
@@ -48,7 +48,7 @@ def test_server_and_key_live_their_whole_lives(dynamic: Program, dialect: str) -
     assert dynamic.objects("ssh_keys") == []
 
 
-@pytest.mark.slow  # test_nouns climbs it with every resource
+@pytest.mark.slow  # test_every_resource climbs it with every resource
 @pytest.mark.parametrize(
     ("old", "new", "field"),
     [
@@ -111,7 +111,7 @@ def test_a_key_that_is_on_the_account_is_found_and_not_doubled(dynamic: Program)
     assert len(dynamic.objects("ssh_keys")) == 1
 
 
-@pytest.mark.slow  # test_nouns climbs it with every resource
+@pytest.mark.slow  # test_every_resource climbs it with every resource
 @pytest.mark.parametrize(
     ("patch", "field"),
     [({"name": "renamed"}, "name"), ({"notes": "by hand"}, "notes"), ({"auto_renew": False}, "autoRenew"), ({"os": "ubuntu-24.04"}, "os")],

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.rehearsal.engines import Engine
-from tests.pulumi.test_nouns import ALL, UPDATES, changed, unchanged
+from tests.pulumi.test_every_resource import ALL, UPDATES, changed, unchanged
 from tests.support.programs import Program, make_program
 
 

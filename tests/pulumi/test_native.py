@@ -24,7 +24,7 @@ def done(run: Run) -> Run:
     return run
 
 
-@pytest.mark.slow  # test_nouns climbs it with every resource
+@pytest.mark.slow  # test_every_resource climbs it with every resource
 def test_server_and_key_live_their_whole_lives(native: Program, dialect: str) -> None:
     native.write(KEY + WEB)
     looked = done(native.stack.preview())
@@ -66,12 +66,12 @@ def test_drift_is_found_by_name_and_repaired_and_secrets_stay_secret(native: Pro
     native.write(web)
     done(native.stack.up())
     id = native.state()["id"]
-    native.control("PATCH", f"/servers/{id}", {"notes": "changed in the cabinet"})
+    native.control("PATCH", f"/servers/{id}", {"notes": "changed in the control panel"})
     found = native.stack.refresh("--preview-only", "--expect-no-changes")
     assert found.exit_code != 0
     assert [step.diffs for step in found.steps if step.op == "update"] == [("notes",)]
     refreshed = done(native.stack.refresh("--diff"))
-    assert native.state()["inputs"]["notes"] == "changed in the cabinet"
+    assert native.state()["inputs"]["notes"] == "changed in the control panel"
     repaired = done(native.stack.up("--diff"))
     assert repaired.changed == {"update": 1}
     done(native.stack.refresh("--preview-only", "--expect-no-changes"))
@@ -223,7 +223,7 @@ def test_two_accounts_in_one_stack(native: Program) -> None:
 
 
 def test_one_limit_holds_for_all_providers_of_a_run(native: Program) -> None:
-    """Both forms and a second provider: three processes of one engine, each of which alone would stay below the limit."""
+    """Dynamic, native and a second provider: three processes of one engine, each of which alone would stay below the limit."""
     native.stack.environ["HOSTING_MAX_CHARGE"] = "12"
     native.write("""
         import pulumi_hosting as dynamic
@@ -263,10 +263,10 @@ def test_a_rotated_key_is_used_at_once_and_replaces_nothing(native: Program) -> 
     assert second["key"] not in exported
 
 
-# --- from form one
+# --- from dynamic resources
 
 
-def test_a_stack_of_form_one_is_taken_over_and_nothing_is_replaced(native: Program) -> None:
+def test_a_stack_of_dynamic_resources_is_taken_over_and_nothing_is_replaced(native: Program) -> None:
     body = KEY + WEB.replace('notes="one"', f'notes="one", password="{PASSWORD}"')
     native.write(body, form="dynamic")
     done(native.stack.up())

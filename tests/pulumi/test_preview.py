@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.client import Client
-from tests.pulumi.test_nouns import ALL, Declarations
+from tests.pulumi.test_every_resource import ALL, Declarations
 from tests.support.programs import PUBLIC_KEY, Program, Ref
 
 SERVER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
@@ -187,7 +187,7 @@ def outside(program: Program) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.emulator(clock="manual")
-@pytest.mark.both_forms
+@pytest.mark.both_providers
 def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(program: Program, dialect: str) -> None:
     found = outside(program)
     addresses = [address["id"] for address in program.objects("addresses")]
@@ -212,7 +212,7 @@ def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(program: Pr
     assert len(program.resources()) == len(found)
 
 
-@pytest.mark.both_forms
+@pytest.mark.both_providers
 def test_importing_what_is_not_there_says_so(program: Program) -> None:
     if program.form != "native":
         program.declare({"web": ("Server", {**SERVER, "adopt_id": "4711"})})

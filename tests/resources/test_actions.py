@@ -606,9 +606,9 @@ def test_a_refused_cost_sends_nothing(harness: ResourceHarness) -> None:
 
     def refuse(cost: Cost) -> None:
         assert cost.amount == Decimal("5.00")
-        raise ResourceError("too dear")
+        raise ResourceError("too expensive")
 
     for dry_run in (True, False):
-        with pytest.raises(ResourceError, match=r"too dear"):
+        with pytest.raises(ResourceError, match=r"too expensive"):
             do(harness, "server_renew", {"id": id, "until": _due(harness, id, days=1)}, approve=refuse, dry_run=dry_run)
         assert sent(harness) == []

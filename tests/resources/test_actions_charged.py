@@ -133,7 +133,7 @@ def set_balance(harness: ResourceHarness, amount: str) -> None:
 
 
 @each
-def test_foreseen_then_done_then_found_done(any_dialect: ResourceHarness, case: Case) -> None:
+def test_predicted_then_done_then_found_done(any_dialect: ResourceHarness, case: Case) -> None:
     desired = case.desired(any_dialect, case.make(any_dialect))
     approved: list[Cost] = []
     predicted = do(any_dialect, case.kind, desired, dry_run=True, approve=approved.append)
@@ -448,7 +448,7 @@ def test_a_server_without_a_due_date_is_not_renewed(harness: ResourceHarness) ->
         do(harness, "server_renew", {"id": id, "until": "2030-01-01"})
 
 
-def test_a_price_that_nobody_quotes_is_taken_in_proportion(harness: ResourceHarness) -> None:
+def test_a_price_without_a_quote_is_taken_in_proportion(harness: ResourceHarness) -> None:
     id = server(harness)
     desired = {"id": id, "until": text(due(harness, id) + timedelta(days=50))}
     harness.fault({"status": 404, "code": "not_found"}, path="^/catalog/quote$", method="GET", times=2)

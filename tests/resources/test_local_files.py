@@ -1,4 +1,4 @@
-"""Private files that local processes share: one holder per lock, nobody else's files, no key material."""
+"""Private files that local processes share: one holder per lock, only this user's files, no key material."""
 
 import errno
 import os

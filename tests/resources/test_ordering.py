@@ -141,7 +141,7 @@ def test_a_service_that_goes_on_failing_is_reported_not_fed(harness: ResourceHar
 
 
 def test_money_that_no_server_explains_stops_it(harness: ResourceHarness) -> None:
-    """The service says it failed, and a paid order has no server: nobody but a person can tell whether it is this one."""
+    """The service says it failed, and a paid order has no server: only a person can know whether it is this one."""
     harness.fault({"panel_timeout": "active"})
     with pytest.raises(WaitTimeout):
         harness.order({**GOOD, "name": "other"}, identity="other", wait_timeout=0.0)
@@ -219,7 +219,7 @@ def test_an_order_that_comes_to_nothing_is_reported_and_ordered_anew_by_the_next
 
 
 def test_a_foreign_namesake_stops_it_and_the_message_says_how_to_go_on(harness: ResourceHarness) -> None:
-    other = harness.order(identity="somebody else", name_is_identity=True)
+    other = harness.order(identity="another", name_is_identity=True)
     with pytest.raises(ResourceConflict, match=f"adopt_id to {other.id}.*order_attempt to 1") as stopped:
         harness.order()
     assert stopped.value.id == other.id
@@ -240,7 +240,7 @@ def test_a_replayed_order_whose_server_was_renamed_since_is_neither_taken_nor_do
 
 
 def test_ordering_one_more_of_a_name_has_to_be_said(harness: ResourceHarness) -> None:
-    harness.order(identity="somebody else", name_is_identity=True)
+    harness.order(identity="another", name_is_identity=True)
     harness.order({**GOOD, "order_attempt": 1})
     assert len(harness.living) == 2
 
@@ -463,7 +463,7 @@ def test_notes_are_shown_without_the_tag_and_an_update_keeps_it(harness: Resourc
 
 @pytest.mark.parametrize("stops", [1, 2, 3])
 def test_orders_are_found_by_their_key_after_stops_that_probed_keys(harness: ResourceHarness, stops: int) -> None:
-    other = harness.order(identity="somebody else", name_is_identity=True)
+    other = harness.order(identity="another", name_is_identity=True)
     for _ in range(stops):
         with pytest.raises(ResourceConflict):
             harness.order()
@@ -503,7 +503,7 @@ def test_a_rotated_key_finds_what_the_old_one_ordered(harness: ResourceHarness) 
 
 
 def test_adopting_checks_what_it_takes(harness: ResourceHarness) -> None:
-    other = harness.order(identity="somebody else", name_is_identity=True)
+    other = harness.order(identity="another", name_is_identity=True)
     with pytest.raises(ResourceError, match="os is 'debian-12'"):
         harness.order({**GOOD, "os": "ubuntu-24.04", "adopt_id": other.id})
     with pytest.raises(ResourceError, match="no active server"):
@@ -538,8 +538,8 @@ def test_the_ladder_of_a_stateless_frontend(harness: ResourceHarness) -> None:
     assert harness.living == []
 
 
-def test_adopting_is_foreseen_by_a_dry_run(harness: ResourceHarness) -> None:
-    other = harness.order({**GOOD, "name": "old"}, identity="somebody else", name_is_identity=True)
+def test_adopting_is_predicted_by_a_dry_run(harness: ResourceHarness) -> None:
+    other = harness.order({**GOOD, "name": "old"}, identity="another", name_is_identity=True)
     predicted = ensure(harness, {**GOOD, "adopt_id": other.id}, dry_run=True)
     done = ensure(harness, {**GOOD, "adopt_id": other.id})
     for outcome in (predicted, done):
@@ -563,7 +563,7 @@ def test_a_stateless_frontend_killed_anywhere_buys_once(harness: ResourceHarness
 
 
 def test_a_name_that_a_rename_set_free_gets_a_server_of_its_own(harness: ResourceHarness) -> None:
-    """The key of the name is remembered for the server that was renamed; that one is somebody else by now."""
+    """The key of the name is remembered for the server that was renamed; that one is another resource's by now."""
     first = ensure(harness)
     assert first.after is not None
     renamed = ensure(harness, {**GOOD, "name": "web-2"}, id=first.after["id"])

@@ -121,7 +121,7 @@ def test_many_servers_are_read_by_the_list(harness: ResourceHarness) -> None:
     for state in made:
         found = engine.read(context, SERVER, state)
         assert not engine.diff(SERVER, state.values(), found.values()), state.id
-    assert len(transport.sent) == FEW + 1  # each of the first by itself, then one page for all
+    assert len(transport.sent) == FEW + 1  # each of the first alone, then one page for all
 
 
 def test_a_program_of_many_servers_looks_for_lost_ones_once(harness: ResourceHarness) -> None:

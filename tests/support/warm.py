@@ -94,7 +94,7 @@ class WarmPython:
             sys.executable = cold
 
     def close(self) -> None:
-        """End the server; it ends by itself when this process dies."""
+        """End the server; it ends when this process dies."""
         self._server.communicate()
 
 

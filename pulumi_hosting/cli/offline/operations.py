@@ -124,7 +124,7 @@ def _log_calls(verbosity: int) -> None:
 
 
 def _confirm(command: Command, non_interactive: bool, run_preview: Callable[[], Result]) -> None:
-    """Show the preview and ask. Where nobody can be asked, --yes or a similar option is required."""
+    """Show the preview and ask. Without a terminal, --yes or a similar option is required."""
     if non_interactive or not _is_terminal():
         click.echo(
             "error: --yes or --skip-preview or --preview-only must be passed in to proceed when running in non-interactive mode", err=True

@@ -127,7 +127,7 @@ class InvoiceBody(Body):
     description: str = "Other"
     tariff_id: int = 1
     os: str = "debian-12"
-    name: str = "cabinet"
+    name: str = "control panel"
     account_id: int = LEFT_OUT
 
 

@@ -1,6 +1,6 @@
 """Between the protocol's ``Struct`` and plain Python values.
 
-What arrives is *opened*: secrets are laid open and remembered by their top-level key, unknowns become ``pulumi.output.Unknown``. What is
+What arrives is *opened*: secrets are unmarshalled in plain text and remembered by their top-level key, unknowns become ``pulumi.output.Unknown``. What is
 answered is *closed* again: every key that was secret on the way in, and every one that is secret by nature, is wrapped. Whole keys are
 wrapped, never parts of a value: what is beside a secret in a list or a map is as much a secret.
 """
@@ -41,7 +41,7 @@ class Opened:
 
 
 def opened(struct: Struct) -> Opened:
-    """The values of a request, secrets laid open."""
+    """The values of a request, secrets in plain text."""
     plain: dict[str, Any] = {}
     secrets = set()
     for key, value in struct.fields.items():

@@ -1,4 +1,4 @@
-"""The package schema: what Pulumi is told of form two, in every language. Made from the resources and the table of operations."""
+"""The package schema: the native provider for Pulumi, in every language. Made from the resources and the table of operations."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from pulumi_hosting.provider.names import NAME as NAME
-from pulumi_hosting.provider.names import camel, token_of_form_one
+from pulumi_hosting.provider.names import camel, dynamic_token
 from pulumi_hosting.provider.names import token as token
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, summary_of, title_of
 from pulumi_hosting.provider.stack_settings import SETTINGS
@@ -82,7 +82,7 @@ def _resource(resource: Resource[Any, Any]) -> Spec:
         "requiredInputs": _required(inputs),
         "properties": _properties(outputs),
         "required": _required(outputs),
-        "aliases": [{"type": token_of_form_one(resource.kind)}],
+        "aliases": [{"type": dynamic_token(resource.kind)}],
     }
 
 

@@ -1,4 +1,4 @@
-"""Form two: ``pulumi-resource-hosting``, a provider plugin over Pulumi's own protocol.
+"""The native provider ``pulumi-resource-hosting``: a provider plugin over Pulumi's own protocol.
 
 The servicer is thin: it opens the wire's values, asks the adapter, and closes what the adapter answers. What it adds is what only the
 protocol knows: the URN (which names the declaration), previews, secrets, custom timeouts, partial creations, and the engine's log.
@@ -67,7 +67,7 @@ class Subject:
 
     @property
     def identity(self) -> str:
-        """What names the declaration: the same as form one's, where it has no parent."""
+        """What names the resource: the same as for a dynamic resource, if it has no parent."""
         head, project, types, name = self.urn.split("::", 3)
         parents = types.rpartition("$")[0]
         family = f"{parents}/" if parents else ""
@@ -190,7 +190,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         given = opened(request.args).values
         # A provider that the program declares is another account beside the one of the environment: its own settings come first.
         others = {variable for name, variable in SETTINGS.items() if _is_default(request.name) or not given.get(name)}
-        # Another command has begun: what the one before saw and kept (a plugin may be attached to several) is none of its.
+        # Another command has begun: state of the previous command must not leak into this one (a plugin may be attached to several).
         self.session = ProviderSession({variable: value for variable, value in os.environ.items() if variable in others})
         self.session.configure({name: given.get(name) for name in SETTINGS})
         self.session.budget.run = self.link.address

@@ -48,7 +48,7 @@ class ServerArgs:
     auto_renew: pulumi.Input[bool | None] | None = None
     """Whether the service renews it from the balance."""
     notes: pulumi.Input[str | None] | None = None
-    """Free text shown in the cabinet."""
+    """Free text shown in the control panel."""
     power: pulumi.Input[str | None] | None = None
     """running or stopped. Not managed when absent."""
     adopt_id: pulumi.Input[str | None] | None = None
@@ -151,7 +151,7 @@ class WebhookSubscriptionArgs:
     events: pulumi.Input[Sequence[pulumi.Input[str]]]
     """Event types such as server.created, or *; order does not matter."""
     description: pulumi.Input[str | None] | None = None
-    """Free text shown in the cabinet, up to 974 characters."""
+    """Free text shown in the control panel, up to 974 characters."""
     active: pulumi.Input[bool | None] | None = None
     """Whether it delivers; true (default) also enables it again when the service has disabled it."""
     rotation: pulumi.Input[str | None] | None = None

@@ -64,7 +64,7 @@ class ServerDeclaration(Declaration):
     ips: pulumi.Output[list[str]]
     """Every address, v4 and v6."""
     notes: pulumi.Output[str | None]
-    """Free text shown in the cabinet, without the provider's tag."""
+    """Free text shown in the control panel, without the provider's tag."""
     auto_renew: pulumi.Output[bool | None]
     """Whether the service renews it from the balance."""
     billing_cycle: pulumi.Output[str | None]
@@ -390,7 +390,7 @@ class WebhookSubscriptionDeclaration(Declaration):
     events: pulumi.Output[list[str]]
     """Event types that are delivered, in alphabetical order, or * for all."""
     description: pulumi.Output[str | None]
-    """Free text shown in the cabinet, without the provider's tag."""
+    """Free text shown in the control panel, without the provider's tag."""
     active: pulumi.Output[bool | None]
     """Whether it delivers. The service sets it to false after 20 failures in a row."""
     secret: pulumi.Output[str | None]

@@ -1,6 +1,6 @@
-"""A provider that does nothing, in both forms: what a program, the SDK and the engine cost by themselves.
+"""A provider that does nothing, dynamic and native: what a program, the SDK and the engine cost alone.
 
-Form one: ``take_over()``. Form two: this file run is a plugin.
+Dynamic: ``take_over()``. Native: this file run is a plugin.
 """
 
 import contextlib

@@ -33,7 +33,7 @@ def shown(value: Any) -> Any:
 
 
 def decrypted(struct: struct_pb2.Struct) -> Json:
-    """Received properties with their secrets laid open."""
+    """Received properties with their secrets in plain text."""
     received = MessageToDict(struct)
     return {key: value["value"] if isinstance(value, dict) and value.get(SIGNATURE) == SECRET else value for key, value in received.items()}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: domain
-short_description: Register, change and let go of a domain
+short_description: Register, change and stop renewing a domain
 version_added: "0.1.0"
 description:
   - Makes sure that a domain is on the account and is as declared.
@@ -76,7 +76,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Register, change and let go of a domain
+- name: Register, change and stop renewing a domain
   hosts: localhost
   gather_facts: false
   vars:

@@ -90,7 +90,7 @@ options:
     type: bool
   notes:
     description:
-      - Free text shown in the cabinet. An explicit V(null) empties it.
+      - Free text shown in the control panel. An explicit V(null) empties it.
     type: str
   adopt_id:
     description:
@@ -277,7 +277,7 @@ server:
       sample:
         - "203.0.113.7"
     notes:
-      description: Free text shown in the cabinet, without the provider's tag.
+      description: Free text shown in the control panel, without the provider's tag.
       type: str
       sample: Front end
     auto_renew:

@@ -130,7 +130,7 @@ server:
       sample:
         - "203.0.113.7"
     notes:
-      description: Free text shown in the cabinet, without the provider's tag.
+      description: Free text shown in the control panel, without the provider's tag.
       type: str
       sample: Front end
     auto_renew:

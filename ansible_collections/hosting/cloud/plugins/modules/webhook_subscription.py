@@ -32,7 +32,7 @@ options:
     elements: str
   description:
     description:
-      - Free text shown in the cabinet, up to 974 characters. An explicit V(null) empties it.
+      - Free text shown in the control panel, up to 974 characters. An explicit V(null) empties it.
     type: str
   active:
     description:
@@ -108,7 +108,7 @@ webhook_subscription:
         - server.suspended
         - balance.low
     description:
-      description: Free text shown in the cabinet, without the provider's tag.
+      description: Free text shown in the control panel, without the provider's tag.
       type: str
       sample: Alerts
     active:

@@ -70,7 +70,7 @@ webhook_subscriptions:
         - server.suspended
         - balance.low
     description:
-      description: Free text shown in the cabinet, without the provider's tag.
+      description: Free text shown in the control panel, without the provider's tag.
       type: str
       sample: Alerts
     active:

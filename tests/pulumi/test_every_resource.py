@@ -1,4 +1,4 @@
-"""The ladder every resource climbs, all of them in one stack: in both forms, in both dialects, on every engine."""
+"""The ladder every resource climbs, all of them in one stack: dynamic and native, in both dialects, on every engine."""
 
 from typing import Any
 
@@ -81,7 +81,7 @@ def look(program: Program) -> Any:
     return program.stack.refresh("--preview-only", "--expect-no-changes", "--diff")
 
 
-@pytest.mark.both_forms
+@pytest.mark.both_providers
 def test_every_resource_is_made_changed_and_removed(program: Program, dialect: str) -> None:
     program.declare(ALL)
     program.run(program.stack.preview(), {"create": len(ALL) + 1})
@@ -105,7 +105,7 @@ def test_every_resource_is_made_changed_and_removed(program: Program, dialect: s
     assert domain["auto_renew"] is False
 
 
-@pytest.mark.both_forms
+@pytest.mark.both_providers
 def test_drift_of_every_field_is_found_named_and_repaired(program: Program, dialect: str) -> None:
     program.declare(ALL)
     program.run(program.stack.up())

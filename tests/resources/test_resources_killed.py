@@ -136,7 +136,7 @@ def test_both_killed_before_they_were_saved_both_are_found(harness: ResourceHarn
     assert len(made(harness, resource)) == 2
 
 
-def test_an_address_nobody_explains_stops_the_purchase(harness: ResourceHarness) -> None:
+def test_an_unknown_address_stops_the_purchase(harness: ResourceHarness) -> None:
     resource, inputs = desired_of(harness, "server_ip")
     engine.create(harness.context(identity="pulumi:other/dev/server_ip/x"), resource, inputs)
     harness.another_machine()
@@ -148,7 +148,7 @@ def test_an_address_nobody_explains_stops_the_purchase(harness: ResourceHarness)
     assert len(made(harness, resource)) == 2
 
 
-def test_a_domain_somebody_else_registered_is_adopted_on_request_only(harness: ResourceHarness) -> None:
+def test_a_domain_registered_elsewhere_is_adopted_on_request_only(harness: ResourceHarness) -> None:
     resource, inputs = desired_of(harness, "domain")
     theirs = engine.create(harness.context(identity="pulumi:other/dev/domain/x"), resource, inputs)
     paid = spent(harness)

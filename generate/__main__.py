@@ -20,7 +20,9 @@ def stale(root: Path = ROOT) -> Mapping[str, str | None]:
     found: dict[str, str | None] = {}
     for generator in GENERATORS:
         wanted = generator.files()
-        present = {path.relative_to(root).as_posix() for pattern in generator.OWNED for path in root.glob(pattern)}
+        present = {
+            path.relative_to(root).as_posix() for pattern in generator.OWNED for path in root.glob(pattern)
+        }
         found |= {name: text for name, text in wanted.items() if _text(root / name) != text}
         found |= dict.fromkeys(present - wanted.keys() - generator.BY_HAND)
     return found

@@ -33,7 +33,11 @@ MANY = "The answer is always a list, which is empty when nothing matches."
 SCOPE = Option(
     "str",
     [
-        "Together with what names the object this is what a declaration is recognised by when an interrupted run is repeated.",
+        (
+            "Together with what names the object this is what a declaration is recognised by when an "
+            "interrupted "
+            "run is repeated."
+        ),
         "Needed only where independent playbooks order the same names on one account at different times.",
     ],
     default="",
@@ -86,7 +90,10 @@ def _targets(found: list[Module]) -> Iterator[tuple[str, str]]:
         if not (ROOT / tasks).exists() or "`make generate`" in (ROOT / tasks).read_text(encoding="utf-8"):
             yield tasks, render("collection/target.yml.j2", told={"before": None, **module.told})
             for name in ("aliases", "meta/main.yml"):  # as every target has them
-                yield f"{targets}/{module.name}/{name}", (ROOT / targets / "me_info" / name).read_text(encoding="utf-8")
+                yield (
+                    f"{targets}/{module.name}/{name}",
+                    (ROOT / targets / "me_info" / name).read_text(encoding="utf-8"),
+                )
 
 
 def modules() -> list[Module]:
@@ -105,14 +112,25 @@ def modules() -> list[Module]:
 def _resource(name: str, area: str, told: Told) -> Module:
     kind = told["resource"]
     resource = RESOURCES[kind]
-    wanted = [field for field in told.get("only", resource.Inputs.model_fields) if field not in told.get("without", ())]
+    wanted = [
+        field
+        for field in told.get("only", resource.Inputs.model_fields)
+        if field not in told.get("without", ())
+    ]
     texts = dict(told.get("options", {}))
     state = texts.pop("state", None)
-    options = _options(texts, {field: resource.Inputs.model_fields[field] for field in wanted}, told.get("required", ()))
+    options = _options(
+        texts, {field: resource.Inputs.model_fields[field] for field in wanted}, told.get("required", ())
+    )
     costs = isinstance(resource, Priced)
     if told.get("has_idempotency_scope"):
         options["idempotency_scope"] = SCOPE
-    result = {"description": told["returns"], "returned": "success", "type": "dict", "contains": contents(resource.State, kind)}
+    result = {
+        "description": told["returns"],
+        "returned": "success",
+        "type": "dict",
+        "contains": contents(resource.State, kind),
+    }
     clears = told.get("clears")
     is_whole = "only" not in told
     return Module(
@@ -123,17 +141,29 @@ def _resource(name: str, area: str, told: Told) -> Module:
         options,
         "resource",
         "ResourceModule",
-        [f'"{kind}"', "OPTIONS", *(["charges=True"] if costs else []), *([f"clears={clears!r}"] if clears else [])],
+        [
+            f'"{kind}"',
+            "OPTIONS",
+            *(["charges=True"] if costs else []),
+            *([f"clears={clears!r}"] if clears else []),
+        ],
         {kind: result, **({"charge": CHARGE} if costs else {})},
         lines(told["description"]),
-        {"state": replace(STATE, **(state if isinstance(state, dict) else {"description": lines(state)}))} if state else {},
+        {"state": replace(STATE, **(state if isinstance(state, dict) else {"description": lines(state)}))}
+        if state
+        else {},
     )
 
 
 def _action(name: str, area: str, told: Told) -> Module:
     action = ACTIONS[told["action"]]
     shape = {"type": "list", "elements": "dict"} if action.many else {"type": "dict"}
-    result = {"description": told["returns"], "returned": "success", **shape, "contains": contents(action.Result, action.result)}
+    result = {
+        "description": told["returns"],
+        "returned": "success",
+        **shape,
+        "contains": contents(action.Result, action.result),
+    }
     return Module(
         name,
         area,
@@ -153,10 +183,14 @@ def _info(name: str, area: str, told: Told) -> Module:
     kind, result = told.get("resource"), told["result"]
     query: type[BaseModel] | None = lookup.operation.query
     filters = {} if query is None else query.model_fields
-    asked = {argument.name: filters[argument.name] for argument in lookup.arguments if argument.name in filters}
+    asked = {
+        argument.name: filters[argument.name] for argument in lookup.arguments if argument.name in filters
+    }
     # Classes of their own find the ids of the path in their own way.
     path = {
-        item.name: item for item in lookup.arguments if item.name in lookup.operation.path_parameters and not kind and "class" not in told
+        item.name: item
+        for item in lookup.arguments
+        if item.name in lookup.operation.path_parameters and not kind and "class" not in told
     }
     texts = {**{name: _path_option(item) for name, item in path.items()}, **told.get("options", {})}
     model = RESOURCES[kind].State if kind else next(lookup.value.models(), None)
@@ -164,13 +198,22 @@ def _info(name: str, area: str, told: Told) -> Module:
     inside |= {entry: _entry(entry, given) for entry, given in told.get("contains", {}).items()}
     is_list = lookup.value.kind == "array"
     shape = {"type": "list", "elements": "dict"} if is_list else {"type": "dict"}
-    returns = {result: {"description": told["returns"], "returned": "success", **shape, **({"contains": inside} if inside else {})}}
+    returns = {
+        result: {
+            "description": told["returns"],
+            "returned": "success",
+            **shape,
+            **({"contains": inside} if inside else {}),
+        }
+    }
     for entry, given in told.get("also_returns", {}).items():
         returns[entry] = {"returned": "success", **_entry(entry, given)}
     scopes = ", ".join(f"C({scope})" for scope in lookup.operation.scopes)
     alternatives = {name for names in told.get("rules", {}).get("required_one_of", ()) for name in names}
     required = {argument.name for argument in lookup.arguments if argument.required} - alternatives
-    names = [f'"{kind}"', f'"{result}"', "OPTIONS"] if kind else [f'"{result}"', f'"{told["lookup"]}"', "OPTIONS"]
+    names = (
+        [f'"{kind}"', f'"{result}"', "OPTIONS"] if kind else [f'"{result}"', f'"{told["lookup"]}"', "OPTIONS"]
+    )
     return Module(
         name,
         area,
@@ -179,9 +222,17 @@ def _info(name: str, area: str, told: Told) -> Module:
         _options(texts, asked, required),
         "info",
         "ResourceInfoModule" if kind else "LookupInfoModule",
-        [*names, *([f'one="{told["one"]}"'] if "one" in told else []), *([f"path={tuple(path)!r}"] if path else [])],
+        [
+            *names,
+            *([f'one="{told["one"]}"'] if "one" in told else []),
+            *([f"path={tuple(path)!r}"] if path else []),
+        ],
         returns,
-        [f"Reads the {told['what']}.", *([MANY] if is_list else []), *([f"The API key needs {scopes}."] if scopes else [])],
+        [
+            f"Reads the {told['what']}.",
+            *([MANY] if is_list else []),
+            *([(f"The API key needs {scopes}.")] if scopes else []),
+        ],
     )
 
 
@@ -233,7 +284,10 @@ def _text(module: Module) -> str:
         returns=module.returns,
         home=told.get("home", module.home),
         options={name: one.spec(name) for name, one in module.options.items()},
-        arguments=[*module.made, *(f"{name}={_tuples(value)!r}" for name, value in told.get("rules", {}).items())],
+        arguments=[
+            *module.made,
+            *(f"{name}={_tuples(value)!r}" for name, value in told.get("rules", {}).items()),
+        ],
         **{"class": told.get("class", module.base)},
     )
 
@@ -263,4 +317,6 @@ _Dumper.add_representer(str, _string)
 
 def dumped(value: Any) -> str:
     """YAML with indented lists, texts in quotes where they would be read as something else."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False)
+    return yaml.dump(
+        value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False
+    )

@@ -47,7 +47,9 @@ class Program:
         """The settings that the program reads, with their types."""
         tree = ast.parse((ROOT / SOURCE).read_text(encoding="utf-8"))
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_setting(node)]
-        return {_text(call.args[0]): "integer" if _called(call).endswith("_int") else "string" for call in calls}
+        return {
+            _text(call.args[0]): "integer" if _called(call).endswith("_int") else "string" for call in calls
+        }
 
 
 def files() -> Mapping[str, str]:
@@ -57,15 +59,24 @@ def files() -> Mapping[str, str]:
     values: dict[str, Any] = {"program": program, "camel": camel}
     return {
         "examples/python/dynamic/__main__.py": _dynamic(source),
-        "examples/yaml/Pulumi.yaml": render("examples/Pulumi.yaml.j2", {"yaml": lambda value: _yaml(value, program)}, **values),
-        "examples/typescript/index.ts": render("examples/index.ts.j2", {"call": lambda one: _call(one, program)}, **values)
-        + "".join(f"export const {camel(one.name)} = {_script(one.arguments['value'], program)};\n" for one in program.of("export")),
+        "examples/yaml/Pulumi.yaml": render(
+            "examples/Pulumi.yaml.j2", {"yaml": lambda value: _yaml(value, program)}, **values
+        ),
+        "examples/typescript/index.ts": render(
+            "examples/index.ts.j2", {"call": lambda one: _call(one, program)}, **values
+        )
+        + "".join(
+            (f"export const {camel(one.name)} = {_script(one.arguments['value'], program)};\n")
+            for one in program.of("export")
+        ),
     }
 
 
 def _dynamic(source: str) -> str:
     """The same program with dynamic resources: another import, and no plugin to install."""
-    body = source.partition('"""\n\n')[2].replace("from pulumi_hosting import native as hosting", "import pulumi_hosting as hosting")
+    body = source.partition('"""\n\n')[2].replace(
+        "from pulumi_hosting import native as hosting", "import pulumi_hosting as hosting"
+    )
     return render("examples/dynamic.py.j2") + body
 
 
@@ -78,7 +89,11 @@ def _read(source: str) -> Program:
     for node in ast.parse(source).body:
         if isinstance(node, ast.Import | ast.ImportFrom) or _is_prose(node):
             continue
-        target = node.targets[0].id if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) else None
+        target = (
+            node.targets[0].id
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name)
+            else None
+        )
         call = node.value if isinstance(node, ast.Assign | ast.Expr) else None
         if not isinstance(call, ast.Call):
             raise ValueError(f"{SOURCE}:{node.lineno}: only calls can be translated")
@@ -91,7 +106,14 @@ def _statement(call: ast.Call, target: str | None, comments: list[str]) -> State
     called = _called(call)
     keywords = {keyword.arg or "": keyword.value for keyword in call.keywords}
     if _is_setting(call):
-        return Statement("setting", _text(call.args[0]), target, {}, comments, "integer" if called.endswith("_int") else "string")
+        return Statement(
+            "setting",
+            _text(call.args[0]),
+            target,
+            {},
+            comments,
+            "integer" if called.endswith("_int") else "string",
+        )
     if called == "export":
         return Statement("export", _text(call.args[0]), None, {"value": call.args[1]}, comments)
     if camel(called) in LOOKUPS:
@@ -146,7 +168,8 @@ def _script(node: ast.expr, program: Program) -> str:
         return json.dumps(node.value, ensure_ascii=False)
     if isinstance(node, ast.JoinedStr):
         parts = [part.value for part in node.values if isinstance(part, ast.FormattedValue)]
-        later = any(isinstance(part, ast.Attribute) for part in parts)  # a property of a resource or of what a lookup finds
+        # a property of a resource or of what a lookup finds
+        later = any(isinstance(part, ast.Attribute) for part in parts)
         text = _joined(node, lambda part: f"${{{_reference(part, program, yaml=False)}}}")
         return f"{'pulumi.interpolate' if later else ''}`{text}`"
     return _reference(node, program, yaml=False)
@@ -156,14 +179,19 @@ def _joined(node: ast.expr, referred: Callable[[ast.expr], str]) -> str:
     if isinstance(node, ast.Constant):
         return str(node.value)
     if isinstance(node, ast.JoinedStr):
-        return "".join(_joined(part.value if isinstance(part, ast.FormattedValue) else part, referred) for part in node.values)
+        return "".join(
+            _joined(part.value if isinstance(part, ast.FormattedValue) else part, referred)
+            for part in node.values
+        )
     return referred(node)
 
 
 def _reference(node: ast.expr, program: Program, *, yaml: bool) -> str:
     if isinstance(node, ast.Call) and _is_setting(node):
         name = _text(node.args[0])
-        return name if yaml else f"config.{camel(_called(node).replace('_int', '_number'))}({json.dumps(name)})"
+        return (
+            name if yaml else f"config.{camel(_called(node).replace('_int', '_number'))}({json.dumps(name)})"
+        )
     if isinstance(node, ast.Attribute):
         return f"{_reference(node.value, program, yaml=yaml)}.{camel(node.attr)}"
     if isinstance(node, ast.Name):
@@ -175,13 +203,21 @@ def _reference(node: ast.expr, program: Program, *, yaml: bool) -> str:
 def _call(statement: Statement, program: Program) -> str:
     """A resource or a lookup in TypeScript."""
     server = statement.arguments.get("server")
-    given = {camel(name): _script(value, program) for name, value in statement.arguments.items() if name != "server"}
+    given = {
+        camel(name): _script(value, program)
+        for name, value in statement.arguments.items()
+        if name != "server"
+    }
     if server is not None:
         given = {"serverId": f"{_script(server, program)}.id", **given}
     items = [name if name == value else f"{name}: {value}" for name, value in given.items()]
     options = f", {{ deletedWith: {_script(server, program)} }}" if server is not None else ""
     is_lookup = statement.kind == "lookup"
-    head = f"hosting.{statement.name}Output(" if is_lookup else f"new hosting.{statement.type}({json.dumps(statement.name)}, "
+    head = (
+        f"hosting.{statement.name}Output("
+        if is_lookup
+        else f"new hosting.{statement.type}({json.dumps(statement.name)}, "
+    )
     line = f"{head}{{ {', '.join(items)} }}{options});"
     if len(line) <= WIDTH:
         return line

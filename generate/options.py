@@ -12,7 +12,8 @@ from pydantic.fields import FieldInfo
 from generate.returns import sentence
 from pulumi_hosting.api.secrets import Secret
 
-SOUNDS_SECRET = re.compile(r"(pass(?!ive)|secret|token|cryptkey|key)", re.IGNORECASE)  # as ansible-test sees it
+# as ansible-test sees it
+SOUNDS_SECRET = re.compile(r"(pass(?!ive)|secret|token|cryptkey|key)", re.IGNORECASE)
 
 Told = str | Sequence[str] | Mapping[str, Any] | None
 """What the YAML has of an option: its description, or a mapping with ``description`` and the fields of
@@ -39,7 +40,11 @@ class Option:
 
     def documentation(self) -> dict[str, Any]:
         """The option in DOCUMENTATION."""
-        return {"description": list(self.description), "type": self.type, **self._given("elements", "choices", "default", "required")}
+        return {
+            "description": list(self.description),
+            "type": self.type,
+            **self._given("elements", "choices", "default", "required"),
+        }
 
     def _given(self, *names: str) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in names}
@@ -56,7 +61,9 @@ def option(told: Told, info: FieldInfo | None = None) -> Option:
     if info is not None:
         annotation: Any = info.annotation
         found = _plain(annotation)
-        choices = next((extra["enum"] for extra in _extras(typing.Annotated[annotation, info]) if "enum" in extra), None)
+        choices = next(
+            (extra["enum"] for extra in _extras(typing.Annotated[annotation, info]) if "enum" in extra), None
+        )
         if choices and found.choices is None and found.type == "int":
             found = replace(found, choices=choices)
         found = replace(found, description=[sentence(info.description or "")])
@@ -84,7 +91,9 @@ def _plain(annotation: Any) -> Option:
         return Option("list", elements=_plain(typing.get_args(annotation)[0]).type)
     if annotation is Secret:
         return Option("str", secret=True)
-    return Option({int: "int", bool: "bool", float: "float"}.get(annotation, "dict" if origin is dict else "str"))
+    return Option(
+        {int: "int", bool: "bool", float: "float"}.get(annotation, "dict" if origin is dict else "str")
+    )
 
 
 def _extras(annotation: Any) -> Iterator[Mapping[str, Any]]:

@@ -31,7 +31,9 @@ def files() -> Mapping[str, str]:
         "models": _models,
         "on_change": _on_change,
         "prose": lambda model: inspect.cleandoc(model.__dict__.get("__doc__") or "").replace("``", "`"),
-        "properties": lambda model: model.model_json_schema(by_alias=False, ref_template="{model}")["properties"],
+        "properties": lambda model: model.model_json_schema(by_alias=False, ref_template="{model}")[
+            "properties"
+        ],
         "token": token,
         "type": _type,
     }
@@ -43,7 +45,10 @@ def files() -> Mapping[str, str]:
         "presets": PRESETS,
         "resources": RESOURCES,
         "scopes": SCOPES,
-        "tags": [(tag, [*rows]) for tag, rows in groupby(OPERATIONS, key=lambda row: row.tag if "." in row.call else "service")],
+        "tags": [
+            (tag, [*rows])
+            for tag, rows in groupby(OPERATIONS, key=lambda row: row.tag if "." in row.call else "service")
+        ],
     }
     names = ("resources.md", "lookups.md", "operations.md", "errors.md", "models.md")
     return {f"docs/reference/{name}": render(f"reference/{name}.j2", filters, **values) for name in names}
@@ -55,12 +60,18 @@ def _on_change(name: str, inputs: type[Inputs]) -> str:
         return "replaced, or as `rebuild` says" if name == "os" else "no effect, or as `rebuild` says"
     if trait.replaces:
         return "replaced"
-    return "no effect" if trait.when_creating or trait.policy else "an action" if trait.trigger else "in place"
+    return (
+        "no effect" if trait.when_creating or trait.policy else "an action" if trait.trigger else "in place"
+    )
 
 
 def _finds(lookup: Lookup) -> str:
     model = next(lookup.value.models(), None)
-    found = _model_link(model) if model else {"string": "a file in base64", "map": "an open object"}[lookup.value.kind]
+    found = (
+        _model_link(model)
+        if model
+        else {"string": "a file in base64", "map": "an open object"}[lookup.value.kind]
+    )
     return f"list of {found}" if lookup.value.kind == "array" else found
 
 
@@ -76,9 +87,17 @@ def _cost(operation: Operation) -> str:
 def _models(base: type[BaseModel]) -> Iterator[type[BaseModel]]:
     """The public models derived from ``base``, in the order of the file, without the generic ones."""
     for name, model in vars(models).items():
-        if not inspect.isclass(model) or not issubclass(model, base) or not model.__module__.startswith(models.__name__):
+        if (
+            not inspect.isclass(model)
+            or not issubclass(model, base)
+            or not model.__module__.startswith(models.__name__)
+        ):
             continue
-        if model.model_fields and not name.startswith("_") and not model.__pydantic_generic_metadata__["parameters"]:
+        if (
+            model.model_fields
+            and not name.startswith("_")
+            and not model.__pydantic_generic_metadata__["parameters"]
+        ):
             yield model
 
 
@@ -101,7 +120,9 @@ def _type(schema: Mapping[str, Any]) -> str:
         return " or ".join(_type(part) for part in schema["anyOf"])
     if "enum" in schema or "const" in schema:
         return " or ".join(f"`{value}`" for value in schema.get("enum", [schema.get("const")]))
-    kind = {"date-time": "time", "password": "secret"}.get(schema.get("format", ""), schema.get("type", "anything"))
+    kind = {"date-time": "time", "password": "secret"}.get(
+        schema.get("format", ""), schema.get("type", "anything")
+    )
     if kind == "array":
         kind = f"list of {_type(schema.get('items', {}))}"
     if kind == "null":

@@ -25,16 +25,33 @@ def files() -> Mapping[str, str]:
     version: str = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     found = releases()
     if version not in found:
-        raise LookupError(f"CHANGELOG.md has no section for version {version} of pyproject.toml. Next: add ## [{version}] - <date>")
+        raise LookupError(
+            f"CHANGELOG.md has no section for version {version} of pyproject.toml. Next: add "
+            f"## [{version}] - <date>"
+        )
     galaxy = (ROOT / COLLECTION / "galaxy.yml").read_text(encoding="utf-8")
     filters = {"yaml": dumped, "underlined": lambda text, mark: f"{text}\n{mark * len(text)}"}
-    changelog = render("collection/changelog.yaml.j2", filters, releases={name: _entry(release) for name, release in found.items()})
+    changelog = render(
+        "collection/changelog.yaml.j2",
+        filters,
+        releases={name: _entry(release) for name, release in found.items()},
+    )
     return {
-        f"{COLLECTION}/galaxy.yml": re.sub(r"^version: \S+", f"version: {version}", galaxy, flags=re.MULTILINE),
-        f"{COLLECTION}/requirements.txt": f"pulumi-hosting >= {version}  # written by `make generate` from pyproject.toml\n",
+        f"{COLLECTION}/galaxy.yml": re.sub(
+            r"^version: \S+", f"version: {version}", galaxy, flags=re.MULTILINE
+        ),
+        f"{COLLECTION}/requirements.txt": (
+            f"pulumi-hosting >= {version}  # written by `make generate` from pyproject.toml\n"
+        ),
         f"{COLLECTION}/changelogs/changelog.yaml": changelog,
         f"{COLLECTION}/CHANGELOG.rst": render("collection/CHANGELOG.rst.j2", filters, releases=found),
-        **formatted({f"{COLLECTION}/plugins/module_utils/version.py": render("collection/version.py.j2", version=version)}),
+        **formatted(
+            {
+                f"{COLLECTION}/plugins/module_utils/version.py": render(
+                    "collection/version.py.j2", version=version
+                )
+            }
+        ),
     }
 
 
@@ -56,7 +73,9 @@ def releases() -> Mapping[str, Mapping[str, Any]]:
 
 
 def _by_name(version: str) -> list[Any]:
-    return sorted((one for one in modules() if one.told["version_added"] == version), key=lambda one: one.name)
+    return sorted(
+        (one for one in modules() if one.told["version_added"] == version), key=lambda one: one.name
+    )
 
 
 def _plugins(kind: str, version: str) -> Mapping[str, str]:
@@ -76,7 +95,9 @@ def _entry(release: Mapping[str, Any]) -> dict[str, Any]:
     """A release in changelog.yaml."""
     return {
         "changes": {"release_summary": release["summary"]},
-        "modules": [{"description": text, "name": name, "namespace": ""} for name, text in release["modules"].items()],
+        "modules": [
+            {"description": text, "name": name, "namespace": ""} for name, text in release["modules"].items()
+        ],
         "plugins": {
             kind: [{"description": text, "name": name, "namespace": None} for name, text in plugins.items()]
             for kind, plugins in release["plugins"].items()

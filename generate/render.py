@@ -45,11 +45,17 @@ def docstring(text: str, indent: int = 0) -> str:
     """A docstring: paragraphs are wrapped, each parameter stands on a line of its own."""
     lines: list[str] = []
     for paragraph in textwrap.dedent(text).strip().split("\n\n"):
-        for line in paragraph.split("\n") if paragraph.startswith(":param") else [" ".join(paragraph.split())]:
+        for line in (
+            paragraph.split("\n") if paragraph.startswith(":param") else [" ".join(paragraph.split())]
+        ):
             hanging = "    " if line.startswith(":param") else ""
             opening = "" if lines else QUOTES
             lines += textwrap.wrap(
-                opening + ticks(line), WIDTH - indent, subsequent_indent=hanging, break_long_words=False, break_on_hyphens=False
+                opening + ticks(line),
+                WIDTH - indent,
+                subsequent_indent=hanging,
+                break_long_words=False,
+                break_on_hyphens=False,
             )
         lines.append("")
     is_short = len(lines) == 2 and len(lines[0]) + len(QUOTES) <= WIDTH - indent

@@ -10,7 +10,9 @@ from pydantic import BaseModel
 
 from pulumi_hosting.schema.fields import Field, fields
 
-SAMPLES: Mapping[str, Any] = yaml.safe_load((Path(__file__).parent / "samples.yml").read_text(encoding="utf-8"))
+SAMPLES: Mapping[str, Any] = yaml.safe_load(
+    (Path(__file__).parent / "samples.yml").read_text(encoding="utf-8")
+)
 ANSIBLE_TYPES = {
     "string": "str",
     "integer": "int",
@@ -24,14 +26,20 @@ ANSIBLE_TYPES = {
 RENAMED = {"invoices.items": "lines"}  # in a template, invoice.items is a method
 
 CHARGE = {
-    "description": "What the task's own request charges to the balance, or would in check mode. Null where it charges nothing; with the "
-    "amount null where the price is not known before an earlier task has really run, which a warning says too. "
+    "description": "What the task's own request charges to the balance, or would in check mode. Null where "
+    "it charges nothing; with the "
+    "amount null where the price is not known before an earlier task has really run, which a warning says "
+    "too. "
     "A task that failed shows what it had charged before.",
     "returned": "success, and where a failed task had charged something",
     "type": "dict",
     "contains": {
         "amount": {"description": "A decimal number as text.", "type": "str", "sample": "5.00"},
-        "currency": {"description": "ISO 4217 code, where the service names it.", "type": "str", "sample": "EUR"},
+        "currency": {
+            "description": ("ISO 4217 code, where the service names it."),
+            "type": "str",
+            "sample": "EUR",
+        },
     },
 }
 NOTE = {
@@ -63,7 +71,11 @@ def _returned(model: type[BaseModel], item: Field, path: str) -> dict[str, Any]:
     if item.type.kind == "array" and item.type.of is not None:
         entry["elements"] = ANSIBLE_TYPES[item.type.of.kind]
     inner = next(item.type.models(), None)
-    return {**entry, "contains": contents(inner, path)} if inner is not None else {**entry, "sample": sample(model, item)}
+    return (
+        {**entry, "contains": contents(inner, path)}
+        if inner is not None
+        else {**entry, "sample": sample(model, item)}
+    )
 
 
 def known_values(model: type[BaseModel], name: str) -> list[Any]:
@@ -71,7 +83,9 @@ def known_values(model: type[BaseModel], name: str) -> list[Any]:
     schema = model.model_json_schema()["properties"].get(name, {})
     parts = [schema, *schema.get("anyOf", ()), *schema.get("allOf", ()), schema.get("items", {})]
     parts += [part.get("items", {}) for part in schema.get("anyOf", ())]
-    return [value for part in parts for value in part.get("examples", part.get("enum", ())) if value is not None]
+    return [
+        value for part in parts for value in part.get("examples", part.get("enum", ())) if value is not None
+    ]
 
 
 def sample(model: type[BaseModel], item: Field) -> Any:
@@ -93,6 +107,10 @@ def _by_type(model: type[BaseModel], item: Field) -> Any:
     if item.type.kind == "string":
         text = "4711" if is_id else "2026-11-21T10:00:00Z" if is_time else "5.00" if is_money else None
         if text is None:
-            raise LookupError(f"samples.yml needs {model.__name__}.{item.name}: a value that the field can have")
+            raise LookupError(
+                f"samples.yml needs {model.__name__}.{item.name}: a value that the field can have"
+            )
         return text
-    return {"integer": 1, "number": 1.0, "boolean": True, "array": [], "map": {}, "any": None, "object": {}}[item.type.kind]
+    return {"integer": 1, "number": 1.0, "boolean": True, "array": [], "map": {}, "any": None, "object": {}}[
+        item.type.kind
+    ]

@@ -6,7 +6,14 @@ from typing import Any
 
 from generate.render import formatted, render
 from pulumi_hosting.client import exceptions
-from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of, summary_of, title_of
+from pulumi_hosting.provider.resource_shape import (
+    class_name,
+    inputs_of,
+    outputs_of,
+    secrets_of,
+    summary_of,
+    title_of,
+)
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.schema.fields import Field, Type, fields, nested, type_name
@@ -16,7 +23,13 @@ FOLDER = "pulumi_hosting/provider/sdk"
 OWNED = (f"{FOLDER}/*.py", f"{FOLDER}/*.pyi", "pulumi_hosting/*.pyi")
 BY_HAND: frozenset[str] = frozenset()
 
-PLAIN: Mapping[str, str] = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "any": "Any"}
+PLAIN: Mapping[str, str] = {
+    "string": "str",
+    "integer": "int",
+    "number": "float",
+    "boolean": "bool",
+    "any": "Any",
+}
 TEMPLATES = {
     "pulumi_hosting/__init__.pyi": "package.pyi.j2",
     "pulumi_hosting/native.pyi": "native.pyi.j2",
@@ -59,13 +72,20 @@ def files() -> Mapping[str, str]:
     values = {
         "belongs": _belongs_to_a_server,
         "errors": sorted(
-            name for name, value in vars(exceptions).items() if isinstance(value, type) and issubclass(value, exceptions.HostingError)
+            name
+            for name, value in vars(exceptions).items()
+            if isinstance(value, type) and issubclass(value, exceptions.HostingError)
         ),
         "lookups": list(LOOKUPS.values()),
         "models": nested(types),
         "resources": list(RESOURCES.values()),
     }
-    return formatted({name: render(f"sdk/{template}", filters, native="native" in name, **values) for name, template in TEMPLATES.items()})
+    return formatted(
+        {
+            name: render(f"sdk/{template}", filters, native="native" in name, **values)
+            for name, template in TEMPLATES.items()
+        }
+    )
 
 
 # --- resources ----------------------------------------------------------------------------------------------
@@ -79,7 +99,10 @@ def _belongs_to_a_server(resource: Resource[Any, Any]) -> bool:
 def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:
     """The inputs as a program gives them, the required ones first. ``server`` may replace ``server_id``."""
     belongs = _belongs_to_a_server(resource)
-    items = [replace(item, required=item.required and not (item.name == "server_id" and belongs)) for item in inputs_of(resource)]
+    items = [
+        replace(item, required=item.required and not (item.name == "server_id" and belongs))
+        for item in inputs_of(resource)
+    ]
     return sorted(items, key=lambda item: not item.required)
 
 
@@ -88,7 +111,9 @@ def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:
 
 def _parameters(lookup: Lookup, *, native: bool, output: bool = False) -> str:
     needed = [f"{item.name}: {_parameter(item, output)}" for item in lookup.arguments if item.required]
-    free = [f"{item.name}: {_parameter(item, output)} = None" for item in lookup.arguments if not item.required]
+    free = [
+        (f"{item.name}: {_parameter(item, output)} = None") for item in lookup.arguments if not item.required
+    ]
     free += ["opts: pulumi.InvokeOptions | None = None"] if native else []
     return ", ".join([*needed, *(["*"] if free else []), *free])
 
@@ -124,7 +149,11 @@ def _output(item: Field) -> str:
 
 def _input(item: Field) -> str:
     # An output that turns out to be None is the same as no value.
-    return f"pulumi.Input[{_eventual(item.type)}]" if item.required else f"pulumi.Input[{_eventual(item.type)} | None] | None"
+    return (
+        f"pulumi.Input[{_eventual(item.type)}]"
+        if item.required
+        else f"pulumi.Input[{_eventual(item.type)} | None] | None"
+    )
 
 
 def _eventual(type: Type) -> str:

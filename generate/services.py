@@ -23,7 +23,11 @@ BY_HAND: frozenset[str] = frozenset()
 
 META = "meta"
 """The group of the operations that are methods of the client itself."""
-KEY = "16 to 128 printable characters; made when absent. A repetition with the same key and arguments is not carried out twice."
+KEY = (
+    "16 to 128 printable characters; made when absent. A repetition with the same key and arguments is "
+    "not "
+    "carried out twice."
+)
 RETRIES = {
     "safe": "",
     "idempotency_key": " Retried with the same Idempotency-Key.",
@@ -64,12 +68,19 @@ def files() -> Mapping[str, str]:
         "parameters": lambda operation: ", ".join(_parameters(operation)),
         "result": _result,
         "secrets": lambda operation: [
-            name for name, info in _inputs(operation).items() if info.annotation and _holds_secret(info.annotation)
+            name
+            for name, info in _inputs(operation).items()
+            if info.annotation and _holds_secret(info.annotation)
         ],
     }
     groups = [[service, *service.parts] for service in services.values() if "." not in service.path]
-    texts = {f"{FOLDER}/{group[0].path}.py": render("services/service.py.j2", filters, services=[*reversed(group)]) for group in groups}
-    texts[f"{FOLDER}/__init__.py"] = render("services/__init__.py.j2", filters, services=[group[0] for group in groups])
+    texts = {
+        f"{FOLDER}/{group[0].path}.py": render("services/service.py.j2", filters, services=[*reversed(group)])
+        for group in groups
+    }
+    texts[f"{FOLDER}/__init__.py"] = render(
+        "services/__init__.py.j2", filters, services=[group[0] for group in groups]
+    )
     return formatted(texts)
 
 
@@ -90,7 +101,9 @@ def _services() -> Mapping[str, Service]:
 
 def _inputs(operation: Operation) -> Mapping[str, Any]:
     """The fields of query and body."""
-    models: list[type[BaseModel]] = [model for model in (operation.query, operation.request) if model is not None]
+    models: list[type[BaseModel]] = [
+        model for model in (operation.query, operation.request) if model is not None
+    ]
     return {name: info for model in models for name, info in model.model_fields.items()}
 
 
@@ -133,7 +146,9 @@ def _type(annotation: Any) -> str:
     if origin is dict:
         return f"Mapping[{_type(arguments[0])}, {_type(arguments[1])}]"
     wider = {Secret: "str | Secret", Decimal: "Decimal | str", datetime: "datetime"}
-    name: str = wider.get(annotation) or ("datetime" if annotation.__name__ == "AwareDatetime" else annotation.__name__)
+    name: str = wider.get(annotation) or (
+        "datetime" if annotation.__name__ == "AwareDatetime" else annotation.__name__
+    )
     return name
 
 
@@ -146,13 +161,22 @@ def _result(operation: Operation) -> str:
     if operation.paging != "none":
         (item,) = typing.get_args(found[0].model_fields["data"].annotation)
         return f"{'Pages' if operation.paging == 'cursor' else 'Items'}[m.{item.__name__}]"
-    return " | ".join({bytes: "File", dict: "Document"}.get(model) or f"m.{model.__name__}" for model in found) or "Done"
+    return (
+        " | ".join({bytes: "File", dict: "Document"}.get(model) or f"m.{model.__name__}" for model in found)
+        or "Done"
+    )
 
 
 def _documentation(operation: Operation) -> str:
     scopes = " and ".join(f"``{scope}``" for scope in operation.scopes)
     access = f"Scope {scopes}." if scopes else "Any valid key." if operation.auth else "Needs no key."
-    cost = " Expensive." if operation.expensive else " Expensive on some deployments." if operation.live_expensive else ""
+    cost = (
+        " Expensive."
+        if operation.expensive
+        else (" Expensive on some deployments.")
+        if operation.live_expensive
+        else ""
+    )
     for name, values in operation.expensive_when.items():
         cost += " Expensive with " + " or ".join(f"``{name}={value!r}``" for value in values) + "."
     for limit in operation.limits:
@@ -163,7 +187,11 @@ def _documentation(operation: Operation) -> str:
         classes["NotFound"] = None
     raises = f" Raises {', '.join(f'``{name}``' for name in classes)}." if classes else ""
     document = f' (API document, "{operation.method} {operation.path}")'
-    parts = [f"{operation.summary}.", operation.description, f"{access}{cost}{RETRIES[operation.retry]}{sandbox}{raises}{document}"]
+    parts = [
+        f"{operation.summary}.",
+        operation.description,
+        f"{access}{cost}{RETRIES[operation.retry]}{sandbox}{raises}{document}",
+    ]
     parameters = "\n".join(f":param {name}: {text}" for name, text in _described(operation) if text)
     return "\n\n".join(part for part in (*parts, parameters) if part)
 

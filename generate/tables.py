@@ -58,7 +58,10 @@ def _changes() -> Iterator[str]:
                 created.append(f"`{name}`")
             elif not trait.policy:
                 in_place.append(f"`{name}`")
-        yield f"| `{class_of(kind)}` | {' | '.join(', '.join(names) or '-' for names in (in_place, replaced, created))} |"
+        yield (
+            f"| `{class_of(kind)}` | "
+            f"{' | '.join(', '.join(names) or '-' for names in (in_place, replaced, created))} |"
+        )
 
 
 TABLES: Mapping[str, Callable[[], Iterator[str]]] = {

@@ -3,8 +3,8 @@
     python -m generate.typescript examples/typescript/sdks/hosting
 
 writes a package of one module: a class and its arguments for each resource, two functions for each lookup,
-and the provider. It behaves as the package of Pulumi's own generator does, without its module per resource and
-its configuration module.
+and the provider. It behaves as the package of Pulumi's own generator does, without its module per resource
+and its configuration module.
 """
 
 import json
@@ -39,7 +39,14 @@ def write(directory: Path) -> None:
 
 def module(spec: Spec) -> str:
     """The package's one module."""
-    filters = {"comment": _comment, "json": json.dumps, "name": _name, "optional": _optional, "sent": _sent, "type": _type}
+    filters = {
+        "comment": _comment,
+        "json": json.dumps,
+        "name": _name,
+        "optional": _optional,
+        "sent": _sent,
+        "type": _type,
+    }
     return render("typescript/index.ts.j2", filters, spec=spec)
 
 
@@ -64,13 +71,20 @@ def _inside(kind: Spec, lifted: bool) -> str:
 
 def _sent(key: str, kind: Spec) -> str:
     """A property as the constructor passes it on."""
-    return f"args?.{key} === undefined ? undefined : pulumi.secret(args.{key})" if kind.get("secret") else f"args?.{key}"
+    return (
+        (f"args?.{key} === undefined ? undefined : pulumi.secret(args.{key})")
+        if kind.get("secret")
+        else f"args?.{key}"
+    )
 
 
 def _comment(spec: Spec, margin: str = "") -> str:
     words = str(spec.get("description", "")).replace("*/", "*\\/").splitlines()
     return (
-        "".join(f"{line}\n" for line in (f"{margin}/**", *(f"{margin} * {line}".rstrip() for line in words), f"{margin} */"))
+        "".join(
+            f"{line}\n"
+            for line in (f"{margin}/**", *((f"{margin} * {line}").rstrip() for line in words), f"{margin} */")
+        )
         if words
         else ""
     )

@@ -69,7 +69,9 @@ from pulumi_hosting.provider.sdk.lookups import get_balance as get_balance
 from pulumi_hosting.provider.sdk.lookups import get_balance_output as get_balance_output
 from pulumi_hosting.provider.sdk.lookups import get_domain as get_domain
 from pulumi_hosting.provider.sdk.lookups import get_domain_availability as get_domain_availability
-from pulumi_hosting.provider.sdk.lookups import get_domain_availability_output as get_domain_availability_output
+from pulumi_hosting.provider.sdk.lookups import (
+    get_domain_availability_output as get_domain_availability_output,
+)
 from pulumi_hosting.provider.sdk.lookups import get_domain_output as get_domain_output
 from pulumi_hosting.provider.sdk.lookups import get_domains as get_domains
 from pulumi_hosting.provider.sdk.lookups import get_domains_output as get_domains_output
@@ -102,7 +104,9 @@ from pulumi_hosting.provider.sdk.lookups import get_server_ips as get_server_ips
 from pulumi_hosting.provider.sdk.lookups import get_server_ips_output as get_server_ips_output
 from pulumi_hosting.provider.sdk.lookups import get_server_output as get_server_output
 from pulumi_hosting.provider.sdk.lookups import get_server_refund_quote as get_server_refund_quote
-from pulumi_hosting.provider.sdk.lookups import get_server_refund_quote_output as get_server_refund_quote_output
+from pulumi_hosting.provider.sdk.lookups import (
+    get_server_refund_quote_output as get_server_refund_quote_output,
+)
 from pulumi_hosting.provider.sdk.lookups import get_server_status as get_server_status
 from pulumi_hosting.provider.sdk.lookups import get_server_status_output as get_server_status_output
 from pulumi_hosting.provider.sdk.lookups import get_servers as get_servers

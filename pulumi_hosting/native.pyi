@@ -18,7 +18,9 @@ from pulumi_hosting.provider.sdk.native_lookups import get_balance as get_balanc
 from pulumi_hosting.provider.sdk.native_lookups import get_balance_output as get_balance_output
 from pulumi_hosting.provider.sdk.native_lookups import get_domain as get_domain
 from pulumi_hosting.provider.sdk.native_lookups import get_domain_availability as get_domain_availability
-from pulumi_hosting.provider.sdk.native_lookups import get_domain_availability_output as get_domain_availability_output
+from pulumi_hosting.provider.sdk.native_lookups import (
+    get_domain_availability_output as get_domain_availability_output,
+)
 from pulumi_hosting.provider.sdk.native_lookups import get_domain_output as get_domain_output
 from pulumi_hosting.provider.sdk.native_lookups import get_domains as get_domains
 from pulumi_hosting.provider.sdk.native_lookups import get_domains_output as get_domains_output
@@ -46,12 +48,16 @@ from pulumi_hosting.provider.sdk.native_lookups import get_quote as get_quote
 from pulumi_hosting.provider.sdk.native_lookups import get_quote_output as get_quote_output
 from pulumi_hosting.provider.sdk.native_lookups import get_server as get_server
 from pulumi_hosting.provider.sdk.native_lookups import get_server_ip_quote as get_server_ip_quote
-from pulumi_hosting.provider.sdk.native_lookups import get_server_ip_quote_output as get_server_ip_quote_output
+from pulumi_hosting.provider.sdk.native_lookups import (
+    get_server_ip_quote_output as get_server_ip_quote_output,
+)
 from pulumi_hosting.provider.sdk.native_lookups import get_server_ips as get_server_ips
 from pulumi_hosting.provider.sdk.native_lookups import get_server_ips_output as get_server_ips_output
 from pulumi_hosting.provider.sdk.native_lookups import get_server_output as get_server_output
 from pulumi_hosting.provider.sdk.native_lookups import get_server_refund_quote as get_server_refund_quote
-from pulumi_hosting.provider.sdk.native_lookups import get_server_refund_quote_output as get_server_refund_quote_output
+from pulumi_hosting.provider.sdk.native_lookups import (
+    get_server_refund_quote_output as get_server_refund_quote_output,
+)
 from pulumi_hosting.provider.sdk.native_lookups import get_server_status as get_server_status
 from pulumi_hosting.provider.sdk.native_lookups import get_server_status_output as get_server_status_output
 from pulumi_hosting.provider.sdk.native_lookups import get_servers as get_servers
@@ -68,9 +74,13 @@ from pulumi_hosting.provider.sdk.native_lookups import get_transactions as get_t
 from pulumi_hosting.provider.sdk.native_lookups import get_transactions_output as get_transactions_output
 from pulumi_hosting.provider.sdk.native_lookups import get_webhook as get_webhook
 from pulumi_hosting.provider.sdk.native_lookups import get_webhook_deliveries as get_webhook_deliveries
-from pulumi_hosting.provider.sdk.native_lookups import get_webhook_deliveries_output as get_webhook_deliveries_output
+from pulumi_hosting.provider.sdk.native_lookups import (
+    get_webhook_deliveries_output as get_webhook_deliveries_output,
+)
 from pulumi_hosting.provider.sdk.native_lookups import get_webhook_delivery as get_webhook_delivery
-from pulumi_hosting.provider.sdk.native_lookups import get_webhook_delivery_output as get_webhook_delivery_output
+from pulumi_hosting.provider.sdk.native_lookups import (
+    get_webhook_delivery_output as get_webhook_delivery_output,
+)
 from pulumi_hosting.provider.sdk.native_lookups import get_webhook_events as get_webhook_events
 from pulumi_hosting.provider.sdk.native_lookups import get_webhook_events_output as get_webhook_events_output
 from pulumi_hosting.provider.sdk.native_lookups import get_webhook_output as get_webhook_output

@@ -12,7 +12,8 @@ from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 @dataclass
 class CheckedStack(Stack):
-    """As :class:`Stack`; after ``up``, ``refresh``, ``destroy`` and ``import`` the account must hold what the states below ``home`` say.
+    """As :class:`Stack`; after ``up``, ``refresh``, ``destroy`` and ``import`` the account must hold what the
+    states below ``home`` say.
 
     A run that the test kills is not one of these: the check comes with the next run that is not killed.
     """
@@ -21,7 +22,11 @@ class CheckedStack(Stack):
 
     def run(self, *arguments: str) -> Run:
         run = super().run(*arguments)
-        if arguments[0] in ("up", "refresh", "destroy", "import") and "--preview-only" not in arguments and self.account is not None:
+        if (
+            arguments[0] in ("up", "refresh", "destroy", "import")
+            and "--preview-only" not in arguments
+            and self.account is not None
+        ):
             problems = self.account.check(ManagedObjects.of_stack(*self.saved()), printed=run.output)
             assert problems == [], f"{' '.join(arguments)} (exit {run.exit_code}): {problems}\n{run.output}"
         return run
@@ -44,4 +49,6 @@ class CheckedStack(Stack):
 
 def checked(stack: Stack, control: Control) -> CheckedStack:
     """``stack`` with the check."""
-    return CheckedStack(stack.engine, stack.program, stack.home, stack.name, stack.environ, account=AccountCheck(control))
+    return CheckedStack(
+        stack.engine, stack.program, stack.home, stack.name, stack.environ, account=AccountCheck(control)
+    )

@@ -1,4 +1,6 @@
-"""What every test may ask for: an emulator, a dialect, an engine, a warm Python. The summary at the end names the engines that ran."""
+"""What every test may ask for: an emulator, a dialect, an engine, a warm Python. The summary at the end
+names the engines that ran.
+"""
 
 import itertools
 import os
@@ -17,27 +19,38 @@ from tests.support.warm import WarmPython
 
 pytest_plugins = ["tests.support.cost"]
 
-os.environ["HOSTING_OFFLINE_WEAK_TEST_SECRETS"] = "1"  # a new stack's key costs a quarter of a second in every process otherwise
+# a new stack's key costs a quarter of a second in every process otherwise
+os.environ["HOSTING_OFFLINE_WEAK_TEST_SECRETS"] = "1"
 _NUMBERS = itertools.count()
 DIALECTS = ("spec", "live")
 
-# No deadline: how long an example takes says something about the machine, not about us. The same examples on every CI run.
-_COMMON = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ)
+# No deadline: how long an example takes says something about the machine, not about us. The same examples on
+# every CI run.
+_COMMON = settings(
+    deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize="CI" in os.environ
+)
 settings.register_profile("loop", _COMMON, max_examples=40)
 settings.register_profile("thorough", _COMMON, max_examples=100)  # make test-all
 settings.load_profile("loop")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Every test that asks for an engine runs on the offline engine, and in ``make test-all`` on Pulumi's own where its CLI is on PATH."""
+    """Every test that asks for an engine runs on the offline engine, and in ``make test-all`` on Pulumi's
+    own where its CLI is on PATH.
+    """
     if "engine" in metafunc.fixturenames:
-        found = [pytest.param(engine.name, marks=[pytest.mark.slow] * (engine.name == engines.PULUMI)) for engine in engines.available()]
+        found = [
+            pytest.param(engine.name, marks=[pytest.mark.slow] * (engine.name == engines.PULUMI))
+            for engine in engines.available()
+        ]
         metafunc.parametrize("engine", found, indirect=True)
 
 
 @pytest.fixture(autouse=True)
 def _own_local_files(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Locks and notes of one test are not another's: accounts and ids repeat from one emulator to the next."""
+    """Locks and notes of one test are not another's: accounts and ids repeat from one emulator to the
+    next.
+    """
     monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path_factory.getbasetemp() / f"run-{next(_NUMBERS)}"))
 
 
@@ -51,7 +64,8 @@ def warm_python(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WarmPython
 
 @pytest.fixture
 def warm(warm_python: WarmPython, monkeypatch: pytest.MonkeyPatch) -> WarmPython:
-    """Processes that the test, or a process of its own, starts through ``sys.executable`` are warm. They are not counted for coverage.
+    """Processes that the test, or a process of its own, starts through ``sys.executable`` are warm. They are
+    not counted for coverage.
 
     Offline stacks derive their keys in few rounds.
     """
@@ -63,7 +77,9 @@ def warm(warm_python: WarmPython, monkeypatch: pytest.MonkeyPatch) -> WarmPython
 
 @pytest.fixture
 def engine(request: pytest.FixtureRequest, warm: WarmPython) -> engines.Engine:
-    """An engine that runs Pulumi programs: offline always, and the real CLI too where there is one. Its Pythons are warm."""
+    """An engine that runs Pulumi programs: offline always, and the real CLI too where there is one. Its
+    Pythons are warm.
+    """
     chosen = engines.choose(request.param)
     request.node.user_properties.append(("engine", str(chosen)))
     return chosen
@@ -71,7 +87,9 @@ def engine(request: pytest.FixtureRequest, warm: WarmPython) -> engines.Engine:
 
 @pytest.fixture(params=DIALECTS)
 def dialect(request: pytest.FixtureRequest) -> str:
-    """The dialect the emulator speaks: as the API's document, and as a live deployment. A test that asks for it runs in both."""
+    """The dialect the emulator speaks: as the API's document, and as a live deployment. A test that asks
+    for it runs in both.
+    """
     spoken: str = request.param
     return spoken
 
@@ -88,8 +106,8 @@ def emulator_pool(warm_python: WarmPython) -> Iterator[EmulatorPool]:
 def emulator(request: pytest.FixtureRequest, emulator_pool: EmulatorPool) -> Running:
     """An emulator with a fresh account, seen over real HTTP.
 
-    ``@pytest.mark.emulator(clock="manual", …)`` sets its options, the ``dialect`` fixture its dialect. With ``own=True`` no other test gets
-    it: for tests that leave requests under way behind.
+    ``@pytest.mark.emulator(clock="manual", …)`` sets its options, the ``dialect`` fixture its dialect. With
+    ``own=True`` no other test gets it: for tests that leave requests under way behind.
     """
     marker = request.node.get_closest_marker("emulator")
     options = dict(marker.kwargs) if marker else {}
@@ -107,7 +125,9 @@ def account() -> Account:
 
 @pytest.hookimpl(trylast=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """One line that tells which engines really ran: taken from the reports of the tests, so it holds under xdist too."""
+    """One line that tells which engines really ran: taken from the reports of the tests, so it holds
+    under xdist too.
+    """
     ran = {
         value
         for reports in terminalreporter.stats.values()

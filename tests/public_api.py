@@ -17,7 +17,12 @@ from pulumi_hosting import native
 from pulumi_hosting.provider.sdk import exports
 
 LIST = Path(__file__).with_suffix(".txt")
-MODULES = ("pulumi_hosting", "pulumi_hosting.native", "pulumi_hosting.webhooks", "pulumi_hosting.webhooks.receiver")
+MODULES = (
+    "pulumi_hosting",
+    "pulumi_hosting.native",
+    "pulumi_hosting.webhooks",
+    "pulumi_hosting.webhooks.receiver",
+)
 
 
 def lines() -> Iterator[str]:
@@ -61,7 +66,12 @@ def described(path: str, value: Any) -> Iterator[str]:
 @cache
 def listed_classes() -> set[type]:
     modules = [import_module(name) for name in MODULES]
-    return {found for module in modules for name in module.__all__ if inspect.isclass(found := getattr(module, name))}
+    return {
+        found
+        for module in modules
+        for name in module.__all__
+        if inspect.isclass(found := getattr(module, name))
+    }
 
 
 def members(found: type) -> set[str]:
@@ -69,14 +79,26 @@ def members(found: type) -> set[str]:
     listed included."""
     collected: dict[str, str] = {}
     for base in reversed(found.__mro__):
-        if not base.__module__.startswith("pulumi_hosting") or (base is not found and base in listed_classes()):
+        if not base.__module__.startswith("pulumi_hosting") or (
+            base is not found and base in listed_classes()
+        ):
             continue
         for node in parsed(base).body:
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (node.name == "__init__" or node.name[0] != "_"):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and (
+                node.name == "__init__" or node.name[0] != "_"
+            ):
                 decorators = {ast.unparse(decorator) for decorator in node.decorator_list}
-                kind = "" if not decorators & {"property", "cached_property", "functools.cached_property"} else "property "
+                kind = (
+                    ""
+                    if not decorators & {"property", "cached_property", "functools.cached_property"}
+                    else "property "
+                )
                 collected[node.name] = f"{node.name}: {kind}{signature(node)}"
-            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id[0] != "_":
+            elif (
+                isinstance(node, ast.AnnAssign)
+                and isinstance(node.target, ast.Name)
+                and node.target.id[0] != "_"
+            ):
                 default = f" = {ast.unparse(node.value)}" if node.value is not None else ""
                 collected[node.target.id] = f"{node.target.id}: {ast.unparse(node.annotation)}{default}"
     return set(collected.values())
@@ -92,7 +114,11 @@ def definitions(module: str, suffix: str = ".py") -> dict[str, Any]:
     file = inspect.getsourcefile(import_module(module))
     assert file is not None
     source = Path(file).with_suffix(suffix).read_text(encoding="utf-8")
-    return {node.name: node for node in ast.parse(source).body if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)}
+    return {
+        node.name: node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def signature(node: ast.FunctionDef | ast.AsyncFunctionDef) -> str:

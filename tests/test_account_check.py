@@ -27,7 +27,9 @@ class Tool:
 
     def manage(self, type: str, id: object, name: str = "it", **more: Any) -> None:
         urn = f"urn:pulumi:dev::shop::hosting:index:{type}::{name}"
-        self.resources.append({"urn": urn, "type": f"hosting:index:{type}", "id": str(id), "outputs": {"mode": "live"}, **more})
+        self.resources.append(
+            {"urn": urn, "type": f"hosting:index:{type}", "id": str(id), "outputs": {"mode": "live"}, **more}
+        )
 
     def server(self, name: str = "web", *, managed: bool = True, **body: Any) -> int:
         id: int = self.buy("/servers", {"tariff_id": 1, "os": "debian-12", "name": name, "months": 1, **body})["server"]["id"]
@@ -293,7 +295,10 @@ def test_objects_that_tasks_remove_by_name_or_key_are_not_managed_any_more() -> 
     ]
     removed = [
         {"server": None, "invocation": {"module_args": {"name": "web", "id": None}}},
-        {"ssh_key": None, "invocation": {"module_args": {"name": None, "public_key": "ssh-ed25519 AAAA another comment"}}},
+        {
+            "ssh_key": None,
+            "invocation": {"module_args": {"name": None, "public_key": ("ssh-ed25519 AAAA another comment")}},
+        },
     ]
     assert [item.id for item in ManagedObjects.of_results([*made, *removed])] == ["20002/30003", "60002"]
 

@@ -25,12 +25,16 @@ def run(*arguments: str, without: tuple[str, ...] = ()) -> subprocess.CompletedP
                     raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
         importlib_util = __import__("importlib.util").util
         real = importlib_util.find_spec
-        importlib_util.find_spec = lambda name, package=None: None if name.partition(".")[0] in {without!r} else real(name, package)
+        def find_spec(name, package=None):
+            return None if name.partition(".")[0] in {without!r} else real(name, package)
+        importlib_util.find_spec = find_spec
         sys.meta_path.insert(0, Missing())
         from pulumi_hosting.cli import main
         main({list(arguments)!r}, prog_name="pulumi-hosting")
     """)
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+    )
 
 
 @pytest.mark.parametrize("without", [(), ("pulumi", "google", "grpc"), ("starlette", "uvicorn")])
@@ -51,10 +55,14 @@ def test_help_lists_every_command_whatever_is_installed(without: tuple[str, ...]
         (("rehearse", str(DEMO)), ("pulumi", "google", "grpc", "starlette", "uvicorn"), "pulumi,emulator"),
     ],
 )
-def test_a_missing_extra_is_one_line_that_names_it(command: tuple[str, ...], without: tuple[str, ...], extra: str) -> None:
+def test_a_missing_extra_is_one_line_that_names_it(
+    command: tuple[str, ...], without: tuple[str, ...], extra: str
+) -> None:
     refused = run(*command, without=without)
     assert refused.returncode == 1
-    assert refused.stderr.splitlines() == [f"Error: this command needs more than is installed. Next: pip install 'pulumi-hosting[{extra}]'"]
+    assert refused.stderr.splitlines() == [
+        (f"Error: this command needs more than is installed. Next: pip install 'pulumi-hosting[{extra}]'")
+    ]
 
 
 @pytest.mark.parametrize("name", ["Server", "SshKey"])
@@ -62,11 +70,15 @@ def test_a_resource_without_the_sdk_names_the_extra(name: str) -> None:
     code = f"import sys; sys.modules['pulumi'] = None\nfrom pulumi_hosting import {name}"
     refused = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert refused.returncode == 1
-    assert refused.stderr.splitlines()[-1] == f"ImportError: {name} needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'"
+    assert refused.stderr.splitlines()[-1] == (
+        f"ImportError: {name} needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'"
+    )
 
 
 @pytest.mark.parametrize("project", [None, "name: [x"])
-def test_a_directory_without_a_project_is_one_line(warm: WarmPython, tmp_path: Path, project: str | None) -> None:
+def test_a_directory_without_a_project_is_one_line(
+    warm: WarmPython, tmp_path: Path, project: str | None
+) -> None:
     if project:
         (tmp_path / "Pulumi.yaml").write_text(project, encoding="utf-8")
     refused = run("rehearse", str(tmp_path), "--engine", "offline")
@@ -86,7 +98,9 @@ def test_a_terminated_rehearsal_leaves_nothing_behind(tmp_path: Path) -> None:
     program.mkdir()
     (program / "Pulumi.yaml").write_text("name: slow\nruntime: python\n", encoding="utf-8")
     (program / "Pulumi.rehearsal.yaml").write_text("config:\n  slow:region: nl\n", encoding="utf-8")
-    (program / "__main__.py").write_text("import pathlib, time\npathlib.Path('started').touch()\ntime.sleep(60)\n", encoding="utf-8")
+    (program / "__main__.py").write_text(
+        "import pathlib, time\npathlib.Path('started').touch()\ntime.sleep(60)\n", encoding="utf-8"
+    )
     folder = tmp_path / "tmp"
     folder.mkdir()
     running = subprocess.Popen(
@@ -104,5 +118,8 @@ def test_a_terminated_rehearsal_leaves_nothing_behind(tmp_path: Path) -> None:
     output, _ = running.communicate()
     assert running.returncode != 0
     assert b"Traceback" not in output
-    assert sorted(path.name for path in program.iterdir() if path.suffix == ".yaml") == ["Pulumi.rehearsal.yaml", "Pulumi.yaml"]
+    assert sorted(path.name for path in program.iterdir() if path.suffix == ".yaml") == [
+        "Pulumi.rehearsal.yaml",
+        "Pulumi.yaml",
+    ]
     assert list(folder.iterdir()) == []

@@ -17,7 +17,12 @@ def managed(kind: str) -> Managed:
     id = "1/2" if declaration.control_path.count("{}") == 2 else "1"
     return Managed(
         declaration,
-        {"urn": "urn:pulumi:dev::p::t::it", "id": id, "inputs": {}, "outputs": {"__managed": [*declaration.Inputs.model_fields]}},
+        {
+            "urn": "urn:pulumi:dev::p::t::it",
+            "id": id,
+            "inputs": {},
+            "outputs": {"__managed": [*declaration.Inputs.model_fields]},
+        },
     )
 
 

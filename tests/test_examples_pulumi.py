@@ -1,4 +1,6 @@
-"""The example programs in Python, YAML and TypeScript: each names only what the package has, and does on an emulator what it says."""
+"""The example programs in Python, YAML and TypeScript: each names only what the package has, and does on
+an emulator what it says.
+"""
 
 import json
 import os
@@ -26,13 +28,14 @@ CONFIG = {"domain": DOMAIN, "publicKey": PUBLIC_KEY, "tariff": "1"}
 SPEC = package_spec(version())
 
 
-# --- on an emulator ----------------------------------------------------------------------------------------------------------
+# --- on an emulator ----------------------------------------------------------------------------------------
 
 
 def begin(engine: Engine, emulator: Any, program: Path, home: Path) -> CheckedStack:
     """The program's stack, configured, the plugin installed where the engine looks."""
     place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
-    # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
+    # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on
+    # PATH alone.
     search = {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
     account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url, **search}
     stack = checked(engine.stack(program, home, account), Control(emulator.control_url))
@@ -47,17 +50,23 @@ def done(run: Run) -> Run:
 
 
 def assert_lives(stack: Stack, emulator: Any) -> None:
-    """Up makes each resource as the program says, again changes nothing, destroy leaves nothing that costs."""
+    """Up makes each resource as the program says, again changes nothing, destroy leaves nothing that
+    costs.
+    """
     made = done(stack.up())
     assert made.changed == {"create": 8}  # seven objects and the stack
     objects = Control(emulator.control_url)("GET", "/objects")
     addresses = {ip["address"]: ip["ptr"] for ip in objects["addresses"] if ip["ptr"]}
     assert list(addresses.values()) == [f"www.{DOMAIN}", f"mail.{DOMAIN}"]
     assert [domain["name"] for domain in objects["domains"]] == [DOMAIN]
-    assert [sorted(hook["events"]) for hook in objects["subscriptions"]] == [["domain.renewed", "server.suspended"]]
+    assert [sorted(hook["events"]) for hook in objects["subscriptions"]] == [
+        ["domain.renewed", "server.suspended"]
+    ]
     assert len(objects["servers"]) == len(objects["ssh_keys"]) == 1
 
-    outputs = {re.sub("_(.)", lambda found: found[1].upper(), name): value for name, value in stack.outputs().items()}
+    outputs = {
+        re.sub("_(.)", lambda found: found[1].upper(), name): value for name, value in stack.outputs().items()
+    }
     assert outputs["addresses"] == list(addresses)
     assert outputs["priceMonthly"] == "5.00 EUR"
     assert outputs["rootPassword"]
@@ -83,7 +92,7 @@ def copied(example: Path, to: Path) -> Path:
     return Path(shutil.copytree(example, to / "program", ignore=kept))
 
 
-# --- YAML ----------------------------------------------------------------------------------------------------------------------
+# --- YAML --------------------------------------------------------------------------------------------------
 
 YAML: Mapping[str, Any] = yaml.safe_load((EXAMPLES / "yaml" / "Pulumi.yaml").read_text(encoding="utf-8"))
 
@@ -96,20 +105,29 @@ def problems(program: Mapping[str, Any]) -> Iterator[str]:
         if spec is None:
             yield f"{name}: there is no resource {resource['type']}"
         else:
-            yield from _misfits(name, resource.get("properties", {}), spec["inputProperties"], spec["requiredInputs"])
+            yield from _misfits(
+                name, resource.get("properties", {}), spec["inputProperties"], spec["requiredInputs"]
+            )
     for name, variable in variables.items():
         if call := variable.get("fn::invoke"):
             spec = SPEC["functions"].get(call["function"])
             if spec is None:
                 yield f"{name}: there is no function {call['function']}"
             else:
-                yield from _misfits(name, call.get("arguments", {}), spec["inputs"]["properties"], spec["inputs"]["required"])
+                yield from _misfits(
+                    name, call.get("arguments", {}), spec["inputs"]["properties"], spec["inputs"]["required"]
+                )
     for reference in _references([resources, variables, program.get("outputs", {})]):
         name, _, rest = reference.partition(".")
         if name in resources:
             known = {"id", "urn", *SPEC["resources"].get(resources[name]["type"], {}).get("properties", {})}
         elif name in variables:
-            known = set(SPEC["functions"].get(variables[name]["fn::invoke"]["function"], {}).get("outputs", {}).get("properties", {}))
+            known = set(
+                SPEC["functions"]
+                .get(variables[name]["fn::invoke"]["function"], {})
+                .get("outputs", {})
+                .get("properties", {})
+            )
         elif name in program.get("config", {}):
             known = set()
         else:
@@ -129,7 +147,9 @@ _KINDS: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _misfits(where: str, given: Mapping[str, Any], properties: Mapping[str, Any], required: Iterable[str]) -> Iterator[str]:
+def _misfits(
+    where: str, given: Mapping[str, Any], properties: Mapping[str, Any], required: Iterable[str]
+) -> Iterator[str]:
     yield from (f"{where}: {name} is missing" for name in required if name not in given)
     for name, value in given.items():
         if name not in properties:
@@ -175,11 +195,15 @@ def test_yaml_mistakes_would_be_found(old: str, new: str, problem: str) -> None:
 
 @pytest.mark.slow
 def test_yaml_played_by_a_program_in_python(engine: Engine, emulator: Any, tmp_path: Path) -> None:
-    """What the YAML program asks of the plugin is asked by a small reader of ours: the host for YAML is not everywhere."""
+    """What the YAML program asks of the plugin is asked by a small reader of ours: the host for YAML is
+    not everywhere.
+    """
     program = tmp_path / "program"
     program.mkdir()
     (program / "Pulumi.yaml").write_text("name: shop\nruntime: python\n", encoding="utf-8")
-    (program / "shop.yaml").write_text((EXAMPLES / "yaml" / "Pulumi.yaml").read_text(encoding="utf-8"), encoding="utf-8")
+    (program / "shop.yaml").write_text(
+        (EXAMPLES / "yaml" / "Pulumi.yaml").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     shutil.copy(Path(__file__).parent / "pulumi" / "yaml_player.py", program / "__main__.py")
     assert_lives(begin(engine, emulator, program, tmp_path / "home"), emulator)
 
@@ -194,7 +218,7 @@ def test_yaml_for_real(emulator: Any, tmp_path: Path) -> None:
     assert_lives(begin(choose(PULUMI), emulator, program, tmp_path / "home"), emulator)
 
 
-# --- TypeScript ------------------------------------------------------------------------------------------------------------------
+# --- TypeScript --------------------------------------------------------------------------------------------
 
 _OFFLINE = ("ENOTFOUND", "EAI_AGAIN", "ETIMEDOUT", "ECONNREFUSED", "ENETUNREACH")
 
@@ -208,7 +232,9 @@ def modules(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("package.json", "package-lock.json"):
         shutil.copy(EXAMPLES / "typescript" / name, folder)
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
-    installed = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    installed = subprocess.run(
+        command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if any(code in installed.stderr for code in _OFFLINE):
         pytest.skip("npm reaches no registry from here")
     assert installed.returncode == 0, installed.stderr

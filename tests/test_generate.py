@@ -38,11 +38,15 @@ def test_a_changed_a_missing_and_an_unknown_file_are_noticed(tmp_path: Path) -> 
     (pages / "errors.md").write_text("something else\n", encoding="utf-8")
     (pages / "more.md").write_text("a page that no generator writes\n", encoding="utf-8")
     (pages / "models.md").unlink()
-    assert sorted(generate.stale(tmp_path)) == [f"docs/reference/{name}.md" for name in ("errors", "models", "more")]
+    assert sorted(generate.stale(tmp_path)) == [
+        f"docs/reference/{name}.md" for name in ("errors", "models", "more")
+    ]
     assert generate.stale(tmp_path)["docs/reference/more.md"] is None
 
 
-def test_a_check_names_what_is_out_of_date(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_check_names_what_is_out_of_date(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(generate, "stale", lambda: {"docs/reference/errors.md": "new"})
     assert generate.main(["--check"]) == 1
     assert capsys.readouterr().err == "docs/reference/errors.md is out of date\nNext: make generate\n"
@@ -62,10 +66,14 @@ def test_the_version_is_written_once(tmp_path: Path) -> None:
     by_hand = re.compile(rf"(?<![\d.]){re.escape(project['version'])}(?![\d.])")
     generated = set(generate.stale(tmp_path))
     suffixes = (".py", ".toml", ".yml", ".yaml", ".json", ".cfg")
-    for name in subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines():
+    for name in subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines():
         if not name.endswith(suffixes) or name in generated or name.startswith("tests/"):
             continue
-        lines = [line for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if by_hand.search(line)]
+        lines = [
+            line for line in (ROOT / name).read_text(encoding="utf-8").splitlines() if by_hand.search(line)
+        ]
         # When a module or plugin was added does not change with the version.
         assert [line for line in lines if "version_added" not in line] == (
             [f'version = "{project["version"]}"'] if name == "pyproject.toml" else []

@@ -19,17 +19,21 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def tracked_files() -> list[Path]:
-    listing = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    listing = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     return [ROOT / name for name in listing.split("\0") if name and (ROOT / name).is_file()]
 
 
 def python(code: str, *arguments: str) -> str:
-    run = subprocess.run([sys.executable, "-W", "error", "-c", code, *arguments], check=False, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, *arguments], check=False, capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr
     return run.stdout
 
 
-# --- what ships --------------------------------------------------------------------------------------------------------------
+# --- what ships --------------------------------------------------------------------------------------------
 
 
 def test_pulumi_does_not_take_the_package_for_a_plugin_to_download() -> None:
@@ -43,17 +47,39 @@ def test_the_package_is_typed() -> None:
 def test_the_wheel_carries_everything_and_nothing_else(tmp_path: Path) -> None:
     # Built by the backend itself, in this environment: no download, no isolation.
     code = "import sys; from hatchling.build import build_wheel; print(build_wheel(sys.argv[1]))"
-    run = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     wheel = tmp_path / run.stdout.split()[-1]
-    names = set(python("import sys, zipfile; print(*zipfile.ZipFile(sys.argv[1]).namelist(), sep='\\n')", str(wheel)).split())
+    names = set(
+        python(
+            "import sys, zipfile; print(*zipfile.ZipFile(sys.argv[1]).namelist(), sep='\\n')", str(wheel)
+        ).split()
+    )
     package = {str(path.relative_to(ROOT)) for path in tracked_files() if path.is_relative_to(PACKAGE)}
     assert package <= names
     assert {"pulumi_hosting/py.typed", "pulumi_hosting/pulumi-plugin.json"} <= names
-    assert {name.split("/")[0] for name in names} == {"pulumi_hosting", f"pulumi_hosting-{PROJECT['project']['version']}.dist-info"}
+    assert {name.split("/")[0] for name in names} == {
+        "pulumi_hosting",
+        f"pulumi_hosting-{PROJECT['project']['version']}.dist-info",
+    }
 
 
 # Everything that comes with an extra. What is left is what `pip install pulumi-hosting` gives.
-EXTRAS = ("pulumi", "grpc", "google", "click", "cryptography", "starlette", "uvicorn", "uvloop", "httptools", "yaml", "pytest", "ansible")
+EXTRAS = (
+    "pulumi",
+    "grpc",
+    "google",
+    "click",
+    "cryptography",
+    "starlette",
+    "uvicorn",
+    "uvloop",
+    "httptools",
+    "yaml",
+    "pytest",
+    "ansible",
+)
 
 BLOCKED_IMPORT = """
 import importlib, sys
@@ -69,14 +95,17 @@ importlib.import_module(sys.argv[1])
 
 
 @pytest.mark.parametrize(
-    "module", ["pulumi_hosting", "pulumi_hosting.client.client", "pulumi_hosting.webhooks", "pulumi_hosting.resources"]
+    "module",
+    ["pulumi_hosting", "pulumi_hosting.client.client", "pulumi_hosting.webhooks", "pulumi_hosting.resources"],
 )
 def test_the_base_install_is_enough(module: str) -> None:
     python(BLOCKED_IMPORT, module, ",".join(EXTRAS))
 
 
 def test_the_blocker_of_the_test_above_blocks() -> None:
-    run = subprocess.run([sys.executable, "-c", BLOCKED_IMPORT, "grpc", "grpc"], check=False, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-c", BLOCKED_IMPORT, "grpc", "grpc"], check=False, capture_output=True, text=True
+    )
     assert "No module named 'grpc'" in run.stderr
 
 
@@ -85,7 +114,7 @@ def test_importing_the_package_loads_nothing_big() -> None:
     assert not {"httpx", "pydantic", "pulumi", "grpc", "starlette", "uvicorn"} & set(loaded)
 
 
-# --- what is written twice must be equal -------------------------------------------------------------------------------------
+# --- what is written twice must be equal -------------------------------------------------------------------
 
 
 def test_the_links_of_the_documentation_lead_somewhere() -> None:
@@ -108,12 +137,19 @@ def _anchors(page: Path) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-# --- what must not be written ------------------------------------------------------------------------------------------------
+# --- what must not be written ------------------------------------------------------------------------------
 
 # Built from pieces, so that this file does not find itself.
 PLACES = {
     "a package index": re.compile(
-        "|".join(["pypi" + r"\.org", "python" + r"hosted\.org", "files\\.python" + "hosted", "--find" + "-links [^ ]"])
+        "|".join(
+            [
+                "pypi" + r"\.org",
+                "python" + r"hosted\.org",
+                "files\\.python" + "hosted",
+                "--find" + "-links [^ ]",
+            ]
+        )
     ),
     "a directory of one machine": re.compile(r"(?<![\w.])/(?:wo" + r"rk|ro" + r"ot|ho" + r"me)/\w"),
     "a private key": re.compile("-----BEGIN " + r"[A-Z ]*PRIVATE KEY-----\s+[A-Za-z0-9+/=]{40}"),
@@ -143,7 +179,7 @@ def test_every_exception_to_a_rule_says_why() -> None:
     assert bare == [], "an exception to a rule carries its reason on the same line:\n" + "\n".join(bare)
 
 
-# --- what is locked ----------------------------------------------------------------------------------------------------------
+# --- what is locked ----------------------------------------------------------------------------------------
 
 
 def test_the_lock_holds_every_direct_dependency_with_hashes() -> None:
@@ -164,11 +200,13 @@ def _name(requirement: str) -> str:
 
 def test_every_dependency_has_its_reason() -> None:
     lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()
-    bare = [line.strip() for line in lines if re.match(r'^\s+"[\w.-]+(\[\w+\])?>=', line) and "# " not in line]
+    bare = [
+        line.strip() for line in lines if re.match(r'^\s+"[\w.-]+(\[\w+\])?>=', line) and "# " not in line
+    ]
     assert bare == []
 
 
-# --- make --------------------------------------------------------------------------------------------------------------------
+# --- make --------------------------------------------------------------------------------------------------
 
 
 def test_make_alone_lists_the_commands() -> None:
@@ -176,7 +214,7 @@ def test_make_alone_lists_the_commands() -> None:
     assert {"demo", "test", "lint", "bench", "generate", "lock"} <= set(re.findall(r"make (\w+)", listing))
 
 
-# --- layers ------------------------------------------------------------------------------------------------------------------
+# --- layers ------------------------------------------------------------------------------------------------
 
 
 def test_resources_do_not_import_each_other() -> None:
@@ -184,5 +222,7 @@ def test_resources_do_not_import_each_other() -> None:
     for module in modules:
         tree = ast.parse(Path(str(sys.modules[module].__file__)).read_text(encoding="utf-8"))
         imported = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        imported |= {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+        imported |= {
+            name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
+        }
         assert imported & modules == set(), module

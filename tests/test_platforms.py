@@ -33,7 +33,9 @@ def not_a_directory(directory: Path, _monkeypatch: pytest.MonkeyPatch) -> None:
     directory.write_text("")
 
 
-@pytest.fixture(params=[windows, network_disk, not_private, not_a_directory], ids=lambda machine: str(machine.__name__))
+@pytest.fixture(
+    params=[windows, network_disk, not_private, not_a_directory], ids=lambda machine: str(machine.__name__)
+)
 def unusable(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A machine where locks cannot work; what the refusal says."""
     machine: Callable[[Path, pytest.MonkeyPatch], None] = request.param

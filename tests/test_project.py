@@ -8,7 +8,11 @@ import yaml
 
 ROOT = Path(__file__).parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-DECLARED = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if name.startswith("Programming Language :: Python :: 3.")}
+DECLARED = {
+    name.rpartition(" ")[2]
+    for name in PROJECT["classifiers"]
+    if name.startswith("Programming Language :: Python :: 3.")
+}
 
 
 def test_both_ci_definitions_run_ci_run_and_every_declared_python() -> None:
@@ -25,12 +29,16 @@ def test_both_ci_definitions_run_ci_run_and_every_declared_python() -> None:
 
 
 def test_ci_run_is_executable() -> None:
-    listed = subprocess.run(["git", "ls-files", "--stage", ".ci/run"], cwd=ROOT, check=True, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "--stage", ".ci/run"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     assert listed.stdout.startswith("100755 ")
 
 
 def test_project_urls_are_on_a_host_for_documentation() -> None:
-    galaxy = yaml.safe_load((ROOT / "ansible_collections" / "hosting" / "cloud" / "galaxy.yml").read_text(encoding="utf-8"))
+    galaxy = yaml.safe_load(
+        (ROOT / "ansible_collections" / "hosting" / "cloud" / "galaxy.yml").read_text(encoding="utf-8")
+    )
     urls = [*PROJECT["urls"].values(), galaxy["repository"], galaxy["issues"]]
     assert [url for url in urls if not url.startswith("https://pulumi-hosting.example/")] == []
 

@@ -43,12 +43,17 @@ ROUNDS = [
 
 
 @pytest.mark.parametrize(
-    ("module", "dialect"), [("pulumi_hosting", "live"), pytest.param("pulumi_hosting.native", "spec", marks=pytest.mark.slow)]
+    ("module", "dialect"),
+    [("pulumi_hosting", "live"), pytest.param("pulumi_hosting.native", "spec", marks=pytest.mark.slow)],
 )
-def test_every_step_of_the_demo_program_is_as_expected(engine: Engine, module: str, dialect: str, tmp_path: Path) -> None:
+def test_every_step_of_the_demo_program_is_as_expected(
+    engine: Engine, module: str, dialect: str, tmp_path: Path
+) -> None:
     shutil.copy(DEMO / "Pulumi.yaml", tmp_path)
     program = (DEMO / "__main__.py").read_text(encoding="utf-8")
-    (tmp_path / "__main__.py").write_text(program.replace("from pulumi_hosting import", f"from {module} import"), encoding="utf-8")
+    (tmp_path / "__main__.py").write_text(
+        program.replace("from pulumi_hosting import", f"from {module} import"), encoding="utf-8"
+    )
     done = rehearse(str(tmp_path), "--engine", engine.name, "--dialect", dialect)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = done.stdout.splitlines()
@@ -116,7 +121,13 @@ class StackWithoutEngine(Stack):
         return Run(arguments, exit_code, "", steps, {step.op: 1 for step in steps})
 
     def export(self, *flags: str) -> dict[str, Any]:
-        entry = {"urn": "urn:pulumi:dev::p::t::web", "type": SERVER, "id": str(self.server), "inputs": {}, "outputs": {}}
+        entry = {
+            "urn": "urn:pulumi:dev::p::t::web",
+            "type": SERVER,
+            "id": str(self.server),
+            "inputs": {},
+            "outputs": {},
+        }
         return {"deployment": {"resources": [entry] if self.server else []}}
 
     def saved(self) -> list[dict[str, Any]]:
@@ -124,10 +135,14 @@ class StackWithoutEngine(Stack):
 
 
 class NoEngine(Engine):
-    def stack(self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev") -> Stack:
+    def stack(
+        self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev"
+    ) -> Stack:
         assert environ is not None
         control_url = environ["HOSTING_BASE_URL"].replace("/v1", "/_control")
-        return StackWithoutEngine(self, program, home, name, {}, control=Control(control_url), defect=self.version)
+        return StackWithoutEngine(
+            self, program, home, name, {}, control=Control(control_url), defect=self.version
+        )
 
 
 @pytest.mark.parametrize(
@@ -139,13 +154,21 @@ class NoEngine(Engine):
         ("kept", ["destroy"], r"server 2\d+ \(web, 5\.00 EUR per month\) is live and in no state"),
     ],
 )
-def test_the_report_of_a_defect(warm: WarmPython, tmp_path: Path, defect: str, failed: list[str], problem: str | None) -> None:
+def test_the_report_of_a_defect(
+    warm: WarmPython, tmp_path: Path, defect: str, failed: list[str], problem: str | None
+) -> None:
     lines: list[str] = []
     passed = runner.rehearse(NoEngine("none", defect, ()), tmp_path, lines.append)
     report = "\n".join(lines)
     assert passed is not bool(failed), report
     steps = [line for line in lines if line.startswith("FAILED ")]
-    assert [line.startswith(f"FAILED {title} ") for line, title in zip(steps, failed, strict=True)] == [True] * len(failed), report
-    assert lines[-1] == ("rehearsal: not as expected: " + "; ".join(failed) if failed else "rehearsal: everything as expected")
+    assert [line.startswith(f"FAILED {title} ") for line, title in zip(steps, failed, strict=True)] == [
+        True
+    ] * len(failed), report
+    assert lines[-1] == (
+        "rehearsal: not as expected: " + "; ".join(failed)
+        if failed
+        else ("rehearsal: everything as expected")
+    )
     if problem:
         assert re.search(rf"^FAILED [^\n]*\n +\| {problem}$", report, re.MULTILINE), report

@@ -1,7 +1,9 @@
-"""Finds private words: names and phrases that only this project would use, with the word of the field in their place.
+"""Finds private words: names and phrases that only this project would use, with the word of the field in
+their place.
 
-``tools/words.txt`` holds one rule per line: a regular expression, a tab, the plain words. Names such as ``noun_modules`` and ``NounError``
-are found as well as prose. A line that must use such a word ends with the comment ``# words: reason``.
+``tools/words.txt`` holds one rule per line: a regular expression, a tab, the plain words. Names such as
+``noun_modules`` and ``NounError`` are found as well as prose. A line that must use such a word ends with the
+comment ``# words: reason``.
 """
 
 import re
@@ -43,7 +45,9 @@ def findings(text: str, known: Sequence[Rule] | None = None) -> Iterator[tuple[i
 
 def main() -> int:
     """Print every finding; 1 if there is any."""
-    names = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.splitlines()
+    names = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout.splitlines()
     names += sys.argv[1:]
     count, known = 0, list(rules())
     for name in names:

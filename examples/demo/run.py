@@ -1,7 +1,9 @@
-"""The whole story on one emulated account: Pulumi and Ansible bring things up, nothing changes twice, drift is found and repaired.
+"""The whole story on one emulated account: Pulumi and Ansible bring things up, nothing changes twice, drift
+is found and repaired.
 
-Nothing is charged and no account is needed: everything talks to an emulator that this script starts and ends. After every step the account
-must hold what Pulumi's state and Ansible's results say, and every movement of money must have its reason; else the demo ends.
+Nothing is charged and no account is needed: everything talks to an emulator that this script starts and ends.
+After every step the account must hold what Pulumi's state and Ansible's results say, and every movement of
+money must have its reason; else the demo ends.
 """
 
 import atexit
@@ -33,14 +35,24 @@ def shown(run: Run, expected: int = 0) -> Run:
     """Print what an engine printed; end the demo where it did not go as expected."""
     print(run.output.strip(), flush=True)
     if run.exit_code != expected:
-        sys.exit(f"the demo expected exit code {expected} of `{' '.join(run.command)}` and got {run.exit_code}")
+        sys.exit(
+            f"the demo expected exit code {expected} of `{' '.join(run.command)}` and got {run.exit_code}"
+        )
     return run
 
 
 def play(environ: dict[str, str], *arguments: str) -> str:
     """Run the playbook; its recap tells what changed."""
-    command = [str(Path(sys.executable).parent / "ansible-playbook"), "-i", "localhost,", str(HERE / "playbook.yml"), *arguments]
-    done = subprocess.run(command, env=environ, text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    command = [
+        str(Path(sys.executable).parent / "ansible-playbook"),
+        "-i",
+        "localhost,",
+        str(HERE / "playbook.yml"),
+        *arguments,
+    ]
+    done = subprocess.run(
+        command, env=environ, text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
     print(done.stdout.strip(), flush=True)
     if done.returncode:
         sys.exit(f"the playbook failed:\n{done.stderr}")
@@ -48,7 +60,9 @@ def play(environ: dict[str, str], *arguments: str) -> str:
 
 
 def results(record: Path) -> list[dict[str, Any]]:
-    """What the tasks of the last play reported of the account. A play in check mode reports nothing that is there."""
+    """What the tasks of the last play reported of the account. A play in check mode reports nothing that
+    is there.
+    """
     lines = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
     record.unlink()
     ours = [line for line in lines if line["action"].startswith("hosting.cloud.") and not line["check_mode"]]
@@ -65,7 +79,9 @@ class Books:
     reported: list[dict[str, Any]] = field(default_factory=list)
 
     def check(self, printed: str) -> None:
-        """End the demo where the account is not what the tools say. ``printed``: by the step that just ended."""
+        """End the demo where the account is not what the tools say. ``printed``: by the step that just
+        ended.
+        """
         if self.record.exists():
             self.reported += results(self.record)
         claims = ManagedObjects.of_stack(*self.stack.saved()) + ManagedObjects.of_results(self.reported)
@@ -123,13 +139,17 @@ def main() -> None:
         unchanged(again)
         books.check(again)
 
-        title("Drift: both servers, the domain, the reverse DNS and the webhook are edited in the control panel")
+        title(
+            "Drift: both servers, the domain, the reverse DNS and the webhook are edited in the control panel"
+        )
         objects = control("GET", "/objects")
         for server in objects["servers"]:
             control("PATCH", f"/servers/{server['id']}", {"notes": "edited by hand"})
         control("PATCH", f"/domains/{objects['domains'][0]['id']}", {"privacy": False})
         bought = next(address for address in objects["addresses"] if address["bought"])
-        control("PATCH", f"/servers/{bought['server_id']}/ips/{bought['id']}", {"ptr": "elsewhere.example.net"})
+        control(
+            "PATCH", f"/servers/{bought['server_id']}/ips/{bought['id']}", {"ptr": "elsewhere.example.net"}
+        )
         control("PATCH", f"/webhooks/{objects['subscriptions'][0]['id']}", {"active": False})
         shown(stack.refresh("--preview-only", "--expect-no-changes"), expected=7)
         books.check(play(environ, "--check", "--diff"))
@@ -141,16 +161,27 @@ def main() -> None:
 
         title("Destroy all")
         books.check(play(environ, "-e", "worker=absent"))
-        # The key that both use goes with the stack that added it, so from here on nothing is claimed by anybody.
+        # The key that both use goes with the stack that added it, so from here on nothing is claimed by
+        # anybody.
         books.classify(books.account.empty(printed=shown(stack.destroy()).output))
 
         title("What it cost")
         ledger = control.ledger()
         for row in ledger:
             print(f"{row['direction']:<6} {money(row):>6} EUR  {row['operation']} {row['object_id']}")
-        sums = {way: sum((money(row) for row in ledger if row["direction"] == way), Decimal(0)) for way in ("debit", "credit")}
-        print(f"charged {sums['debit']}, refunded {sums['credit']}, in {len(ledger)} movements and {control.requests()} requests")
-        if left := [server for server in control("GET", "/objects")["servers"] if server["status"] not in ("cancelled", "terminated")]:
+        sums = {
+            way: sum((money(row) for row in ledger if row["direction"] == way), Decimal(0))
+            for way in ("debit", "credit")
+        }
+        print(
+            f"charged {sums['debit']}, refunded {sums['credit']}, in {len(ledger)} movements and "
+            f"{control.requests()} requests"
+        )
+        if left := [
+            server
+            for server in control("GET", "/objects")["servers"]
+            if server["status"] not in ("cancelled", "terminated")
+        ]:
             sys.exit(f"the demo left {len(left)} servers behind")
 
 

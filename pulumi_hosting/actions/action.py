@@ -1,13 +1,16 @@
 """The contract every action keeps, and the way all of them go.
 
-A resource is what a user declares; an action does one thing to what exists already, and refuses to do it twice for one intent: run twice,
-killed and run again, its answer lost and run again, there is one effect and one charge.
+A resource is what a user declares; an action does one thing to what exists already, and refuses to do it
+twice for one intent: run twice, killed and run again, its answer lost and run again, there is one effect and
+one charge.
 
-- ``plan``     looks, and says what would happen: whether anything changes, what there is, what there will be, what it costs. Reads only;
-               raises what can be known to be wrong before anything is sent.
-- ``perform``  does what the plan says, and returns the result. It is called only where there is something to do.
+- ``plan``     only reads, and returns what would happen: whether anything changes, the state before and
+               after, the cost. It raises what can be known to be wrong before anything is sent.
+- ``perform``  does what the plan says, and returns the result. It is called only where there is something to
+               do.
 
-``act`` is the whole way for a frontend. Results are models of plain values (money, time and ids as text), secrets apart.
+``act`` is the whole way for a frontend. Results are models of plain values (money, time and ids as text),
+secrets apart.
 """
 
 from abc import ABC, abstractmethod
@@ -32,7 +35,9 @@ Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
 class Result(Record):
     """What an action brought."""
 
-    mode: str | None = Field(default=None, description="live, or test: done with a test key, so only simulated.")
+    mode: str | None = Field(
+        default=None, description="live, or test: done with a test key, so only simulated."
+    )
 
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and Result
@@ -45,7 +50,8 @@ class Plan:
 
     - ``before``, ``after``: what is there, and the result as far as it can be known; None where it cannot.
     - ``cost``: what is charged from the balance. ``note``: why nothing is done, or what to know of it.
-    - ``change``: what changes, before and after, where ``before`` and ``after`` cannot show it (a date that is only known to be reached).
+    - ``change``: what changes, before and after, where ``before`` and ``after`` cannot show it (a date that
+      is only known to be reached).
     - ``reaches``: until when a renewal pays for certain (RFC 3339, UTC).
     - ``fetches``: nothing changes, and there is something to ask for all the same (a probe, a link).
     - ``target``: the resource and the object that is changed; a key of the other mode must leave it alone.
@@ -93,10 +99,12 @@ class Action(ABC, Generic[I, R]):
 
 @dataclass(frozen=True)
 class ActionResult:
-    """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action brings any.
+    """What was done, or would be. ``before`` and ``after`` hold no secrets; ``result`` does, where the action
+    brings any.
 
-    In a dry run ``after`` and ``result`` are what is predicted, None where that cannot be known. ``predicted`` is that after a real run too,
-    so that a frontend can show one difference for both. ``change`` and ``reaches`` are the plan's.
+    In a dry run ``after`` and ``result`` are what is predicted, None where that cannot be known.
+    ``predicted`` is that after a real run too, so that a frontend can show one difference for both.
+    ``change`` and ``reaches`` are the plan's.
     """
 
     changed: bool
@@ -115,9 +123,15 @@ def _ignore(cost: Cost | None) -> None:
 
 
 def act(
-    request: Request, action: Action[Any, Any], inputs: Any, *, dry_run: bool = False, approve: Callable[[Cost | None], None] = _ignore
+    request: Request,
+    action: Action[Any, Any],
+    inputs: Any,
+    *,
+    dry_run: bool = False,
+    approve: Callable[[Cost | None], None] = _ignore,
 ) -> ActionResult:
-    """Plan; have the cost approved, if there is one; do it, unless ``dry_run``, which sends no write and does not wait.
+    """Plan; have the cost approved, if there is one; do it, unless ``dry_run``, which sends no write and does
+    not wait.
 
     ``approve`` raises to refuse; nothing was sent by then. It is told None where the price is not known.
 
@@ -135,12 +149,26 @@ def act(
     before, predicted = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
     if dry_run or not (plan.changed or plan.fetches):
         modelled = _modelled(action, predicted)
-        return ActionResult(plan.changed, before, predicted, plan.cost, modelled, plan.note, predicted, plan.change, plan.reaches)
+        return ActionResult(
+            plan.changed,
+            before,
+            predicted,
+            plan.cost,
+            modelled,
+            plan.note,
+            predicted,
+            plan.change,
+            plan.reaches,
+        )
     result = action.perform(request, inputs, plan)
     shown = [item.shown() for item in result] if isinstance(result, list) else result.shown()
     after = _stamped(request, action, shown)
-    marked = [_marked(request, item) for item in result] if isinstance(result, list) else _marked(request, result)
-    return ActionResult(plan.changed, before, after, plan.cost, marked, plan.note, predicted, plan.change, plan.reaches)
+    marked = (
+        [_marked(request, item) for item in result] if isinstance(result, list) else _marked(request, result)
+    )
+    return ActionResult(
+        plan.changed, before, after, plan.cost, marked, plan.note, predicted, plan.change, plan.reaches
+    )
 
 
 def _stamped(request: Request, action: Action[Any, Any], shown: Shown) -> Shown:
@@ -171,7 +199,9 @@ def _modelled(action: Action[Any, Any], shown: Shown) -> Any:
 
 
 def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
-    """The inputs of an action from plain values. Raises ``InvalidInput`` with the fields that are wrong; no value is repeated."""
+    """The inputs of an action from plain values. Raises ``InvalidInput`` with the fields that are wrong;
+    no value is repeated.
+    """
     try:
         return action.Inputs.model_validate(dict(raw))
     except ValidationError as error:
@@ -179,10 +209,10 @@ def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
     raise InvalidInput(failures, action.title)
 
 
-# --- how an action stops -----------------------------------------------------------------------------------------------------
+# --- how an action stops -----------------------------------------------------------------------------------
 
 
-# --- what is meant -----------------------------------------------------------------------------------------------------------
+# --- what is meant -----------------------------------------------------------------------------------------
 
 
 def one_of(inputs: Inputs, first: str, second: str) -> None:
@@ -225,10 +255,14 @@ class OfDomain(Inputs):
 class OfSubscription(Inputs):
     """Inputs of an action on a webhook subscription."""
 
-    id: Annotated[IdText | None, Field(description="Id of the webhook subscription. Either id or url.")] = None
+    id: Annotated[IdText | None, Field(description="Id of the webhook subscription. Either id or url.")] = (
+        None
+    )
     url: Annotated[
         Annotated[str, Field(min_length=1, max_length=2048)] | None,
-        Field(description="URL that it delivers to, which must be the only one with that URL. Either id or url."),
+        Field(
+            description="URL that it delivers to, which must be the only one with that URL. Either id or url."
+        ),
     ] = None
 
     @model_validator(mode="after")
@@ -241,12 +275,16 @@ S = TypeVar("S", bound=State)
 
 
 def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = None, **key: str | None) -> S:
-    """The living object with this ``id``, or the only one that this natural key names: ``name=…``, ``url=…``. It says its ``mode``.
+    """The living object with this ``id``, or the only one that this natural key names: ``name=…``, ``url=…``.
+    It says its ``mode``.
 
-    Raises ``ResourceError`` where there is none, ``AmbiguousMatch`` where there are several, ``InvalidInput`` for a key that cannot be one.
+    Raises ``ResourceError`` where there is none, ``AmbiguousMatch`` where there are several, ``InvalidInput``
+    for a key that cannot be one.
     """
     if engine.sandbox_of(resource) == "refused" and request.client.is_test_key:
-        raise ResourceError(f"a {resource.title} cannot be looked at with a test key; nothing was sent. Next: use a live key")
+        raise ResourceError(
+            f"a {resource.title} cannot be looked at with a test key; nothing was sent. Next: use a live key"
+        )
     if id is not None:
         field, value = "id", id
         found = resource.read(request, id)
@@ -256,7 +294,10 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
     if found is None:
         account(request.client)  # "not found" by something that is not this API proves nothing: this raises
         named = f"named {value!r}" if field == "name" else f"with {field} {value}"
-        raise NoSuchObject(f"there is no {resource.title} {named} on this account. Next: correct {field}, and check whose API key it is")
+        raise NoSuchObject(
+            f"there is no {resource.title} {named} on this account. Next: correct {field}, "
+            f"and check whose API key it is"
+        )
     mode = engine.mode_of(resource, found)
     return found if found.mode == mode else found.model_copy(update={"mode": mode})
 

@@ -1,7 +1,8 @@
 """Revoking the key that makes the call (API document, "API keys": ``DELETE /keys/{key_id}``).
 
-A key can revoke itself and no other, for good, and a test key as really as a live one. The id has to be said, so that a key is never
-revoked because another one was in the environment. Nothing can be read with the key afterwards.
+A key can revoke itself and no other, for good, and a test key as really as a live one. The id has to be said,
+so that a key is never revoked because another one was in the environment. Nothing can be read with the key
+afterwards.
 """
 
 from typing import Annotated, ClassVar
@@ -10,7 +11,13 @@ from pydantic import Field
 
 from pulumi_hosting.actions.action import Action, Plan, Result
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import InvalidResponse, ServerError, TransportError, Unauthorized, Unavailable
+from pulumi_hosting.client.exceptions import (
+    InvalidResponse,
+    ServerError,
+    TransportError,
+    Unauthorized,
+    Unavailable,
+)
 from pulumi_hosting.resources.base import IdText, Inputs
 from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import Failed, ResourceError
@@ -19,16 +26,23 @@ from pulumi_hosting.session.text import as_text
 
 
 class ApiKeyRevokeInputs(Inputs):
-    key_id: Annotated[IdText, Field(description="Id of the API key to revoke, which must be the one that makes the call.")]
+    key_id: Annotated[
+        IdText, Field(description="Id of the API key to revoke, which must be the one that makes the call.")
+    ]
 
 
 class ApiKeyGone(Result):
     id: str = Field(description="Id of the API key.")
     name: str | None = Field(default=None, description="Name of the API key.")
-    mode: str | None = Field(default=None, description="live or test: the kind of the key. A test key is revoked as really as a live one.")
+    mode: str | None = Field(
+        default=None,
+        description="live or test: the kind of the key. A test key is revoked as really as a live one.",
+    )
     status: str = Field(description="active, or revoked.")
     scopes: list[str] = Field(default=[], description="What it was allowed to do.")
-    revoked_at: str | None = Field(default=None, description="When it was revoked (RFC 3339, UTC), where the answer says so.")
+    revoked_at: str | None = Field(
+        default=None, description="When it was revoked (RFC 3339, UTC), where the answer says so."
+    )
 
 
 class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
@@ -43,7 +57,8 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
         own = account(request.client).key
         if inputs.key_id != str(own.id):
             raise ResourceError(
-                f"key_id is {inputs.key_id}, and the key that makes the call is {own.id}: a key can revoke itself only; nothing was sent. "
+                f"key_id is {inputs.key_id}, and the key that makes the call is {own.id}: a key can revoke "
+                f"itself only; nothing was sent. "
                 "Next: make the call with the key that is to be revoked, or correct key_id"
             )
         return Plan(True, _shown(own, "active").shown(), _shown(own, "revoked").shown(), data=own)
@@ -56,7 +71,9 @@ class ApiKeyRevoke(Action[ApiKeyRevokeInputs, ApiKeyGone]):
             return _shown(own, "revoked")  # it worked a moment ago, when its id was asked for
         except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
             if not _is_dead(request):
-                raise Failed(f"{error.summary} — whether key {own.id} was revoked is not known. Next: run again", error) from None
+                raise Failed(
+                    f"{error.summary} — whether key {own.id} was revoked is not known. Next: run again", error
+                ) from None
             return _shown(own, "revoked")
         revoked_at = answer.key.revoked_at if answer.key is not None else None
         return _shown(own, "revoked").model_copy(update={"revoked_at": as_text(revoked_at)})

@@ -1,7 +1,8 @@
 """Asking for a top-up of the balance (API document, "Account and balance": ``POST /balance/topup``).
 
-It makes an unpaid invoice and a link to pay it; nothing is charged, and the balance moves when the gateway confirms. While such an invoice
-waits to be paid there is no second one, and the key is made of the newest one seen.
+It makes an unpaid invoice and a link to pay it; nothing is charged, and the balance moves when the gateway
+confirms. While such an invoice waits to be paid there is no second one, and the key is made of the newest one
+seen.
 """
 
 import re
@@ -40,23 +41,37 @@ Money = Annotated[str, BeforeValidator(_money)]
 
 class BalanceTopupInputs(Inputs):
     amount: Annotated[
-        Money, Field(description="What to top up by, in the account's currency, with two fraction digits; within its bounds.")
+        Money,
+        Field(
+            description="What to top up by, in the account's currency, with two fraction digits; "
+            "within its bounds."
+        ),
     ]
     gateway: Annotated[
-        Annotated[str, Field(min_length=1, max_length=64)], Field(description="Code of the payment gateway, one of those offered.")
+        Annotated[str, Field(min_length=1, max_length=64)],
+        Field(description="Code of the payment gateway, one of those offered."),
     ]
     balance_below: Annotated[
-        Money, Field(description="Only ask for it while the balance is below this amount (in the account's currency).")
+        Money,
+        Field(
+            description="Only ask for it while the balance is below this amount (in the account's currency)."
+        ),
     ]
 
 
 class BalanceTopupAsked(Result):
-    invoice_id: str | None = Field(default=None, description="Id of the unpaid top-up invoice; empty when none is needed.")
-    payment_url: str | None = Field(default=None, description="Where a person pays it; empty when none is needed, and in a dry run.")
+    invoice_id: str | None = Field(
+        default=None, description="Id of the unpaid top-up invoice; empty when none is needed."
+    )
+    payment_url: str | None = Field(
+        default=None, description="Where a person pays it; empty when none is needed, and in a dry run."
+    )
     gateway: str | None = Field(default=None, description="Code of the payment gateway.")
     amount: str | None = Field(default=None, description="What to top up by (decimal, in currency).")
     currency: str | None = Field(default=None, description="ISO 4217 code.")
-    balance: str | None = Field(default=None, description="The balance at present, without the top-up (decimal, in currency).")
+    balance: str | None = Field(
+        default=None, description="The balance at present, without the top-up (decimal, in currency)."
+    )
 
 
 class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
@@ -71,7 +86,10 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
         balance = request.client.balance.get()
         idle = BalanceTopupAsked(currency=balance.currency, balance=as_text(balance.balance))
         if balance.balance >= Decimal(inputs.balance_below):
-            note = f"the balance is {balance.balance} {balance.currency}, which is not below {inputs.balance_below}"
+            note = (
+                f"the balance is {balance.balance} {balance.currency}, which is not below "
+                f"{inputs.balance_below}"
+            )
             return Plan(False, idle.shown(), idle.shown(), note=note)
         _check(request.client.balance.topup_info(), inputs)
         asked = idle.model_copy(update={"gateway": inputs.gateway, "amount": inputs.amount})
@@ -80,7 +98,14 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
         if waiting is not None:
             shown = _of_invoice(asked, waiting).shown()
             note = f"top-up invoice {waiting.id} of {waiting.amount} {waiting.currency} is waiting to be paid"
-            return Plan(False, shown, shown, note=note, fetches=waiting.status == "not_paid", data=(asked, waiting, known))
+            return Plan(
+                False,
+                shown,
+                shown,
+                note=note,
+                fetches=waiting.status == "not_paid",
+                data=(asked, waiting, known),
+            )
         return Plan(True, idle.shown(), asked.shown(), data=(asked, None, known))
 
     def perform(self, request: Request, inputs: BalanceTopupInputs, plan: Plan) -> BalanceTopupAsked:
@@ -92,24 +117,34 @@ class BalanceTopup(Action[BalanceTopupInputs, BalanceTopupAsked]):
                 what=f"top-up of {inputs.amount} by {inputs.gateway}",
                 operation="create_topup",
                 facts={"amount": inputs.amount, "gateway": inputs.gateway, "newest": newest},
-                send=lambda key: request.client.balance.topup(amount=inputs.amount, gateway=inputs.gateway, idempotency_key=key),
+                send=lambda key: request.client.balance.topup(
+                    amount=inputs.amount, gateway=inputs.gateway, idempotency_key=key
+                ),
                 happened=lambda: _waiting(_known(request), inputs) is not None,
             )
             answer = once.carry_out()
             if answer is not None:
-                made = {"invoice_id": str(answer.invoice_id), "payment_url": answer.payment_url, "gateway": answer.gateway}
+                made = {
+                    "invoice_id": str(answer.invoice_id),
+                    "payment_url": answer.payment_url,
+                    "gateway": answer.gateway,
+                }
                 return BalanceTopupAsked.model_validate({**asked.shown(), **made})
             waiting = _waiting(_known(request), inputs)
         return self._with_link(request, inputs, _of_invoice(asked, waiting))
 
     @staticmethod
-    def _with_link(request: Request, inputs: BalanceTopupInputs, asked: BalanceTopupAsked) -> BalanceTopupAsked:
+    def _with_link(
+        request: Request, inputs: BalanceTopupInputs, asked: BalanceTopupAsked
+    ) -> BalanceTopupAsked:
         try:
             link = request.client.invoices.payment_link(int(asked.invoice_id or 0), gateway=inputs.gateway)
         except Forbidden as error:
             request.warn(f"top-up invoice {asked.invoice_id}: its payment link cannot be shown: {error}")
             return asked
-        return asked.model_copy(update={"payment_url": link.payment_url, "gateway": link.gateway or asked.gateway})
+        return asked.model_copy(
+            update={"payment_url": link.payment_url, "gateway": link.gateway or asked.gateway}
+        )
 
 
 def _check(info: m.TopupInfo, inputs: BalanceTopupInputs) -> None:
@@ -131,12 +166,23 @@ def _known(request: Request) -> list[m.Invoice]:
 def _waiting(known: list[m.Invoice], inputs: BalanceTopupInputs) -> m.Invoice | None:
     """The newest top-up of this amount that is still to be paid, or whose payment is on its way."""
     amount = Decimal(inputs.amount)
-    return next((invoice for invoice in known if invoice.status in ("not_paid", "pending") and invoice.amount == amount), None)
+    return next(
+        (
+            invoice
+            for invoice in known
+            if invoice.status in ("not_paid", "pending") and invoice.amount == amount
+        ),
+        None,
+    )
 
 
 def _of_invoice(asked: BalanceTopupAsked, invoice: m.Invoice) -> BalanceTopupAsked:
     return asked.model_copy(
-        update={"invoice_id": str(invoice.id), "gateway": invoice.gateway or asked.gateway, "currency": invoice.currency}
+        update={
+            "invoice_id": str(invoice.id),
+            "gateway": invoice.gateway or asked.gateway,
+            "currency": invoice.currency,
+        }
     )
 
 

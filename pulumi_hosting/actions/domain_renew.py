@@ -1,7 +1,8 @@
 """Paying a domain further ahead (API document, "Domains": ``POST /domains/{domain_id}/renew``).
 
-The desired is a date, so a second run finds it fulfilled. The registrar may accept and show the new date only with a later sync: until then
-the paid invoice tells that it is under way, and the key, which is made of the date that was seen, keeps it from being paid again.
+The desired is a date, so a second run finds it fulfilled. The registrar may accept and show the new date only
+with a later sync: until then the paid invoice tells that it is under way, and the key, which is made of the
+date that was seen, keeps it from being paid again.
 """
 
 from dataclasses import dataclass
@@ -34,7 +35,8 @@ class DomainRenewInputs(OfDomain):
     until: Annotated[
         Moment,
         Field(
-            description="Renew only while the domain expires before this: a date (its start in UTC) or an RFC 3339 timestamp with a zone. "
+            description="Renew only while the domain expires before this: a date (its start in UTC) or an "
+            "RFC 3339 timestamp with a zone. "
             "The years bought must reach it for certain, a year counting 365 days."
         ),
     ]
@@ -47,12 +49,19 @@ class DomainRenewInputs(OfDomain):
 class DomainRenewed(DomainState):
     renewal: str | None = Field(
         default=None,
-        description="renewed; pending_sync or pending when the registrar accepted and the new date shows later; "
+        description="renewed; pending_sync or pending when the registrar accepted and the new date shows "
+        "later; "
         "empty when nothing was done.",
     )
-    years: int | None = Field(default=None, description="Years that the renewal buys; empty when nothing is done.")
-    charged: str | None = Field(default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done.")
-    balance_after: str | None = Field(default=None, description="The balance after the renewal (decimal, in currency).")
+    years: int | None = Field(
+        default=None, description="Years that the renewal buys; empty when nothing is done."
+    )
+    charged: str | None = Field(
+        default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done."
+    )
+    balance_after: str | None = Field(
+        default=None, description="The balance after the renewal (decimal, in currency)."
+    )
 
 
 @dataclass(frozen=True)
@@ -75,22 +84,46 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
         state = resolve(request, DOMAIN, id=inputs.id, name=inputs.name)
         if state.expires_at is not None and moment(state.expires_at) >= moment(inputs.until):
             return _nothing(state, f"domain {state.name} is paid until {state.expires_at} already")
-        domain = _fresh(request, int(state.id))  # a list may be a minute old, and the key is made of what is seen here
+        # a list may be a minute old, and the key is made of what is seen here
+        domain = _fresh(request, int(state.id))
         if domain.expires_at is None:
-            raise ResourceError(f"domain {state.name} is {state.status} and shows no expiry date. Next: run again once it is active")
+            raise ResourceError(
+                f"domain {state.name} is {state.status} and shows no expiry date. Next: run "
+                f"again once it is active"
+            )
         if domain.expires_at >= moment(inputs.until):
             expires = as_text(domain.expires_at)
-            return _nothing(state.model_copy(update={"expires_at": expires}), f"domain {state.name} is paid until {expires} already")
+            return _nothing(
+                state.model_copy(update={"expires_at": expires}),
+                f"domain {state.name} is paid until {expires} already",
+            )
         seen = _Seen(domain.id, domain.expires_at, _years(domain.expires_at, inputs))
         cost = _cost(request, domain, seen.years)
         if invoice := _under_way(request, domain):
-            note = f"domain {state.name} was renewed with invoice {invoice.id}, paid {as_text(invoice.paid_at)}; the new date shows later"
+            note = (
+                f"domain {state.name} was renewed with invoice {invoice.id}, paid "
+                f"{as_text(invoice.paid_at)}; the new date shows later"
+            )
             return _nothing(state, note, "pending_sync")
         before = _renewed(state)
-        after = before.model_copy(update={"expires_at": None, "years": seen.years, "charged": str(cost.amount) if cost else None})
-        change = {"paid_until": as_text(seen.expires_at)}, {"paid_until": f">= {inputs.until}", "years": seen.years}
+        after = before.model_copy(
+            update={"expires_at": None, "years": seen.years, "charged": str(cost.amount) if cost else None}
+        )
+        change = (
+            {"paid_until": as_text(seen.expires_at)},
+            {"paid_until": f">= {inputs.until}", "years": seen.years},
+        )
         reaches = as_text(after_years(seen.expires_at, seen.years))
-        return Plan(True, before.shown(), after.shown(), cost, change=change, reaches=reaches, target=(DOMAIN, state), data=seen)
+        return Plan(
+            True,
+            before.shown(),
+            after.shown(),
+            cost,
+            change=change,
+            reaches=reaches,
+            target=(DOMAIN, state),
+            data=seen,
+        )
 
     def perform(self, request: Request, inputs: DomainRenewInputs, plan: Plan) -> DomainRenewed:
         seen: _Seen = plan.data
@@ -103,7 +136,9 @@ class DomainRenew(Action[DomainRenewInputs, DomainRenewed]):
             happened=lambda: _fresh(request, seen.id).expires_at != seen.expires_at,
             concerns=lambda invoice: _is_of(invoice, seen.id),
             price=plan.cost.amount if plan.cost else None,
-            contradicted=lambda error: isinstance(error, DomainBlocked) and _fresh(request, seen.id).blocked is False,
+            contradicted=lambda error: (
+                isinstance(error, DomainBlocked) and _fresh(request, seen.id).blocked is False
+            ),
             bound_elsewhere=lambda: _refuse_second(request, seen),
         )
         try:
@@ -144,17 +179,24 @@ def _fresh(request: Request, id: int) -> m.Domain:
 
 
 def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
-    """The years to buy: the given ones, or the fewest, if they reach the declared date for certain. Raises ``InvalidInput``."""
+    """The years to buy: the given ones, or the fewest, if they reach the declared date for certain.
+    Raises ``InvalidInput``.
+    """
     until = moment(inputs.until)
     choices = range(1, MOST_YEARS + 1) if inputs.years is None else (inputs.years,)
     for years in choices:
         if after_years(expires, years) >= until:
             return years
-    field, advice = ("until", "give an earlier date") if inputs.years is None else ("years", "give more years, or an earlier until")
+    field, advice = (
+        ("until", "give an earlier date")
+        if inputs.years is None
+        else ("years", "give more years, or an earlier until")
+    )
     longest = choices[-1]
     raise InvalidInput(
         {
-            field: f"{longest} year{'s' if longest > 1 else ''} from {as_text(expires)} reach {as_text(after_years(expires, longest))} for "
+            field: f"{longest} year{'s' if longest > 1 else ''} from {as_text(expires)} reach "
+            f"{as_text(after_years(expires, longest))} for "
             f"certain, not {inputs.until}; nothing was sent. Next: {advice}"
         },
         DomainRenew.title,
@@ -174,25 +216,39 @@ def _cost(request: Request, domain: m.Domain, years: int) -> Cost | None:
 
 
 def _is_of(invoice: m.Invoice, domain_id: int) -> bool:
-    return invoice.type == "domain_renewal" and any(item.domain_id == domain_id for item in invoice.items or ())
+    return invoice.type == "domain_renewal" and any(
+        item.domain_id == domain_id for item in invoice.items or ()
+    )
 
 
 def _newest_paid(request: Request, domain_id: int, since: datetime) -> m.Invoice | None:
-    """The newest paid renewal of the domain since then. Raises ``Forbidden`` where the key may not see invoices."""
+    """The newest paid renewal of the domain since then. Raises ``Forbidden`` where the key may not see
+    invoices.
+    """
     for invoice in request.client.invoices.list(type="domain_renewal"):
         if invoice.created_at is not None and invoice.created_at < since:
             return None
-        if invoice.status == "paid" and invoice.paid_at is not None and invoice.paid_at >= since and _is_of(invoice, domain_id):
+        if (
+            invoice.status == "paid"
+            and invoice.paid_at is not None
+            and invoice.paid_at >= since
+            and _is_of(invoice, domain_id)
+        ):
             return invoice
     return None
 
 
 def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
-    """The renewal that is paid and that the domain does not show yet, if the account proves one: more years are paid than it has."""
+    """The renewal that is paid and that the domain does not show yet, if the account proves one: more
+    years are paid than it has.
+    """
     try:
         recent = _newest_paid(request, domain.id, request.service_now() - _SYNC)
     except Forbidden:
-        request.info("without the scope invoices:read, a renewal that the registrar has not shown yet is known by its key alone")
+        request.info(
+            "without the scope invoices:read, a renewal that the registrar has not shown yet is "
+            "known by its key alone"
+        )
         return None
     zone = zone_of(request, domain.name)
     if recent is None or zone is None or domain.registered_at is None or domain.expires_at is None:
@@ -210,16 +266,18 @@ def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
         and any(item.domain_id == domain.id for item in invoice.items or ())
         and (price := prices.get(invoice.type))
     )
-    # Discounts and cheaper days make this too small, never too large; then the key alone keeps the renewal from being paid twice.
+    # Discounts and cheaper days make this too small, never too large; then the key alone keeps the renewal
+    # from being paid twice.
     return recent if round((domain.expires_at - domain.registered_at) / _YEAR) < paid else None
 
 
 def _refuse_second(request: Request, seen: _Seen) -> None:
-    """Stop where the key of this date belongs to another period, which was paid and does not show yet. Raises ``Forbidden`` too: then
-    it cannot be known."""
+    """Stop where the key of this date belongs to another period, which was paid and does not show yet. Raises
+    ``Forbidden`` too: then it cannot be known."""
     if invoice := _newest_paid(request, seen.id, request.service_now() - _KEY_MEMORY):
         raise ResourceError(
-            f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period (invoice {invoice.id}), and the new "
+            f"domain {seen.id} was renewed from {as_text(seen.expires_at)} already, for another period "
+            f"(invoice {invoice.id}), and the new "
             "date does not show yet; nothing was charged. Next: run again once it does"
         )
 

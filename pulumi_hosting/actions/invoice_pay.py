@@ -43,7 +43,9 @@ class InvoicePaid(Result):
     paid_at: str | None = Field(default=None, description="When it was paid (RFC 3339, UTC).")
     server_ids: list[str] = Field(default=[], description="Ids of the servers that it is for.")
     domain_ids: list[str] = Field(default=[], description="Ids of the domains that it is for.")
-    balance_after: str | None = Field(default=None, description="The balance after this payment; empty when nothing was done.")
+    balance_after: str | None = Field(
+        default=None, description="The balance after this payment; empty when nothing was done."
+    )
 
 
 class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
@@ -63,17 +65,24 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
             return Plan(False, shown.shown(), shown.shown(), note=f"invoice {invoice.id} is paid{when}")
         if invoice.status != "not_paid":
             advice = _ADVICE.get(invoice.status, "look at it in the control panel")
-            raise ResourceError(f"invoice {invoice.id} is {invoice.status} and cannot be paid; nothing was sent. Next: {advice}")
+            raise ResourceError(
+                f"invoice {invoice.id} is {invoice.status} and cannot be paid; nothing was "
+                f"sent. Next: {advice}"
+            )
         if invoice.type == "topup":
             raise ResourceError(
-                f"invoice {invoice.id} is a top-up of the balance and cannot be paid from it; nothing was sent. "
+                f"invoice {invoice.id} is a top-up of the balance and cannot be paid from it; nothing was "
+                f"sent. "
                 "Next: pay it through its gateway, by its payment link"
             )
         balance = catalog.balance(request, fresh=True)
         what = f"invoice {invoice.id}" + (f", {invoice.description}" if invoice.description else "")
         cost = Cost(invoice.amount, invoice.currency, what, balance.balance if balance else None)
         after = shown.model_copy(
-            update={"status": "paid", "balance_after": str(cost.balance - cost.amount) if cost.balance is not None else None}
+            update={
+                "status": "paid",
+                "balance_after": str(cost.balance - cost.amount) if cost.balance is not None else None,
+            }
         )
         return Plan(True, shown.shown(), after.shown(), cost, data=invoice)
 
@@ -97,7 +106,9 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
         after = _read(request, inputs.id)
         balance = answer.balance_after if answer is not None else None
         # A simulated payment shows in its answer alone.
-        return _shown(after).model_copy(update={"status": answer.status if answer else after.status, "balance_after": as_text(balance)})
+        return _shown(after).model_copy(
+            update={"status": answer.status if answer else after.status, "balance_after": as_text(balance)}
+        )
 
 
 def _read(request: Request, id: str) -> m.Invoice:
@@ -105,7 +116,10 @@ def _read(request: Request, id: str) -> m.Invoice:
         return request.client.invoices.get(int(id))
     except NotFound:
         account(request.client)  # "not found" by something that is not this API proves nothing: this raises
-        raise NoSuchObject(f"there is no invoice with id {id} on this account. Next: correct id, and check whose API key it is") from None
+        raise NoSuchObject(
+            f"there is no invoice with id {id} on this account. Next: correct id, and check "
+            f"whose API key it is"
+        ) from None
 
 
 def _shown(invoice: m.Invoice) -> InvoicePaid:

@@ -1,8 +1,9 @@
 """How far a renewal reaches for certain.
 
-The API document says that a renewal adds to the present period, and not how long a month or a year is. Both usual readings are taken into
-account: by the calendar, and 30 days for a month, 365 for a year. A renewal is only sent where it reaches the declared date under either,
-since one that falls short would have to be followed by a second charge.
+The API document says that a renewal adds to the present period, and not how long a month or a year is. Both
+usual readings are taken into account: by the calendar, and 30 days for a month, 365 for a year. A renewal is
+only sent where it reaches the declared date under either, since one that falls short would have to be
+followed by a second charge.
 """
 
 from calendar import monthrange
@@ -21,14 +22,20 @@ def _moment(value: object) -> object:
     """
     try:
         if isinstance(value, str):
-            value = datetime.combine(Date.fromisoformat(value), time(), UTC) if len(value) == 10 else datetime.fromisoformat(value)
+            value = (
+                datetime.combine(Date.fromisoformat(value), time(), UTC)
+                if len(value) == 10
+                else datetime.fromisoformat(value)
+            )
         if isinstance(value, datetime) and value.tzinfo is not None:
             return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         if isinstance(value, Date) and not isinstance(value, datetime):
             return datetime.combine(value, time(), UTC).isoformat().replace("+00:00", "Z")
     except (ValueError, OverflowError):
         pass
-    raise ValueError("must be a date (2030-01-31, its start in UTC) or a timestamp with a zone (2030-01-31T12:00:00Z)")
+    raise ValueError(
+        "must be a date (2030-01-31, its start in UTC) or a timestamp with a zone (2030-01-31T12:00:00Z)"
+    )
 
 
 Moment = Annotated[str, BeforeValidator(_moment)]

@@ -1,7 +1,8 @@
 """A new root password for a server (API document, "Servers": ``actions/reset-password``).
 
-It has no idempotency key: a repetition would make the password void that the first answer showed. So it is sent once per run, and whether
-it was done already is for the frontend to know, by where it keeps the password.
+It has no idempotency key: a repetition would make the password void that the first answer showed. So it is
+sent once per run, and whether it was done already is for the frontend to know, by where it keeps the
+password.
 """
 
 from typing import Annotated, ClassVar
@@ -46,7 +47,8 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
         except RateLimited as error:
             pause = f" {error.retry_after:.0f} s" if error.retry_after else " up to five minutes"
             raise Failed(
-                f"{error.summary} — at most 5 password resets in 5 minutes are made for one server; the password is unchanged. "
+                f"{error.summary} — at most 5 password resets in 5 minutes are made for one server; the "
+                f"password is unchanged. "
                 f"Next: wait{pause}",
                 error,
             ) from None
@@ -54,7 +56,8 @@ class ServerPassword(Action[ServerPasswordInputs, ServerPasswordReset]):
             if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
                 raise
             raise Failed(
-                f"{error.summary} — whether the root password of server {state.id} was changed is not known, and a new one was not seen; "
+                f"{error.summary} — whether the root password of server {state.id} was changed is not known, "
+                f"and a new one was not seen; "
                 "nothing was repeated. Next: run again for another one (at most 5 in 5 minutes)",
                 error,
             ) from None

@@ -1,7 +1,8 @@
-"""Restarting a server, and installing it anew (API document, "Servers": ``actions/power``, ``actions/reinstall``).
+"""Restarting a server, and installing it anew (API document, "Servers": ``actions/power``,
+``actions/reinstall``).
 
-Both are explicit: whoever asks for them wants them to happen, each time. Neither has an idempotency key, so neither is sent twice by one
-run, and a lost answer is reported for a person to look at.
+Both are explicit: whoever asks for them wants them to happen, each time. Neither has an idempotency key, so
+neither is sent twice by one run, and a lost answer is reported for a person to look at.
 """
 
 from typing import Annotated, ClassVar
@@ -63,30 +64,44 @@ class ServerRestart(Action[ServerRestartInputs, ServerState]):
                 if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
                     raise
                 raise Failed(
-                    f"{error.summary} — whether server {state.id} was restarted is not known; nothing was repeated. "
+                    f"{error.summary} — whether server {state.id} was restarted is not known; nothing was "
+                    f"repeated. "
                     "Next: look at its uptime before running again",
                     error,
                 ) from None
             finally:
                 request.reads.forget("servers")
             break
-        after = SERVER.until(request, state, lambda server: server.status in ("active", "pending_cancel"), seconds=_RESTART_SECONDS)
+        after = SERVER.until(
+            request,
+            state,
+            lambda server: server.status in ("active", "pending_cancel"),
+            seconds=_RESTART_SECONDS,
+        )
         return after.model_copy(update={"mode": state.mode, "power": after.power and "running"})
 
 
 class ServerReinstallInputs(OfServer):
     erase: Annotated[
         str,
-        Field(min_length=1, description="The id or the name of the server once more, to say that ALL DATA ON ITS DISK is to be erased."),
+        Field(
+            min_length=1,
+            description="The id or the name of the server once more, to say that ALL DATA ON "
+            "ITS DISK is to be erased.",
+        ),
     ]
     os: Annotated[
         m.OsSlug | None,
-        Field(description="Image slug, from the catalog. When absent, the image that the API shows for the server."),
+        Field(
+            description="Image slug, from the catalog. When absent, the image that the API shows for the "
+            "server."
+        ),
     ] = None
     password: Annotated[
         m.RootPassword | None,
         Field(
-            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
+            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter "
+            "and a digit. "
             "Generated and shown once when absent."
         ),
     ] = None
@@ -107,12 +122,18 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
     def plan(self, request: Request, inputs: ServerReinstallInputs) -> Plan:
         state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         if inputs.erase not in (state.id, state.name):
-            reason = f"must be {state.id} or {state.name!r}, to say that this server's disk is to be erased; nothing was sent"
+            reason = (
+                f"must be {state.id} or {state.name!r}, to say that this server's disk is to be "
+                f"erased; "
+                f"nothing was sent"
+            )
             raise InvalidInput({"erase": reason}, self.title)
         _refuse_suspended(state, "reinstalled")
         os = inputs.os or state.os
         if os is None:
-            raise InvalidInput({"os": "is required, since the API does not show which image the server has"}, self.title)
+            raise InvalidInput(
+                {"os": ("is required, since the API does not show which image the server has")}, self.title
+            )
         self._check_image(request, state, os)
         after = state.model_copy(update={"os": os, "ssh_key_ids": inputs.ssh_key_ids})
         note = f"all data on the disk of server {state.name} (id {state.id}) is erased"
@@ -121,21 +142,30 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
     def _check_image(self, request: Request, state: ServerState, os: str) -> None:
         images = catalog.os_images(request)
         if os not in images:
-            raise InvalidInput({"os": f"there is no image {os!r}: choose one of {', '.join(sorted(images))}"}, self.title)
+            raise InvalidInput(
+                {"os": (f"there is no image {os!r}: choose one of {', '.join(sorted(images))}")}, self.title
+            )
         tariff = None if state.tariff_id is None else catalog.tariffs(request).get(state.tariff_id)
         if tariff is not None and os in (tariff.excluded_os or ()):
-            raise InvalidInput({"os": f"image {os} is not offered with tariff {tariff.id} ({tariff.name})"}, self.title)
+            raise InvalidInput(
+                {"os": (f"image {os} is not offered with tariff {tariff.id} ({tariff.name})")}, self.title
+            )
 
     def perform(self, request: Request, inputs: ServerReinstallInputs, plan: Plan) -> ServerState:
         state, os = plan.data
-        desired = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
+        desired = {
+            name: value
+            for name, value in inputs.given().items()
+            if name in ("password", "ssh_key_ids") and value is not None
+        }
         # The resource's own reinstallation, as if a declaration had asked for it.
         declared = engine.declared(SERVER, {"os": os, **desired}).inputs
         try:
             after = SERVER.reinstall(request, state, declared)
         except InvalidResponse as error:
             raise Failed(
-                f"{error.summary} — server {state.id} is being reinstalled, and its new root password could not be read. "
+                f"{error.summary} — server {state.id} is being reinstalled, and its new root password could "
+                f"not be read. "
                 "Next: reset the password",
                 error,
             ) from None

@@ -1,7 +1,7 @@
 """Paying a server further ahead (API document, "Servers": ``POST /servers/{server_id}/renew``).
 
-The desired is a date, so a second run finds it fulfilled. The key is made of the date that was seen, so two runs that see the same one can
-pay once between them, whatever period they ask for.
+The desired is a date, so a second run finds it fulfilled. The key is made of the date that was seen, so two
+runs that see the same one can pay once between them, whatever period they ask for.
 """
 
 import math
@@ -34,17 +34,24 @@ class ServerRenewInputs(OfServer):
     until: Annotated[
         Moment,
         Field(
-            description="Renew only while the next payment is due before this: a date (its start in UTC) or an RFC 3339 timestamp "
+            description="Renew only while the next payment is due before this: a date (its start in UTC) or "
+            "an RFC 3339 timestamp "
             "with a zone. The period bought must reach it for certain, a month counting 30 days or less."
         ),
     ]
     months: Annotated[
         Annotated[WholeNumber, Field(json_schema_extra={"enum": list(m.MONTHS)})] | None,
-        Field(description="Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that reach until, when absent."),
+        Field(
+            description="Months to buy, for a monthly server: 1, 3, 6 or 12. The fewest that reach until, "
+            "when absent."
+        ),
     ] = None
     hours: Annotated[
         Annotated[WholeNumber, Field(le=MOST_HOURS)] | None,
-        Field(description="Hours to buy, for an hourly server: 1 to 720. The fewest that reach until, when absent."),
+        Field(
+            description="Hours to buy, for an hourly server: 1 to 720. The fewest that reach until, when "
+            "absent."
+        ),
     ] = None
 
     @model_validator(mode="after")
@@ -58,12 +65,22 @@ class ServerRenewInputs(OfServer):
 
 class ServerRenewed(ServerState):
     months: int | None = Field(
-        default=None, description="Months that the renewal buys; empty for an hourly server, or when nothing is done."
+        default=None,
+        description="Months that the renewal buys; empty for an hourly server, or when nothing is done.",
     )
-    hours: int | None = Field(default=None, description="Hours that the renewal buys; empty for a monthly server, or when nothing is done.")
-    charged: str | None = Field(default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done.")
-    invoice_id: str | None = Field(default=None, description="Invoice of the renewal; empty in the sandbox and when nothing was done.")
-    balance_after: str | None = Field(default=None, description="The balance after the renewal (decimal, in currency).")
+    hours: int | None = Field(
+        default=None,
+        description="Hours that the renewal buys; empty for a monthly server, or when nothing is done.",
+    )
+    charged: str | None = Field(
+        default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done."
+    )
+    invoice_id: str | None = Field(
+        default=None, description="Invoice of the renewal; empty in the sandbox and when nothing was done."
+    )
+    balance_after: str | None = Field(
+        default=None, description="The balance after the renewal (decimal, in currency)."
+    )
 
 
 @dataclass(frozen=True)
@@ -92,11 +109,13 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         state = resolve(request, SERVER, id=inputs.id, name=inputs.name)
         if state.next_due_at is not None and moment(state.next_due_at) >= moment(inputs.until):
             return self._nothing(state)
-        server = _fresh(request, state.id)  # a list may be a minute old, and the key is made of what is seen here
+        # a list may be a minute old, and the key is made of what is seen here
+        server = _fresh(request, state.id)
         due = server.billing.next_due_at if server.billing else None
         if server.billing is None or due is None:
             raise ResourceError(
-                f"server {state.name} (id {state.id}) has no due date: nothing shows how far it is paid. Next: ask the provider"
+                f"server {state.name} (id {state.id}) has no due date: nothing shows how far it is paid. "
+                f"Next: ask the provider"
             )
         if due >= moment(inputs.until):
             return self._nothing(state.model_copy(update={"next_due_at": as_text(due)}))
@@ -104,20 +123,34 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
         cost, exact = _cost(request, server, server.billing, period)
         before = _renewed(state)
         after = before.model_copy(
-            update={period.unit: period.count, "next_due_at": None, "refund_quote": None, "charged": str(cost.amount) if exact else None}
+            update={
+                period.unit: period.count,
+                "next_due_at": None,
+                "refund_quote": None,
+                "charged": str(cost.amount) if exact else None,
+            }
             # What a payment makes of a suspension is the service's to say.
             | ({"status": "active", "power": None} if state.status == "suspended" else {})
         )
         change = {"paid_until": as_text(due)}, {"paid_until": f">= {inputs.until}", period.unit: period.count}
         reaches = as_text(period.after(due))
         return Plan(
-            True, before.shown(), after.shown(), cost, change=change, reaches=reaches, target=(SERVER, state), data=(server, period)
+            True,
+            before.shown(),
+            after.shown(),
+            cost,
+            change=change,
+            reaches=reaches,
+            target=(SERVER, state),
+            data=(server, period),
         )
 
     @staticmethod
     def _nothing(state: ServerState) -> Plan:
         shown = _renewed(state).shown()
-        return Plan(False, shown, shown, note=f"server {state.name} is paid until {state.next_due_at} already")
+        return Plan(
+            False, shown, shown, note=f"server {state.name} is paid until {state.next_due_at} already"
+        )
 
     def perform(self, request: Request, inputs: ServerRenewInputs, plan: Plan) -> ServerRenewed:
         server, period = plan.data
@@ -129,7 +162,10 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
             facts={"server_id": server.id, "next_due_at": as_text(seen)},
             send=lambda key: _renew(request, server.id, period, key),
             happened=lambda: _due(_fresh(request, str(server.id))) != seen,
-            concerns=lambda invoice: invoice.type == "vds_renewal" and any(item.server_id == server.id for item in invoice.items or ()),
+            concerns=lambda invoice: (
+                invoice.type == "vds_renewal"
+                and any(item.server_id == server.id for item in invoice.items or ())
+            ),
             price=plan.cost.amount if plan.cost else None,
             contradicted=lambda error: _is_contradicted(request, server.id, error),
             is_of_the_past=lambda answer: self._is_taken_back(request, server, answer),
@@ -151,11 +187,16 @@ class ServerRenew(Action[ServerRenewInputs, ServerRenewed]):
                     "invoice_id": None if answer.invoice_id is None else str(answer.invoice_id),
                     "balance_after": as_text(answer.balance_after),
                     # A simulated renewal need not show in later reads.
-                    "next_due_at": as_text(answer.next_due_at) if state.mode == "test" and answer.next_due_at else state.next_due_at,
+                    "next_due_at": as_text(answer.next_due_at)
+                    if state.mode == "test" and answer.next_due_at
+                    else state.next_due_at,
                 }
             )
         if renewed.next_due_at is None or moment(renewed.next_due_at) < moment(inputs.until):
-            request.warn(f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, which is before {inputs.until}")
+            request.warn(
+                f"server {server.id} was renewed and shows {renewed.next_due_at} as its due date, "
+                f"which is before {inputs.until}"
+            )
         return renewed
 
     @staticmethod
@@ -173,7 +214,10 @@ def _fresh(request: Request, id: str) -> m.Server:
     try:
         return request.client.servers.get(int(id))
     except NotFound:
-        raise ResourceError(f"server {id} was deleted meanwhile; nothing was charged for it by this run. Next: correct the task") from None
+        raise ResourceError(
+            f"server {id} was deleted meanwhile; nothing was charged for it by this run. "
+            f"Next: correct the task"
+        ) from None
 
 
 def _due(server: m.Server) -> Any:
@@ -205,40 +249,58 @@ def _is_contradicted(request: Request, server_id: int, error: ApiError) -> bool:
 
 
 def _period(billing: m.ServerBilling, inputs: ServerRenewInputs) -> _Period:
-    """The period to buy: the given one, or the smallest, if it reaches the declared date for certain. Raises ``InvalidInput``."""
+    """The period to buy: the given one, or the smallest, if it reaches the declared date for certain.
+    Raises ``InvalidInput``.
+    """
     due, until = billing.next_due_at, moment(inputs.until)
     assert due is not None  # noqa: S101 — the plan has refused a server without
     if billing.cycle == "hourly":
         if inputs.months is not None:
-            raise InvalidInput({"months": "the server is paid by the hour: give hours, or leave both out"}, ServerRenew.title)
+            raise InvalidInput(
+                {"months": ("the server is paid by the hour: give hours, or leave both out")},
+                ServerRenew.title,
+            )
         needed = math.ceil((until - due) / timedelta(hours=1))
         count = inputs.hours if inputs.hours is not None else needed
         if count < needed or count > MOST_HOURS:
             reach = after_hours(due, min(count, MOST_HOURS))
-            raise _too_short("hours" if inputs.hours is not None else "until", f"{min(count, MOST_HOURS)} hours", due, reach, until)
+            raise _too_short(
+                "hours" if inputs.hours is not None else "until",
+                (f"{min(count, MOST_HOURS)} hours"),
+                due,
+                reach,
+                until,
+            )
         return _Period("hours", count)
     if inputs.hours is not None:
-        raise InvalidInput({"hours": "the server is paid by the month: give months, or leave both out"}, ServerRenew.title)
+        raise InvalidInput(
+            {"hours": ("the server is paid by the month: give months, or leave both out")}, ServerRenew.title
+        )
     choices = m.MONTHS if inputs.months is None else (inputs.months,)
     for months in choices:
         if after_months(due, months) >= until:
             return _Period("months", months)
     longest = choices[-1]
     field = "until" if inputs.months is None else "months"
-    raise _too_short(field, f"{longest} month{'s' if longest > 1 else ''}", due, after_months(due, longest), until)
+    raise _too_short(
+        field, f"{longest} month{'s' if longest > 1 else ''}", due, after_months(due, longest), until
+    )
 
 
 def _too_short(field: str, period: str, due: Any, reach: Any, until: Any) -> InvalidInput:
     advice = "give an earlier date" if field == "until" else "give a longer period, or an earlier until"
-    reason = f"{period} from {as_text(due)} reach {as_text(reach)} for certain, not {as_text(until)}; nothing was sent. Next: {advice}"
+    reason = (
+        f"{period} from {as_text(due)} reach {as_text(reach)} for certain, not {as_text(until)}; "
+        f"nothing was sent. Next: {advice}"
+    )
     return InvalidInput({field: reason}, ServerRenew.title)
 
 
 def _cost(request: Request, server: m.Server, billing: m.ServerBilling, period: _Period) -> tuple[Cost, bool]:
     """What the renewal charges, and whether that is exact.
 
-    The period that the server renews by costs its ``recurring_amount``, bought addresses included. Any other costs the quote, and the
-    addresses in proportion.
+    The period that the server renews by costs its ``recurring_amount``, bought addresses included. Any other
+    costs the quote, and the addresses in proportion.
     """
     unit = 1 if billing.cycle == "hourly" else billing.months
     exact = period.count == unit
@@ -250,11 +312,15 @@ def _cost(request: Request, server: m.Server, billing: m.ServerBilling, period: 
     return Cost(amount, currency, what, balance.balance if balance else None), exact
 
 
-def _quoted(request: Request, server: m.Server, billing: m.ServerBilling, period: _Period, unit: int | None) -> tuple[Decimal, str]:
+def _quoted(
+    request: Request, server: m.Server, billing: m.ServerBilling, period: _Period, unit: int | None
+) -> tuple[Decimal, str]:
     tariff = server.tariff.id if server.tariff else None
     desired = None if tariff is None else catalog.quote(request, tariff, _query(period.unit, period.count))
     if desired is None or tariff is None:
-        return (billing.recurring_amount / (unit or 1) * period.count).quantize(_CENT, ROUND_HALF_UP), ", in proportion"
+        return (billing.recurring_amount / (unit or 1) * period.count).quantize(
+            _CENT, ROUND_HALF_UP
+        ), ", in proportion"
     if unit is None:
         return desired.total, ", as quoted, bought addresses not counted"
     present = catalog.quote(request, tariff, _query(period.unit, unit))

@@ -1,7 +1,9 @@
-"""Queueing dead deliveries again (API document, "Webhooks": ``POST /webhooks/deliveries/{delivery_id}/redeliver``).
+"""Queueing dead deliveries again (API document, "Webhooks": ``POST
+/webhooks/deliveries/{delivery_id}/redeliver``).
 
-A delivery is dead after its sixth failure; queued again, it is pending, with identical bytes. One that is not dead is left alone, so a
-second run has nothing to do, and a run that was killed half-way continues with what is left.
+A delivery is dead after its sixth failure; queued again, it is pending, with identical bytes. One that is not
+dead is left alone, so a second run has nothing to do, and a run that was killed half-way continues with what
+is left.
 """
 
 from typing import Annotated, ClassVar
@@ -30,7 +32,10 @@ from pulumi_hosting.session.text import as_text
 class WebhookRedeliverInputs(OfSubscription):
     delivery_id: Annotated[
         IdText | None,
-        Field(description="Id of the delivery to queue again, if it is dead. Every dead delivery of the subscription, when absent."),
+        Field(
+            description="Id of the delivery to queue again, if it is dead. Every dead delivery of the "
+            "subscription, when absent."
+        ),
     ] = None
 
 
@@ -38,9 +43,13 @@ class WebhookRedelivered(Result):
     id: str = Field(description="Id of the delivery.")
     event_id: str | None = Field(default=None, description="Id of the event, the same in every attempt.")
     event_type: str = Field(description="Type of the event, such as server.created.")
-    status: str | None = Field(default=None, description="pending, delivered or dead; empty where the API does not say.")
+    status: str | None = Field(
+        default=None, description="pending, delivered or dead; empty where the API does not say."
+    )
     attempts: int | None = Field(default=None, description="Attempts made so far.")
-    last_status: int | None = Field(default=None, description="HTTP status of the receiver at the last attempt; empty if none came.")
+    last_status: int | None = Field(
+        default=None, description="HTTP status of the receiver at the last attempt; empty if none came."
+    )
     last_error: str | None = Field(default=None, description="What went wrong at the last attempt.")
     created_at: str | None = Field(default=None, description="When the delivery was made (RFC 3339, UTC).")
 
@@ -62,14 +71,20 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
             note = None if looked else f"webhook subscription {state.id} has no dead delivery"
         else:
             looked = [_read(request, inputs.delivery_id, state.id)]
-            note = None if looked[0].status == "dead" else f"delivery {looked[0].id} is {looked[0].status}, not dead"
+            note = (
+                None
+                if looked[0].status == "dead"
+                else (f"delivery {looked[0].id} is {looked[0].status}, not dead")
+            )
         before = [_shown(delivery).shown() for delivery in looked]
         if note is not None:
             return Plan(False, before, before, note=note)
         after = [_shown(delivery, "pending").shown() for delivery in looked]
         return Plan(True, before, after, target=(WEBHOOK_SUBSCRIPTION, state), data=looked)
 
-    def perform(self, request: Request, inputs: WebhookRedeliverInputs, plan: Plan) -> list[WebhookRedelivered]:
+    def perform(
+        self, request: Request, inputs: WebhookRedeliverInputs, plan: Plan
+    ) -> list[WebhookRedelivered]:
         wait = request.poller()
         queued: list[WebhookRedelivered] = []
         for delivery in plan.data:
@@ -80,11 +95,15 @@ class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):
                     # Refused before anything was done, so asking again is no repetition.
                     if wait.over:
                         raise Failed(
-                            f"{error.summary} — {len(queued)} of {len(plan.data)} deliveries are queued again. "
+                            f"{error.summary} — {len(queued)} of {len(plan.data)} deliveries are queued "
+                            f"again. "
                             "Next: run again for the others",
                             error,
                         ) from None
-                    request.info(f"{len(queued)} of {len(plan.data)} deliveries are queued again; waiting for the rate limit")
+                    request.info(
+                        f"{len(queued)} of {len(plan.data)} deliveries are queued again; waiting "
+                        f"for the rate limit"
+                    )
                     request.clock.sleep(error.retry_after or request.poll_interval)
                     continue
                 break
@@ -100,7 +119,9 @@ def _redeliver(request: Request, delivery: m.Delivery) -> WebhookRedelivered:
     except (TransportError, Unavailable, ServerError, InvalidResponse) as error:
         after = _seen(request, delivery)
         if after.status in ("dead", None):
-            raise Failed(f"{error.summary} — delivery {delivery.id} is not queued again. Next: run again", error) from None
+            raise Failed(
+                f"{error.summary} — delivery {delivery.id} is not queued again. Next: run again", error
+            ) from None
         return _shown(after)
     return _shown(delivery, "pending")
 
@@ -117,11 +138,13 @@ def _read(request: Request, id: str, subscription_id: str) -> m.Delivery:
         delivery = request.client.webhooks.deliveries.get(int(id))
     except NotFound:
         raise NoSuchObject(
-            f"there is no delivery with id {id} on this account. Next: correct delivery_id; the log forgets old ones"
+            f"there is no delivery with id {id} on this account. Next: correct delivery_id; the log forgets "
+            f"old ones"
         ) from None
     if delivery.subscription_id is not None and str(delivery.subscription_id) != subscription_id:
         raise ResourceError(
-            f"delivery {id} is of webhook subscription {delivery.subscription_id}, not {subscription_id}; nothing was sent. "
+            f"delivery {id} is of webhook subscription {delivery.subscription_id}, not {subscription_id}; "
+            f"nothing was sent. "
             "Next: correct delivery_id, or the subscription"
         )
     return delivery

@@ -1,6 +1,7 @@
 """Trying a webhook subscription out (API document, "Webhooks": ``POST /webhooks/{id}/test``).
 
-A probe: the service sends a ping at once and tells what the receiver answered. Nothing changes, and nothing is sent twice.
+A probe: the service sends a ping at once and tells what the receiver answered. Nothing changes, and nothing
+is sent twice.
 """
 
 from typing import Annotated, ClassVar
@@ -21,9 +22,16 @@ class WebhookTestInputs(OfSubscription):
 class WebhookTested(Result):
     id: Annotated[str, Field(description="Id of the webhook subscription.")]
     url: Annotated[str, Field(description="Where the ping went.")]
-    ok: Annotated[bool | None, Field(description="Whether the receiver answered with a status from 200 to 299; empty in a dry run.")] = None
-    status: Annotated[int | None, Field(description="HTTP status of the receiver; empty when no answer came.")] = None
-    latency_ms: Annotated[float | None, Field(description="How long the receiver took, in milliseconds.")] = None
+    ok: Annotated[
+        bool | None,
+        Field(description="Whether the receiver answered with a status from 200 to 299; empty in a dry run."),
+    ] = None
+    status: Annotated[
+        int | None, Field(description="HTTP status of the receiver; empty when no answer came.")
+    ] = None
+    latency_ms: Annotated[float | None, Field(description="How long the receiver took, in milliseconds.")] = (
+        None
+    )
     detail: Annotated[str | None, Field(description="What went wrong, if anything.")] = None
 
 
@@ -40,7 +48,10 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
         state = resolve(request, WEBHOOK_SUBSCRIPTION, id=inputs.id, url=inputs.url)
         if state.active is False:
             reason = f" ({state.disabled_reason})" if state.disabled_reason else ""
-            raise ResourceError(f"webhook subscription {state.id} is disabled{reason}; nothing was sent. Next: enable it, then test it")
+            raise ResourceError(
+                f"webhook subscription {state.id} is disabled{reason}; nothing was sent. "
+                f"Next: enable it, then test it"
+            )
         unknown = WebhookTested(mode=state.mode, id=state.id, url=state.url).shown()
         return Plan(False, None, unknown, fetches=True, data=state)
 
@@ -52,7 +63,8 @@ class WebhookTest(Action[WebhookTestInputs, WebhookTested]):
             if not (error.outcome_unknown or isinstance(error, InvalidResponse)):
                 raise
             raise Failed(
-                f"{error.summary} — whether the ping of webhook subscription {state.id} went out is not known; nothing was repeated. "
+                f"{error.summary} — whether the ping of webhook subscription {state.id} went out is not "
+                f"known; nothing was repeated. "
                 "Next: look at the receiver, or run again for another ping",
                 error,
             ) from None

@@ -66,7 +66,11 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "tags": [operation.tag],
         "summary": operation.summary,
         "security": [{"bearer": []}] if operation.auth else [],
-        "parameters": [*_path_parameters(operation), *_query_parameters(operation), *_header_parameters(operation)],
+        "parameters": [
+            *_path_parameters(operation),
+            *_query_parameters(operation),
+            *_header_parameters(operation),
+        ],
         "responses": {**_successes(operation), **_refusals(operation)},
         "x-scopes": list(operation.scopes),
         "x-idempotent": operation.is_keyed,
@@ -74,11 +78,15 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "x-sandbox": operation.sandbox,
     }
     if operation.expensive_when:
-        printed["x-expensive-when"] = {name: list(values) for name, values in operation.expensive_when.items()}
+        printed["x-expensive-when"] = {
+            name: list(values) for name, values in operation.expensive_when.items()
+        }
     if operation.request is not None:
         printed["requestBody"] = {
             "required": not operation.body_optional,
-            "content": {"application/json": {"schema": {"$ref": _REF.format(model=operation.request.__name__)}}},
+            "content": {
+                "application/json": {"schema": {"$ref": _REF.format(model=operation.request.__name__)}}
+            },
         }
     return printed
 
@@ -97,7 +105,12 @@ def _query_parameters(operation: Operation) -> Iterator[dict[str, Any]]:
         return
     schema = operation.query.model_json_schema(mode="validation")
     for name, field in schema["properties"].items():
-        yield {"name": name, "in": "query", "required": name in schema.get("required", ()), "schema": _not_null(field)}
+        yield {
+            "name": name,
+            "in": "query",
+            "required": name in schema.get("required", ()),
+            "schema": _not_null(field),
+        }
 
 
 def _not_null(field: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,14 +132,20 @@ def _parameters() -> dict[str, Any]:
             "name": "X-Request-ID",
             "in": "header",
             "required": False,
-            "description": ("Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. Never an error."),
+            "description": (
+                "Adopted and echoed: the first 64 of its letters, digits and . _ : - characters. "
+                "Never an error."
+            ),
             "schema": {"type": "string"},
         },
         "IdempotencyKey": {
             "name": "Idempotency-Key",
             "in": "header",
             "required": True,
-            "description": ("Names this request for 7 days: repeated with the same key it is answered again, not carried out again."),
+            "description": (
+                "Names this request for 7 days: repeated with the same key it is answered again, "
+                "not carried out again."
+            ),
             "schema": {"type": "string", "minLength": KEY_LENGTH.start, "maxLength": KEY_LENGTH.stop - 1},
         },
     }
@@ -156,7 +175,11 @@ def _named_headers(*names: str) -> dict[str, Any]:
 
 
 def _common_headers(operation: Operation) -> dict[str, Any]:
-    limits = ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox") if operation.auth else ()
+    limits = (
+        ("X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-Sandbox")
+        if operation.auth
+        else ()
+    )
     return _named_headers("X-Request-ID", *limits)
 
 
@@ -171,7 +194,9 @@ def _successes(operation: Operation) -> dict[str, Any]:
             answer["content"] = {"application/json": {"schema": {"type": "object"}}}
             answer["headers"] |= _named_headers("Cache-Control")
         elif model is not None:
-            answer["content"] = {"application/json": {"schema": {"$ref": _REF.format(model=schema_name(model))}}}
+            answer["content"] = {
+                "application/json": {"schema": {"$ref": _REF.format(model=schema_name(model))}}
+            }
         printed[str(status)] = answer
     return printed
 
@@ -251,7 +276,11 @@ _ERROR: dict[str, Any] = {
             "type": "object",
             "required": ["code", "message", "request_id"],
             "properties": {
-                "code": {"type": "string", "description": ("Clients branch on it; codes may be added."), "examples": list(CODES)},
+                "code": {
+                    "type": "string",
+                    "description": ("Clients branch on it; codes may be added."),
+                    "examples": list(CODES),
+                },
                 "message": {"type": "string", "description": "English, not stable, not for parsing."},
                 "request_id": {"type": "string"},
                 "details": {"type": "object", "additionalProperties": True},

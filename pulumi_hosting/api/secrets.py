@@ -66,7 +66,9 @@ class Secret:
         return format(MASK, spec)
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a Secret cannot be pickled or copied into a file; call reveal() where it is really needed")
+        raise TypeError(
+            "a Secret cannot be pickled or copied into a file; call reveal() where it is really needed"
+        )
 
     def __copy__(self) -> "Secret":
         return self
@@ -89,7 +91,9 @@ class Secret:
         )
 
     @classmethod
-    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
         return {"type": "string", "format": "password"}
 
 
@@ -118,7 +122,12 @@ class Redactor:
         text = secret.reveal() if isinstance(secret, Secret) else secret
         if text and len(text) >= 4:
             raw = text.encode()
-            self._spellings |= {text, quote(text, safe=""), base64.b64encode(raw).decode(), base64.urlsafe_b64encode(raw).decode()}
+            self._spellings |= {
+                text,
+                quote(text, safe=""),
+                base64.b64encode(raw).decode(),
+                base64.urlsafe_b64encode(raw).decode(),
+            }
 
     def without_own_key(self, body: bytes) -> bytes:
         """The JSON of an answer without the key it was asked with: a service that echoes it must not put it

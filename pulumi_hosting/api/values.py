@@ -17,10 +17,16 @@ from urllib.parse import urlsplit
 
 SERVER_NAME_PATTERN = r"^[A-Za-z0-9._-]+$"
 """The characters, as the API document says them; :func:`check_server_name` looks at the labels as well."""
-HOST_NAME_PATTERN = (
-    r"^(?=.{1,253}\.?$)[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+\.?$"
+_LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+HOST_NAME_PATTERN = rf"^(?=.{{1,253}}\.?$){_LABEL}(?:\.{_LABEL})+\.?$"
+KEY_TYPES = (
+    "ssh-ed25519",
+    "ssh-rsa",
+    "ssh-dss",
+    "ecdsa-sha2-nistp256",
+    "ecdsa-sha2-nistp384",
+    "ecdsa-sha2-nistp521",
 )
-KEY_TYPES = ("ssh-ed25519", "ssh-rsa", "ssh-dss", "ecdsa-sha2-nistp256", "ecdsa-sha2-nistp384", "ecdsa-sha2-nistp521")
 NOTES_BYTES = 60 * 1024
 """Most bytes of a server's notes as JSON. The API names no bound but 64 KB for a whole body, which also holds
 the ownership tag.
@@ -72,7 +78,8 @@ def check_server_name(value: str) -> str:
         raise ValueError("may contain only A-Z a-z 0-9 . _ - and must not be empty")
     if len(value) > 253 or not all(map(_SERVER_LABEL.fullmatch, value.split("."))):
         raise ValueError(
-            "must be a host name: labels of 1 to 63 characters between dots, none beginning or ending with a hyphen, 253 characters in all"
+            "must be a host name: labels of 1 to 63 characters between dots, none beginning or ending with a "
+            "hyphen, 253 characters in all"
         )
     return value
 
@@ -97,11 +104,18 @@ def check_domain_name(value: str) -> str:
     """
     for character in value:
         category = unicodedata.category(character)
-        if category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp") or character in _BLANK or _is_variation_selector(character):
+        if (
+            category in ("Cc", "Cf", "Cs", "Co", "Cn", "Zs", "Zl", "Zp")
+            or character in _BLANK
+            or _is_variation_selector(character)
+        ):
             raise ValueError(f"must not hold invisible characters or spaces: it holds U+{ord(character):04X}")
     if value.isascii():
         if not _HOST_NAME.fullmatch(value):
-            raise ValueError("must be a whole domain name such as example.com: labels of letters, digits and hyphens between dots")
+            raise ValueError(
+                "must be a whole domain name such as example.com: labels of letters, digits and "
+                "hyphens between dots"
+            )
     elif any(not label or len(label) > 63 for label in value.removesuffix(".").split(".")):
         raise ValueError("must be a whole domain name such as example.com, each label of 1 to 63 characters")
     return value
@@ -128,12 +142,17 @@ def look_alike(name: str) -> str | None:
     """
     for label in _unicode_labels(name):
         scripts = {_script(character) for character in label} - {""}
-        alphabets = sorted(scripts & {"Latin", "Cyrillic", "Greek", "Armenian", "Cherokee", "Coptic", "Georgian"})
+        alphabets = sorted(
+            scripts & {"Latin", "Cyrillic", "Greek", "Armenian", "Cherokee", "Coptic", "Georgian"}
+        )
         if len(alphabets) > 1 or (alphabets and len(scripts) > 1 and alphabets != ["Latin"]):
             return f'its label "{label}" mixes {" and ".join(sorted(scripts))} letters'
         letters = {character for character in label if _script(character)}
         if letters and "Latin" not in scripts and letters <= _LATIN_LOOK_ALIKES:
-            return f'its label "{label}" has only {" and ".join(sorted(scripts))} letters that look like Latin ones'
+            return (
+                f'its label "{label}" has only {" and ".join(sorted(scripts))} letters that look like '
+                f"Latin ones"
+            )
     return None
 
 
@@ -233,9 +252,16 @@ def check_webhook_url(value: str) -> str:
         host, port = parts.hostname or "", parts.port
     except ValueError:
         raise ValueError("must be an https:// URL with a possible host and port") from None
-    if parts.scheme != "https" or parts.username is not None or parts.password is not None or any(c.isspace() for c in value):
+    if (
+        parts.scheme != "https"
+        or parts.username is not None
+        or parts.password is not None
+        or any(c.isspace() for c in value)
+    ):
         raise ValueError("must be an https:// URL of a public host, without credentials in it")
-    if port == 0 or not (_is_address(host) if "[" in parts.netloc or ":" in host else _is_address(host) or _is_named(host)):
+    if port == 0 or not (
+        _is_address(host) if "[" in parts.netloc or ":" in host else _is_address(host) or _is_named(host)
+    ):
         raise ValueError("must be an https:// URL with a possible host and port")
     return value
 

@@ -5,17 +5,30 @@ import sys
 try:
     import click
 except ImportError:  # pragma: no cover - the base installation is the client alone
-    sys.exit("pulumi-hosting: the command line is an extra. Next: pip install 'pulumi-hosting[pulumi,emulator]'")
+    sys.exit(
+        "pulumi-hosting: the command line is an extra. Next: pip install 'pulumi-hosting[pulumi,emulator]'"
+    )
 
 from pulumi_hosting.cli.lazy import Command, LazyGroup  # needs click
 
 COMMANDS = {
-    "emulator": Command("pulumi_hosting.emulator.cli", "emulator", "Serve the whole API on this machine.", ("emulator",)),
-    "offline": Command(
-        "pulumi_hosting.cli.offline", "offline", "Run a Pulumi program without Pulumi's CLI, for trying and testing.", ("pulumi",)
+    "emulator": Command(
+        "pulumi_hosting.emulator.cli", "emulator", ("Serve the whole API on this machine."), ("emulator",)
     ),
-    "plugin": Command("pulumi_hosting.cli.plugin", "plugin", "Install Pulumi's plugin for programs in any language."),
-    "rehearse": Command("pulumi_hosting.cli.rehearse", "rehearse", "Run a Pulumi program through its life against a fresh emulator."),
+    "offline": Command(
+        "pulumi_hosting.cli.offline",
+        "offline",
+        ("Run a Pulumi program without Pulumi's CLI, for trying and testing."),
+        ("pulumi",),
+    ),
+    "plugin": Command(
+        "pulumi_hosting.cli.plugin", "plugin", "Install Pulumi's plugin for programs in any language."
+    ),
+    "rehearse": Command(
+        "pulumi_hosting.cli.rehearse",
+        "rehearse",
+        "Run a Pulumi program through its life against a fresh emulator.",
+    ),
 }
 
 

@@ -8,13 +8,18 @@ from typing import Any
 
 import click
 
-_EXTRAS: Mapping[str, Sequence[str]] = {"pulumi": ("pulumi", "cryptography"), "emulator": ("starlette", "uvicorn")}
+_EXTRAS: Mapping[str, Sequence[str]] = {
+    "pulumi": ("pulumi", "cryptography"),
+    "emulator": ("starlette", "uvicorn"),
+}
 """Extra -> modules that show whether it is installed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Where a command is: ``module`` has an attribute ``name``. ``help`` is its line in the list of commands."""
+    """Where a command is: ``module`` has an attribute ``name``. ``help`` is its line in the list of
+    commands.
+    """
 
     module: str
     name: str
@@ -61,4 +66,7 @@ def require_extras(*extras: str) -> None:
     """
     missing = [extra for extra in extras if any(find_spec(module) is None for module in _EXTRAS[extra])]
     if missing:
-        raise click.ClickException(f"this command needs more than is installed. Next: pip install 'pulumi-hosting[{','.join(missing)}]'")
+        raise click.ClickException(
+            f"this command needs more than is installed. Next: pip install "
+            f"'pulumi-hosting[{','.join(missing)}]'"
+        )

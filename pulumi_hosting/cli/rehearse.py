@@ -19,11 +19,25 @@ from pulumi_hosting.cli.lazy import require_extras
     help="auto: Pulumi's CLI if it is on PATH, else the offline engine.",
 )
 @click.option(
-    "--dialect", type=click.Choice(["spec", "live"]), default="spec", show_default=True, help="The emulator's dialect of the API."
+    "--dialect",
+    type=click.Choice(["spec", "live"]),
+    default="spec",
+    show_default=True,
+    help="The emulator's dialect of the API.",
 )
-@click.option("-c", "--config", multiple=True, metavar="KEY=VALUE", help="Stack configuration that the program reads; may be repeated.")
-@click.option("--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it.")
-def rehearse(directory: Path, engine: str, dialect: str, config: tuple[str, ...], install_pulumi: bool) -> None:
+@click.option(
+    "-c",
+    "--config",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Stack configuration that the program reads; may be repeated.",
+)
+@click.option(
+    "--install-pulumi", is_flag=True, help="Download Pulumi's CLI first (needs the internet), and use it."
+)
+def rehearse(
+    directory: Path, engine: str, dialect: str, config: tuple[str, ...], install_pulumi: bool
+) -> None:
     """Run the Pulumi program in DIRECTORY against a fresh emulator: preview, up, up again, drift and repair,
     destroy.
     """

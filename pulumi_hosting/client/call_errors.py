@@ -1,4 +1,6 @@
-"""The exceptions that do not depend on an answer's code. :mod:`pulumi_hosting.client.exceptions` has them all."""
+"""The exceptions that do not depend on an answer's code. :mod:`pulumi_hosting.client.exceptions` has them
+all.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -47,7 +49,10 @@ class InvalidInput(HostingError):
     def __init__(self, fields: Mapping[str, str], subject: str = "the request") -> None:
         self.fields = dict(fields)
         self.subject = subject
-        super().__init__((f"{subject} is not valid: ") + "; ".join(f"{name}: {reason}" for name, reason in self.fields.items()))
+        super().__init__(
+            (f"{subject} is not valid: ")
+            + "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())
+        )
 
 
 class WriteRefused(HostingError):
@@ -95,21 +100,35 @@ class CallError(HostingError):
 
     def __str__(self) -> str:
         advice = self.advice
-        return (f"{self.args[0]}. {advice}{self._facts(False)}") if advice else f"{self.args[0]}{self._facts(False)}"
+        return (
+            (f"{self.args[0]}. {advice}{self._facts(False)}")
+            if advice
+            else f"{self.args[0]}{self._facts(False)}"
+        )
 
     def _facts(self, with_key: bool) -> str:
         """Status, code and request id in brackets, where they are known; the key where the advice does not
         name it.
         """
         key = f"key {self.idempotency_key}" if with_key and self.idempotency_key else ""
-        parts = [part for part in (self._status(), f"request {self.request_id}" if self.request_id else "", key) if part]
+        parts = [
+            part
+            for part in (self._status(), f"request {self.request_id}" if self.request_id else "", key)
+            if part
+        ]
         return f" ({', '.join(parts)})" if parts else ""
 
     def _status(self) -> str:
         return ""
 
     def sent_as(
-        self, *, request_id: str | None, idempotency_key: str | None, attempts: int, outcome_unknown: bool, because_of_earlier: bool
+        self,
+        *,
+        request_id: str | None,
+        idempotency_key: str | None,
+        attempts: int,
+        outcome_unknown: bool,
+        because_of_earlier: bool,
     ) -> None:
         """Record how the call was sent. For the client."""
         self.request_id = self.request_id or request_id
@@ -126,7 +145,9 @@ class TransportError(CallError):
     """Whether asking again is pointless: a redirect, or a failure inside a transport of the caller's own."""
     _remedy = "check the base URL and the network, then run again"
 
-    def __init__(self, message: str, *, outcome_unknown: bool, request_id: str | None = None, operation: str = "") -> None:
+    def __init__(
+        self, message: str, *, outcome_unknown: bool, request_id: str | None = None, operation: str = ""
+    ) -> None:
         self.outcome_unknown = outcome_unknown
         self.request_id = request_id
         self.operation = operation
@@ -151,7 +172,11 @@ class RedirectRefused(TransportError):
 
     @property
     def advice(self) -> str:
-        return super().advice.replace("Next: ", "Next: check the base URL, then ") if self.outcome_unknown else ("Next: check the base URL")
+        return (
+            super().advice.replace("Next: ", "Next: check the base URL, then ")
+            if self.outcome_unknown
+            else ("Next: check the base URL")
+        )
 
 
 class InvalidResponse(CallError):
@@ -206,7 +231,9 @@ class InvalidResponse(CallError):
 
     @property
     def advice(self) -> str:
-        known = ", ".join(f"{name} {value}" for name, value in self.partial.items() if isinstance(value, int | Decimal))
+        known = ", ".join(
+            f"{name} {value}" for name, value in self.partial.items() if isinstance(value, int | Decimal)
+        )
         return (f"What could be read: {known}. " if known else "") + super().advice
 
 

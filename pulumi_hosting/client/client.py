@@ -78,7 +78,9 @@ class Client(Services):
         rng: Rng | None = None,
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
-        self._settings = settings(api_key, base_url, timeout=timeout, deadline=deadline, ca_file=ca_file, user_agent=user_agent)
+        self._settings = settings(
+            api_key, base_url, timeout=timeout, deadline=deadline, ca_file=ca_file, user_agent=user_agent
+        )
         self._read_only = read_only
         self.transport = Transport(self._settings, clock, transport)
         """Sends each attempt. May be wrapped, to watch the requests of this client."""
@@ -147,13 +149,22 @@ class Client(Services):
                 failure = error
             failure = attempts.failed(failure, sent_id)
             elapsed = self._clock() - began
-            decision = decide(row, failure, attempt=attempts.count, elapsed=elapsed, retry_policy=retry_policy, rng=self._rng)
+            decision = decide(
+                row,
+                failure,
+                attempt=attempts.count,
+                elapsed=elapsed,
+                retry_policy=retry_policy,
+                rng=self._rng,
+            )
             log.debug("%s %s: %s, %s", row.method, request.path, type(failure).__name__, decision)
             if isinstance(decision, Stop):
                 raise failure
             self._sleep(decision.after)
 
-    def pages(self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Pages[Any]:
+    def pages(
+        self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
+    ) -> Pages[Any]:
         """A list with cursors, with the same filters for each page. Sends nothing yet, but checks the
         filters.
         """
@@ -162,20 +173,33 @@ class Client(Services):
         self._prepare(row, ids, filters, {})
         return self._walk(row, ids, filters, filters.pop("cursor", None))
 
-    def items(self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None) -> Items[Any]:
+    def items(
+        self, operation: Operation | str, *ids: int | str, query: Mapping[str, Any] | None = None
+    ) -> Items[Any]:
         """A short list, whole. The document gives these no cursor; should one ever come, it is followed."""
         row = operation if isinstance(operation, Operation) else _row(operation)
         pages = list(self._walk(row, ids, query or {}, None).pages())
         return Items([item for page in pages for item in page.data], pages[-1].meta)
 
-    def _walk(self, operation: Operation, ids: Sequence[int | str], query: Mapping[str, Any], start: str | None) -> Pages[Any]:
-        return Pages(operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start)
+    def _walk(
+        self, operation: Operation, ids: Sequence[int | str], query: Mapping[str, Any], start: str | None
+    ) -> Pages[Any]:
+        return Pages(
+            operation.id, lambda cursor: self.call(operation, *ids, query=query, cursor=cursor), start
+        )
 
     def _read(self, request: HttpRequest, answer: HttpResponse, sent_id: str, attempt: int) -> Any:
         """The result of a response, or its error, raised."""
         self._latest_date = (self._clock(), answer.headers.get("Date", ""))
         meta = responses.metadata(request, answer, sent_id=sent_id, attempts=attempt)
-        log.debug("%s %s: %s (attempt %s, request %s)", request.operation.method, request.path, answer.status, attempt, meta.request_id)
+        log.debug(
+            "%s %s: %s (attempt %s, request %s)",
+            request.operation.method,
+            request.path,
+            answer.status,
+            attempt,
+            meta.request_id,
+        )
         return responses.read(request.operation, answer, meta, request.redact, self._wall())
 
     # --- the object itself
@@ -197,14 +221,19 @@ class Client(Services):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
         return f"<Client of {self._settings.base_url} with key {self._settings.key_hint}>"
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        raise TypeError("a Client holds an API key and connections: make one where it is needed instead of pickling or copying it")
+        raise TypeError(
+            "a Client holds an API key and connections: make one where it is needed instead of "
+            "pickling or copying it"
+        )
 
 
 def _row(operation_id: str) -> Operation:

@@ -76,7 +76,9 @@ class _Stream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: "ssl.SSLContext", server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, _left(timeout, httpcore.ConnectTimeout)))
+        return _Stream(
+            self._inner.start_tls(ssl_context, server_hostname, _left(timeout, httpcore.ConnectTimeout))
+        )
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)
@@ -107,9 +109,14 @@ class _Backend(httpcore.NetworkBackend):
         raise httpcore.ConnectError("the host has no address")
 
     def connect_unix_socket(
-        self, path: str, timeout: float | None = None, socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None
+        self,
+        path: str,
+        timeout: float | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        return _Stream(self._inner.connect_unix_socket(path, _left(timeout, httpcore.ConnectTimeout), socket_options))
+        return _Stream(
+            self._inner.connect_unix_socket(path, _left(timeout, httpcore.ConnectTimeout), socket_options)
+        )
 
     def sleep(self, seconds: float) -> None:
         self._inner.sleep(seconds)
@@ -118,7 +125,11 @@ class _Backend(httpcore.NetworkBackend):
 def _addresses(host: str, port: int) -> list[str]:
     failure: str
     try:
-        return list(dict.fromkeys(str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)))
+        return list(
+            dict.fromkeys(
+                str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            )
+        )
     except OSError as error:
         failure = str(error)
     raise httpcore.ConnectError(failure)

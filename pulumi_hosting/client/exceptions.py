@@ -103,7 +103,11 @@ class ApiError(CallError):
         if row is None:
             return self.message or f"the service answered {self.status}"
         # A message that only repeats the meaning of the code, or the fields that follow, is left out.
-        known = {row.meaning, self.code, "; ".join(f"{name}: {reason}" for name, reason in self.fields.items())}
+        known = {
+            row.meaning,
+            self.code,
+            "; ".join(f"{name}: {reason}" for name, reason in self.fields.items()),
+        }
         return row.meaning if not self.message or self.message in known else f"{row.meaning} — {self.message}"
 
 
@@ -115,7 +119,12 @@ def _fields(raw: object) -> dict[str, str]:
         return {clean_text(str(name), 100): clean_text(str(reason), 200) for name, reason in raw.items()}
     if isinstance(raw, list):
         rows = [row for row in raw if isinstance(row, Mapping) and "field" in row]
-        return {clean_text(str(row["field"]), 100): clean_text(str(row.get("message", row.get("code", "invalid"))), 200) for row in rows}
+        return {
+            clean_text(str(row["field"]), 100): clean_text(
+                str(row.get("message", row.get("code", "invalid"))), 200
+            )
+            for row in rows
+        }
     return {}
 
 
@@ -175,7 +184,8 @@ class InsufficientFunds(ApiError, statuses=(402,)):
         if self.required is None:
             return super()._what(row)
         figures = (
-            f"{self.required} {self.currency} needed, {self.balance} {self.currency} available, {self.shortfall} {self.currency} short"
+            f"{self.required} {self.currency} needed, {self.balance} {self.currency} available, "
+            f"{self.shortfall} {self.currency} short"
         )
         return f"{CODES['insufficient_funds'].meaning}: {figures}"
 
@@ -193,7 +203,11 @@ class InsufficientScope(Forbidden, codes=("insufficient_scope",)):
         return tuple(clean_text(str(scope), 64) for scope in raw) if isinstance(raw, list) else ()
 
     def _what(self, row: Code | None) -> str:
-        return (f"the API key lacks a scope: {', '.join(self.required)}") if self.required else super()._what(row)
+        return (
+            (f"the API key lacks a scope: {', '.join(self.required)}")
+            if self.required
+            else super()._what(row)
+        )
 
 
 class ServerBlocked(Forbidden, codes=("server_blocked",)):
@@ -277,4 +291,8 @@ def error_class(status: int, code: str) -> type[ApiError]:
     """The class for an answer: by code where it has one, else by status; an unknown 4xx or 5xx is
     ``ApiError`` or ``ServerError``.
     """
-    return ApiError._by_code.get(code) or ApiError._by_status.get(status) or (ServerError if status >= 500 else ApiError)
+    return (
+        ApiError._by_code.get(code)
+        or ApiError._by_status.get(status)
+        or (ServerError if status >= 500 else ApiError)
+    )

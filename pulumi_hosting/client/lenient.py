@@ -34,7 +34,9 @@ def from_damaged(model: type[m.Response], data: Any) -> m.Response | None:
             problems = error.errors(include_url=False, include_context=False)
         except ValueError:
             return None
-        if not isinstance(data, dict) or not all(_given_up(data, problem) for problem in problems if not _is_echo(problem, problems)):
+        if not isinstance(data, dict) or not all(
+            _given_up(data, problem) for problem in problems if not _is_echo(problem, problems)
+        ):
             return None
     return None
 
@@ -87,7 +89,11 @@ def _given_up(data: dict[str, Any], problem: ErrorDetails) -> bool:
     """Give up what the problem is about, or what it is a part of; False where that must not be done."""
     chain = _chain(data, problem["loc"])
     missing = problem["type"] == "missing"
-    name = problem["loc"][-1] if missing else next((key for _, key in reversed(chain) if isinstance(key, str)), "")
+    name = (
+        problem["loc"][-1]
+        if missing
+        else next((key for _, key in reversed(chain) if isinstance(key, str)), "")
+    )
     if _is_strict(str(name)):
         return False
     while chain:
@@ -111,7 +117,9 @@ def _chain(data: Any, loc: tuple[int | str, ...]) -> Chain:
     chain: Chain = []
     node = data
     for part in loc:
-        inside = (isinstance(node, dict) and part in node) or (isinstance(node, list) and isinstance(part, int) and part < len(node))
+        inside = (isinstance(node, dict) and part in node) or (
+            isinstance(node, list) and isinstance(part, int) and part < len(node)
+        )
         if inside:
             chain.append((node, part))
             node = node[part]
@@ -123,13 +131,20 @@ def _is_echo(problem: ErrorDetails, problems: list[ErrorDetails]) -> bool:
     would also take.
     """
     return problem["type"] == "string_type" and any(
-        other is not problem and len(other["loc"]) > len(problem["loc"]) and other["loc"][: len(problem["loc"]) - 1] == problem["loc"][:-1]
+        other is not problem
+        and len(other["loc"]) > len(problem["loc"])
+        and other["loc"][: len(problem["loc"]) - 1] == problem["loc"][:-1]
         for other in problems
     )
 
 
 def _is_strict(name: str) -> bool:
-    return name in ("id", "next_cursor") or name.endswith("_id") or name in _names_of(Decimal) or name in _names_of(Secret)
+    return (
+        name in ("id", "next_cursor")
+        or name.endswith("_id")
+        or name in _names_of(Decimal)
+        or name in _names_of(Secret)
+    )
 
 
 @cache

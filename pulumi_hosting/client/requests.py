@@ -79,7 +79,11 @@ def prepare(
     text = query_text(operation, parameters)
     if cursor is not None:
         text["cursor"] = cursor
-    headers = {"Accept": ("application/pdf, application/json") if bytes in operation.responses.values() else "application/json"}
+    headers = {
+        "Accept": ("application/pdf, application/json")
+        if bytes in operation.responses.values()
+        else "application/json"
+    }
     if operation.auth:
         headers["Authorization"] = f"Bearer {api_key.reveal()}"
     if key is not None:
@@ -87,7 +91,9 @@ def prepare(
     if payload is not None:
         headers["Content-Type"] = "application/json"
     secrets = (value for value in vars(content).values() if isinstance(value, Secret))
-    return HttpRequest(operation, base_url + path, path, text, key, headers, payload, Redactor(secrets, own_key=api_key))
+    return HttpRequest(
+        operation, base_url + path, path, text, key, headers, payload, Redactor(secrets, own_key=api_key)
+    )
 
 
 def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
@@ -96,7 +102,9 @@ def build_path(operation: Operation, ids: Sequence[int | str]) -> str:
     """
     names = operation.path_parameters
     if len(ids) != len(names):
-        raise InvalidInput(dict.fromkeys(names, "needed in the path") or {"ids": ("the path has none")}, operation.id)
+        raise InvalidInput(
+            dict.fromkeys(names, "needed in the path") or {"ids": ("the path has none")}, operation.id
+        )
     wrong = {}
     path = operation.path
     for name, given in zip(names, ids, strict=True):
@@ -138,7 +146,10 @@ def _reasons(error: ValidationError) -> dict[str, str]:
     """Field → what is wrong with it, the first reason of each."""
     wrong: dict[str, str] = {}
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
-        name = ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-")) or "(fields)"
+        name = (
+            ".".join(str(part) for part in problem["loc"] if not str(part).startswith("function-"))
+            or "(fields)"
+        )
         wrong.setdefault(name, problem["msg"].removeprefix("Value error, "))
     return wrong
 
@@ -166,5 +177,7 @@ def checked_key(operation: Operation, given: str | None, new_id: Callable[[], st
         return None
     key = new_id() if given is None else given
     if not isinstance(key, str) or len(key) not in KEY_LENGTH or any(not "!" <= char <= "~" for char in key):
-        raise InvalidInput({"idempotency_key": ("must be 16 to 128 printable ASCII characters without spaces")}, operation.id)
+        raise InvalidInput(
+            {"idempotency_key": ("must be 16 to 128 printable ASCII characters without spaces")}, operation.id
+        )
     return key

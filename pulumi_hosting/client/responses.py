@@ -69,7 +69,9 @@ def metadata(request: HttpRequest, answer: HttpResponse, *, sent_id: str, attemp
         status=answer.status,
         request_id=echo or sent_id,
         sandbox=headers.get("X-Sandbox", "").strip().lower() == "true",
-        rate_limit=rate_limit(headers, "expensive" if request.operation.is_expensive(request.query) else "normal"),
+        rate_limit=rate_limit(
+            headers, "expensive" if request.operation.is_expensive(request.query) else "normal"
+        ),
         idempotency_key=request.idempotency_key,
         attempts=attempts,
     )
@@ -125,7 +127,9 @@ class _Damage:
     facts: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
-def _parsed(operation: Operation, model: type[Response], answer: HttpResponse, meta: Meta, redact: Redactor) -> Response | _Damage:
+def _parsed(
+    operation: Operation, model: type[Response], answer: HttpResponse, meta: Meta, redact: Redactor
+) -> Response | _Damage:
     # 204, or 200 with nothing: fine where nothing is required of the answer, an absent field otherwise.
     body = redact.without_own_key(answer.body) if answer.body.strip() else b"{}"
     if has_odd_number(body):
@@ -137,14 +141,25 @@ def _parsed(operation: Operation, model: type[Response], answer: HttpResponse, m
     data = parsed_object(body)
     if data is None or places[0].startswith("(whole answer)"):
         return _Damage(f"it is {_kind(answer)}, not JSON of the expected shape")
-    found = _list_with_damage(operation, model, data, meta, redact) if item_model(model) else from_damaged(model, from_json(body))
+    found = (
+        _list_with_damage(operation, model, data, meta, redact)
+        if item_model(model)
+        else from_damaged(model, from_json(body))
+    )
     if found is not None:
-        log.debug("%s: parts of the answer could not be read (request %s): %s", operation.id, meta.request_id, "; ".join(places))
+        log.debug(
+            "%s: parts of the answer could not be read (request %s): %s",
+            operation.id,
+            meta.request_id,
+            "; ".join(places),
+        )
         return found
     return _Damage("; ".join(places), readable_facts(data) if operation.is_write else {})
 
 
-def _list_with_damage(operation: Operation, model: type[Response], data: dict[str, Any], meta: Meta, redact: Redactor) -> Response | None:
+def _list_with_damage(
+    operation: Operation, model: type[Response], data: dict[str, Any], meta: Meta, redact: Redactor
+) -> Response | None:
     """A list whose items are read one by one; an item that cannot be read is in it as damaged. ``None`` where
     it is no list at all.
     """
@@ -160,8 +175,14 @@ def _list_with_damage(operation: Operation, model: type[Response], data: dict[st
         except ValidationError as error:
             places = _places(error, redact)
         item = from_damaged(kind, from_json(to_json(row)))
-        id = readable_facts({"id": row.get("id", row.get("invoice_id"))}).get("id") if isinstance(row, dict) else None
-        items.append(item if item is not None else Damaged(operation.id, id, "; ".join(places), meta.request_id))
+        id = (
+            readable_facts({"id": row.get("id", row.get("invoice_id"))}).get("id")
+            if isinstance(row, dict)
+            else None
+        )
+        items.append(
+            item if item is not None else Damaged(operation.id, id, "; ".join(places), meta.request_id)
+        )
     page.__dict__["data"] = items  # frozen for users, and of a type that a model of the items would refuse
     return page
 
@@ -238,7 +259,9 @@ def has_odd_number(body: bytes) -> bool:
 # --- refusals
 
 
-def refusal(operation: Operation, answer: HttpResponse, request_id: str, redact: Redactor, now: float) -> ApiError:
+def refusal(
+    operation: Operation, answer: HttpResponse, request_id: str, redact: Redactor, now: float
+) -> ApiError:
     """The error of a 4xx or 5xx answer; one without the API's envelope (a gateway's HTML) is judged by its
     status alone.
     """
@@ -248,7 +271,10 @@ def refusal(operation: Operation, answer: HttpResponse, request_id: str, redact:
     details = envelope.get("details")
     known_id = envelope.get("request_id")
     if not isinstance(code, str) or not code:
-        code, message = f"http_{answer.status}", (f"the answer is {_kind(answer)} without the API's error envelope")
+        code, message = (
+            f"http_{answer.status}",
+            (f"the answer is {_kind(answer)} without the API's error envelope"),
+        )
     return error_class(answer.status, code)(
         status=answer.status,
         code=printable(code, redact, 64),

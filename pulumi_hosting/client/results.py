@@ -28,7 +28,9 @@ class Damaged:
 
     __slots__ = ("known_id", "operation", "reason", "request_id")
 
-    def __init__(self, operation: str, known_id: int | None, reason: str, request_id: str | None = None) -> None:
+    def __init__(
+        self, operation: str, known_id: int | None, reason: str, request_id: str | None = None
+    ) -> None:
         self.operation, self.known_id, self.reason, self.request_id = operation, known_id, reason, request_id
 
     @property
@@ -81,7 +83,9 @@ def whole(items: Iterable[R]) -> list[R]:
 def readable(items: Iterable[R]) -> tuple[list[R], list[Damaged]]:
     """The items that could be read, and the damaged ones."""
     found: list[Any] = list(items)
-    return [item for item in found if not isinstance(item, Damaged)], [item for item in found if isinstance(item, Damaged)]
+    return [item for item in found if not isinstance(item, Damaged)], [
+        item for item in found if isinstance(item, Damaged)
+    ]
 
 
 def matching(items: Iterable[R], matches: Callable[[R], bool]) -> list[R]:
@@ -153,7 +157,9 @@ class Pages(Generic[R]):
     raised where the loop stands.
     """
 
-    def __init__(self, operation: str, fetch: Callable[[str | None], Page[R]], cursor: str | None = None) -> None:
+    def __init__(
+        self, operation: str, fetch: Callable[[str | None], Page[R]], cursor: str | None = None
+    ) -> None:
         self._operation = operation
         self._fetch = fetch
         self._cursor = cursor
@@ -188,17 +194,25 @@ class Pages(Generic[R]):
         shorter.
         """
         if index < 0:
-            raise IndexError(f"{self._operation}: a list that is read as it is walked has no end to count from; use list(...)")
+            raise IndexError(
+                f"{self._operation}: a list that is read as it is walked has no end to count "
+                f"from; use list(...)"
+            )
         for place, item in enumerate(self):
             if place == index:
                 return item
         raise IndexError(f"{self._operation}: the list has no item {index}")
 
     def __bool__(self) -> NoReturn:
-        raise TypeError(f"whether {self._operation} has items is not known before it is asked; use list(...), or next(iter(...), None)")
+        raise TypeError(
+            f"whether {self._operation} has items is not known before it is asked; use "
+            f"list(...), or next(iter(...), None)"
+        )
 
     def __len__(self) -> int:
-        raise TypeError(f"how many items {self._operation} has is not known before all are read; use len(list(...))")
+        raise TypeError(
+            f"how many items {self._operation} has is not known before all are read; use len(list(...))"
+        )
 
     def __repr__(self) -> str:
         return f"<Pages of {self._operation}>"

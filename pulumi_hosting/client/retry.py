@@ -14,7 +14,13 @@ from enum import Enum
 from typing import Protocol
 
 from pulumi_hosting.api.operations import Operation
-from pulumi_hosting.client.exceptions import ApiError, CallError, HostingError, InvalidResponse, TransportError
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    CallError,
+    HostingError,
+    InvalidResponse,
+    TransportError,
+)
 
 RETRIED_STATUSES = frozenset({429, 502, 503, 504})
 FIRST_WAIT = 0.5
@@ -75,7 +81,9 @@ class Attempts:
         them.
         """
         this = outcome(self.operation, error)
-        self.maybe_processed = this is Outcome.UNKNOWN or (self.maybe_processed and this is not Outcome.DECIDED)
+        self.maybe_processed = this is Outcome.UNKNOWN or (
+            self.maybe_processed and this is not Outcome.DECIDED
+        )
         if self.maybe_processed and not isinstance(error, CallError):
             error = TransportError(str(error), outcome_unknown=True, operation=self.operation.id)
         if isinstance(error, CallError):
@@ -89,7 +97,15 @@ class Attempts:
         return error
 
 
-def decide(operation: Operation, error: HostingError, *, attempt: int, elapsed: float, retry_policy: RetryPolicy, rng: Rng) -> Retry | Stop:
+def decide(
+    operation: Operation,
+    error: HostingError,
+    *,
+    attempt: int,
+    elapsed: float,
+    retry_policy: RetryPolicy,
+    rng: Rng,
+) -> Retry | Stop:
     """What follows from ``error`` of attempt number ``attempt`` (1 = first), ``elapsed`` seconds after the
     call began.
     """

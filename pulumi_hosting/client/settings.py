@@ -69,7 +69,9 @@ def settings(
         if not 0 < seconds <= 86_400:
             raise ConfigurationError(f"{name} must be a number of seconds above 0 and at most 86400")
     if ca_file is not None and not Path(ca_file).is_file():
-        raise ConfigurationError("ca_file is not a file: give the path of a file with certificates in PEM form")
+        raise ConfigurationError(
+            "ca_file is not a file: give the path of a file with certificates in PEM form"
+        )
     if user_agent is not None and not _AGENT.fullmatch(user_agent):
         raise ConfigurationError("user_agent must be 1 to 128 printable ASCII characters")
     return Settings(
@@ -91,7 +93,8 @@ def _checked_key(given: str | Secret | None) -> Secret:
         raise ConfigurationError(f"no API key: set {API_KEY_VARIABLE} or pass api_key")
     if not _API_KEY.fullmatch(key):
         raise ConfigurationError(
-            f"the API key has characters or a length that no key has (it is not shown here): check {API_KEY_VARIABLE} or api_key"
+            f"the API key has characters or a length that no key has (it is not shown here): check "
+            f"{API_KEY_VARIABLE} or api_key"
         )
     return Secret(key)
 
@@ -100,7 +103,9 @@ def _checked_url(given: str | None) -> tuple[str, str]:
     """The base URL without a slash at its end, and its host and port for messages."""
     where = f"check {BASE_URL_VARIABLE} or base_url"
     if not isinstance(given, str) or not given.strip():
-        raise ConfigurationError(f"no base URL: set {BASE_URL_VARIABLE} or pass base_url, for example https://api.example.com/v1")
+        raise ConfigurationError(
+            f"no base URL: set {BASE_URL_VARIABLE} or pass base_url, for example https://api.example.com/v1"
+        )
     try:
         parts = urlsplit(given.strip())
         port = parts.port
@@ -110,7 +115,9 @@ def _checked_url(given: str | None) -> tuple[str, str]:
     if parts is None or not _HOST.fullmatch(host):
         raise ConfigurationError(f"the base URL is not a URL with a host: {where}")
     if parts.username is not None or parts.password is not None:
-        raise ConfigurationError(f"the base URL must not hold a user name or password (it is not shown here): {where}")
+        raise ConfigurationError(
+            f"the base URL must not hold a user name or password (it is not shown here): {where}"
+        )
     if parts.query or parts.fragment or "?" in given or "#" in given:
         raise ConfigurationError(f"the base URL must not hold a query or fragment: {where}")
     path = parts.path.rstrip("/")
@@ -118,7 +125,8 @@ def _checked_url(given: str | None) -> tuple[str, str]:
         raise ConfigurationError(f"the path of the base URL has characters that are not allowed: {where}")
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         raise ConfigurationError(
-            f"the base URL must be https; plain http is only allowed for localhost, because it would expose the API key: {where}"
+            f"the base URL must be https; plain http is only allowed for localhost, because it would expose "
+            f"the API key: {where}"
         )
     authority = (f"[{host}]" if ":" in host else host) + (f":{port}" if port is not None else "")
     return f"{parts.scheme}://{authority}{path}", authority

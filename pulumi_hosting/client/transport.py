@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 
 from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.api.secrets import clean_text
-from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidResponse, TimedOut, TransportError
+from pulumi_hosting.client.exceptions import (
+    ConfigurationError,
+    HostingError,
+    InvalidResponse,
+    TimedOut,
+    TransportError,
+)
 from pulumi_hosting.client.requests import HttpRequest
 from pulumi_hosting.client.settings import Settings
 
@@ -53,7 +59,9 @@ class Transport:
 
     observer: "Callable[[HttpRequest, HttpResponse | None], None] | None" = None
 
-    def __init__(self, settings: Settings, clock: Callable[[], float], transport: ("httpx.BaseTransport | None") = None) -> None:
+    def __init__(
+        self, settings: Settings, clock: Callable[[], float], transport: ("httpx.BaseTransport | None") = None
+    ) -> None:
         self._settings = settings
         self._clock = clock
         self._transport = transport
@@ -133,7 +141,9 @@ class Transport:
             # A proxy would read what goes to this machine over plain http.
             trust_env=tls and self._transport is None,
             follow_redirects=False,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS),
+            limits=httpx.Limits(
+                max_connections=None, max_keepalive_connections=16, keepalive_expiry=KEEPALIVE_SECONDS
+            ),
             headers={"User-Agent": self._settings.user_agent, "Accept-Encoding": "gzip"},
             event_hooks={"response": [_hide_location]},
         )
@@ -141,7 +151,9 @@ class Transport:
         client.cookies.jar.set_policy(DefaultCookiePolicy(allowed_domains=()))
         return client
 
-    def _read(self, operation: Operation, response: "httpx.Response", stop_at: float) -> HttpResponse | HostingError:
+    def _read(
+        self, operation: Operation, response: "httpx.Response", stop_at: float
+    ) -> HttpResponse | HostingError:
         """The whole answer, or why there is none: returned, so that no frame of the error holds a part of the
         body.
         """
@@ -163,25 +175,40 @@ class Transport:
         return HttpResponse(response.status_code, response.headers, b"".join(parts))
 
     def _too_late(self, operation: Operation) -> TimedOut:
-        return TimedOut(f"{operation.id}: no whole answer in time", outcome_unknown=operation.is_write, operation=operation.id)
+        return TimedOut(
+            f"{operation.id}: no whole answer in time",
+            outcome_unknown=operation.is_write,
+            operation=operation.id,
+        )
 
     def _failure(self, operation: Operation, error: Exception) -> HostingError:
         import httpx
 
         if _is_certificate(error):
             return ConfigurationError(
-                f"the certificate of {self._settings.host} is not trusted; nothing was sent. Next: check the base URL, or pass ca_file"
+                f"the certificate of {self._settings.host} is not trusted; nothing was sent. Next: check the "
+                f"base URL, or pass ca_file"
             )
         unsent = isinstance(
-            error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout | httpx.ProxyError | httpx.UnsupportedProtocol
+            error,
+            httpx.ConnectError
+            | httpx.ConnectTimeout
+            | httpx.PoolTimeout
+            | httpx.ProxyError
+            | httpx.UnsupportedProtocol,
         )
         unknown = operation.is_write and not unsent
         kind = TimedOut if isinstance(error, httpx.TimeoutException) else TransportError
         # Only the text of a failed connect is safe to repeat: those of protocol errors may hold header lines.
         why = clean_text(str(error), 200) if isinstance(error, httpx.ConnectError) else ""
-        what = f"{operation.id}: no usable answer from {self._settings.host} ({type(error).__name__}{': ' if why else ''}{why})"
+        what = (
+            f"{operation.id}: no usable answer from {self._settings.host} "
+            f"({type(error).__name__}{': ' if why else ''}{why})"
+        )
         failure = kind(what, outcome_unknown=unknown, operation=operation.id)
-        failure.is_final = not isinstance(error, httpx.HTTPError | httpx.StreamError | httpx.InvalidURL | zlib.error | OSError)
+        failure.is_final = not isinstance(
+            error, httpx.HTTPError | httpx.StreamError | httpx.InvalidURL | zlib.error | OSError
+        )
         return failure
 
 
@@ -248,6 +275,8 @@ def tls_context(ca_file: str | None) -> "ssl.SSLContext":
     except (ssl.SSLError, OSError):
         context = None  # type: ignore[assignment]  # raised below, outside of the except block
     if context is None:
-        raise ConfigurationError("the certificates could not be read: check ca_file (PEM form), SSL_CERT_FILE and SSL_CERT_DIR")
+        raise ConfigurationError(
+            "the certificates could not be read: check ca_file (PEM form), SSL_CERT_FILE and SSL_CERT_DIR"
+        )
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context

@@ -50,7 +50,16 @@ def running(
     The options are those of ``pulumi-hosting emulator``. Raises :class:`NotStarted`.
     """
     command = [sys.executable, "-m", "pulumi_hosting.emulator", "--host", host, "--port", str(port)]
-    command += ["--seed", str(seed), "--clock", clock, "--provisioning-delay", str(provisioning_delay), "--ip-delay", str(ip_delay)]
+    command += [
+        "--seed",
+        str(seed),
+        "--clock",
+        clock,
+        "--provisioning-delay",
+        str(provisioning_delay),
+        "--ip-delay",
+        str(ip_delay),
+    ]
     if dialect is not None:
         command += ["--dialect", dialect]
     if state is not None:
@@ -69,7 +78,9 @@ def running(
 def _wait_until_ready(process: "subprocess.Popen[str]") -> Running:
     line = process.stdout.readline() if process.stdout else ""
     if not line:
-        raise NotStarted(f"the emulator ended with exit code {process.wait()} before it was ready; see its standard error")
+        raise NotStarted(
+            f"the emulator ended with exit code {process.wait()} before it was ready; see its standard error"
+        )
     return Running(**json.loads(line))
 
 

@@ -91,7 +91,13 @@ class Api:
             return
         await _start(send, response, self.core)
         if response.truncate is not None and response.truncate < len(response.content):
-            await send({"type": "http.response.body", "body": response.content[: response.truncate], "more_body": True})
+            await send(
+                {
+                    "type": "http.response.body",
+                    "body": response.content[: response.truncate],
+                    "more_body": True,
+                }
+            )
             transport.close()
             await _gone(receive)
             return

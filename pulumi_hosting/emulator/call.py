@@ -80,7 +80,9 @@ class Call:
 
     @property
     def cause(self) -> Cause:
-        return Cause(self.operation.id, self.idempotency_key, self.request_log.id if self.request_log else None)
+        return Cause(
+            self.operation.id, self.idempotency_key, self.request_log.id if self.request_log else None
+        )
 
     # --- reading
 
@@ -93,7 +95,9 @@ class Call:
 
     def can_see(self, server: Server) -> bool:
         """A sandbox server is visible only to the key that created it."""
-        return server.account_id == self.account.id and (server.owner_key_id is None or server.owner_key_id == self.key.id)
+        return server.account_id == self.account.id and (
+            server.owner_key_id is None or server.owner_key_id == self.key.id
+        )
 
     def server(self, *, gone: bool = False) -> Server:
         """The server named in the path. Deleted servers are found with ``gone``, or if ``deleted_servers`` is
@@ -132,7 +136,9 @@ class Call:
 
     def page(self, rows: Iterable[T], view: Callable[[T], dict[str, Any]]) -> Response:
         """One page of ``rows``, which are filtered and sorted newest first."""
-        signed = cursors.Cursors(self.store.seed, self.operation.id, self.account.id, self.key.mode, self.raw_query)
+        signed = cursors.Cursors(
+            self.store.seed, self.operation.id, self.account.id, self.key.mode, self.raw_query
+        )
         after = None if self.query.cursor is None else signed.read(self.query.cursor)
         found, more = cursors.cut(rows, self.query.limit or cursors.DEFAULT_LIMIT, after)
         next_cursor = signed.write(found[-1].seq) if more else None
@@ -152,7 +158,9 @@ class Call:
 
     def changes(self, server: Server) -> bool:
         """Whether a change of this server, its addresses or its reverse DNS is kept."""
-        return not self.simulated or (server.is_sandbox and self.store.service.variants["sandbox_echo"] == "server")
+        return not self.simulated or (
+            server.is_sandbox and self.store.service.variants["sandbox_echo"] == "server"
+        )
 
     def add(self, row: T) -> T:
         """Add a new row, unless this is a simulation."""
@@ -179,7 +187,15 @@ class Call:
                 raise faults.refusal(self.fault, "refunded")
             return None
         invoice = ledger.new_invoice(
-            self.store, self.account, type, amount, description, self.now, server_id=server_id, domain_id=domain_id, period=period
+            self.store,
+            self.account,
+            type,
+            amount,
+            description,
+            self.now,
+            server_id=server_id,
+            domain_id=domain_id,
+            period=period,
         )
         ledger.pay(self.store, self.account, invoice, self.now, self.cause)
         if "refunded" in self.fault:

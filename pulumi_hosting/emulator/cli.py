@@ -31,7 +31,13 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
 
 @click.command()
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", default=0, show_default=True, type=click.IntRange(0, 65535), help="Port to listen on; 0 picks a free one.")
+@click.option(
+    "--port",
+    default=0,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port to listen on; 0 picks a free one.",
+)
 @click.option(
     "--dialect",
     show_default="spec, or that of the state file",
@@ -39,7 +45,13 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
     help="Answer as the API document says, or as a live deployment does.",
 )
 @click.option("--state", type=click.Path(dir_okay=False, path_type=Path), help="Keep all data in this file.")
-@click.option("--seed", default=0, show_default=True, type=int, help="Makes keys, ids, passwords and secrets reproducible.")
+@click.option(
+    "--seed",
+    default=0,
+    show_default=True,
+    type=int,
+    help="Makes keys, ids, passwords and secrets reproducible.",
+)
 @click.option(
     "--clock",
     default="real",
@@ -48,10 +60,26 @@ def _routes(context: click.Context, parameter: click.Parameter, values: tuple[st
     help="manual: time moves only through the control interface.",
 )
 @click.option(
-    "--provisioning-delay", default=0.0, show_default=True, type=click.FloatRange(min=0), help="Seconds until a 202 order is finished."
+    "--provisioning-delay",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="Seconds until a 202 order is finished.",
 )
-@click.option("--ip-delay", default=0.0, show_default=True, type=click.FloatRange(min=0), help="Seconds until a bought address appears.")
-@click.option("--tls", nargs=2, type=click.Path(exists=True, dir_okay=False), metavar="CERT KEY", help="Serve https with this certificate.")
+@click.option(
+    "--ip-delay",
+    default=0.0,
+    show_default=True,
+    type=click.FloatRange(min=0),
+    help="Seconds until a bought address appears.",
+)
+@click.option(
+    "--tls",
+    nargs=2,
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="CERT KEY",
+    help="Serve https with this certificate.",
+)
 @click.option(
     "--webhook-route",
     multiple=True,
@@ -95,7 +123,9 @@ def emulator(
 
 def _listen(host: str, port: int) -> socket.socket:
     try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024)
+        return socket.create_server(
+            (host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET, backlog=1024
+        )
     except OSError as error:
         _fail(f"cannot listen on {host} port {port}: {error.strerror or error}. Next: another --port, or 0")
 

@@ -12,7 +12,9 @@ class Clock:
     one.
     """
 
-    def __init__(self, *, manual: bool = False, start: float | None = None, source: Callable[[], float] = time) -> None:
+    def __init__(
+        self, *, manual: bool = False, start: float | None = None, source: Callable[[], float] = time
+    ) -> None:
         self.manual = manual
         self._source = source
         self.frozen = float(int(source())) if start is None else start

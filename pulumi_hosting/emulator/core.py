@@ -81,7 +81,11 @@ class Core:
     def announce(self, base_url: str, control_url: str, pid: int) -> None:
         """Set the ready line: where this core can be reached, and with which keys."""
         first = next(iter(self.store.accounts.values()))
-        keys = {key.name: key.token for key in self.store.keys.values() if key.account_id == first.id and key.name == key.mode}
+        keys = {
+            key.name: key.token
+            for key in self.store.keys.values()
+            if key.account_id == first.id and key.name == key.mode
+        }
         self.ready_line = {
             "base_url": base_url,
             "control_url": control_url,
@@ -109,7 +113,11 @@ class Core:
             call = Call(self.store, self.scheduler, request, now, request_log=self._record(request, now))
             with events.low_balance_events(self.store, now, now):
                 result = self._run_pipeline(call)
-            return Pending(call, result.attempt, result.then) if isinstance(result, Outbound) else self._conclude(call, lambda: result)
+            return (
+                Pending(call, result.attempt, result.then)
+                if isinstance(result, Outbound)
+                else self._conclude(call, lambda: result)
+            )
 
     def _run_pipeline(self, call: Call) -> Response | Outbound:
         try:
@@ -191,7 +199,12 @@ class Core:
             if call.fault.get("delay"):
                 stored.running, response.stored = True, stored
         server_id = call.ids.get("server_id")
-        if call.fault.get("delay") and response.status < 400 and server_id in self.store.servers and call.operation.is_write:
+        if (
+            call.fault.get("delay")
+            and response.status < 400
+            and server_id in self.store.servers
+            and call.operation.is_write
+        ):
             response.server_id = server_id
             self.store.changing.add(server_id)
         middleware.add_common_headers(call, response)
@@ -245,7 +258,11 @@ class Core:
     def next_due(self) -> float | None:
         """When the next task or delivery is due."""
         with self.lock:
-            moments = [moment for moment in (self.store.next_due(), webhook_delivery.next_due(self.store)) if moment is not None]
+            moments = [
+                moment
+                for moment in (self.store.next_due(), webhook_delivery.next_due(self.store))
+                if moment is not None
+            ]
             return min(moments, default=None)
 
     def deliver_due(self) -> None:

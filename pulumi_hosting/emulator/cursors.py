@@ -22,8 +22,12 @@ class Cursors:
     between pages.
     """
 
-    def __init__(self, seed: int, operation: str, account_id: int, mode: str, filters: Mapping[str, Any]) -> None:
-        kept = {name: str(value) for name, value in sorted(filters.items()) if name not in ("cursor", "limit")}
+    def __init__(
+        self, seed: int, operation: str, account_id: int, mode: str, filters: Mapping[str, Any]
+    ) -> None:
+        kept = {
+            name: str(value) for name, value in sorted(filters.items()) if name not in ("cursor", "limit")
+        }
         salt = json.dumps([operation, account_id, mode, kept], separators=(",", ":"))
         self._serializer = URLSafeSerializer(f"cursor:{seed}", salt, signer_kwargs={"digest_method": sha256})
 
@@ -36,7 +40,8 @@ class Cursors:
             position: int = self._serializer.loads(cursor)
         except BadData as error:
             raise ApiError("invalid_cursor") from error
-        if self.write(position) != cursor:  # base64 has several spellings of the same bytes; only ours is accepted
+        # base64 has several spellings of the same bytes; only ours is accepted
+        if self.write(position) != cursor:
             raise ApiError("invalid_cursor")
         return position
 

@@ -49,24 +49,42 @@ PRIVACY_DEFAULT = Difference(22, "`privacy` when a registration does not say", T
 AUTO_RENEW_AT_REGISTRATION = Difference(23, "`auto_renew` accepted at registration", True, False)
 REGISTERED_DOMAIN = Difference(24, "`domain` of a registration: an object, or the name", "object", "name")
 RENEWED_DOMAIN = Difference(25, "`domain` of a renewal: an object, or the name", "object", "name")
-PENDING_RENEWAL = Difference(25, "a renewal whose new date is not visible yet", (200, "pending_sync"), (202, "pending"))
+PENDING_RENEWAL = Difference(
+    25, ("a renewal whose new date is not visible yet"), (200, "pending_sync"), (202, "pending")
+)
 TRANSFER_STATUS = Difference(27, "`status` of a transfer", "transfer_pending", "pending_transfer")
 BLOCKED_DOMAIN_STATUS = Difference(28, "`status` of a blocked domain (none: its own)", None, "cancelled")
 INVOICE_TYPES = Difference(
     30,
     "invoice types",
     {},
-    {"ip_purchase": "vds_addon", "domain_registration": "domain_purchase", "domain_transfer": "domain_purchase"},
+    {
+        "ip_purchase": "vds_addon",
+        "domain_registration": "domain_purchase",
+        "domain_transfer": "domain_purchase",
+    },
 )
-HOURLY_BREAKDOWN = Difference(49, "`breakdown` of an hourly server's refund: per paid invoice, or empty", True, False)
-DELIVERY_PAYLOAD = Difference(38, "`payload` of a delivery wherever one is shown, or only in the read of one", True, False)
-PREVIOUS = Difference(42, "`data.previous` of an event without a previous state: null, or absent", "null", "absent")
+HOURLY_BREAKDOWN = Difference(
+    49, ("`breakdown` of an hourly server's refund: per paid invoice, or empty"), True, False
+)
+DELIVERY_PAYLOAD = Difference(
+    38, ("`payload` of a delivery wherever one is shown, or only in the read of one"), True, False
+)
+PREVIOUS = Difference(
+    42, ("`data.previous` of an event without a previous state: null, or absent"), "null", "absent"
+)
 
-DIFFERENCES: tuple[Difference[Any], ...] = tuple(value for value in list(globals().values()) if isinstance(value, Difference))
+DIFFERENCES: tuple[Difference[Any], ...] = tuple(
+    value for value in list(globals().values()) if isinstance(value, Difference)
+)
 
 
 def refund(amount: Decimal, currency: str, dialect: str) -> Any:
-    return {"amount": format_money(amount), "currency": currency} if REFUND(dialect) == "object" else format_money(amount)
+    return (
+        {"amount": format_money(amount), "currency": currency}
+        if REFUND(dialect) == "object"
+        else format_money(amount)
+    )
 
 
 def excluded_reason(reason: str | None, dialect: str) -> str | None:

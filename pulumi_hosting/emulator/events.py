@@ -13,7 +13,13 @@ from pulumi_hosting.emulator.store import Store
 
 
 def envelope(
-    store: Store, account_id: int, type: str, object: dict[str, Any], previous: dict[str, Any] | None, resource: str | None, now: float
+    store: Store,
+    account_id: int,
+    type: str,
+    object: dict[str, Any],
+    previous: dict[str, Any] | None,
+    resource: str | None,
+    now: float,
 ) -> tuple[str, str]:
     """The event's id and its JSON, which is the same at every attempt."""
     event_id = "evt_" + store.token("event", 24)
@@ -71,7 +77,9 @@ def emit(
         )
 
 
-def of_server(store: Store, type: str, server: Server, now: float, *, previous: dict[str, Any] | None = None) -> None:
+def of_server(
+    store: Store, type: str, server: Server, now: float, *, previous: dict[str, Any] | None = None
+) -> None:
     """Events of a server; sandbox servers have none."""
     if not server.is_sandbox:
         emit(
@@ -85,7 +93,9 @@ def of_server(store: Store, type: str, server: Server, now: float, *, previous: 
         )
 
 
-def of_invoice(store: Store, type: str, invoice: Invoice, now: float, *, previous: dict[str, Any] | None = None) -> None:
+def of_invoice(
+    store: Store, type: str, invoice: Invoice, now: float, *, previous: dict[str, Any] | None = None
+) -> None:
     emit(
         store,
         invoice.account_id,
@@ -97,9 +107,17 @@ def of_invoice(store: Store, type: str, invoice: Invoice, now: float, *, previou
     )
 
 
-def of_domain(store: Store, type: str, domain: Domain, now: float, *, previous: dict[str, Any] | None = None) -> None:
+def of_domain(
+    store: Store, type: str, domain: Domain, now: float, *, previous: dict[str, Any] | None = None
+) -> None:
     emit(
-        store, domain.account_id, type, lambda: serializers.domain(domain, store), now, previous=previous, resource=f"/domains/{domain.id}"
+        store,
+        domain.account_id,
+        type,
+        lambda: serializers.domain(domain, store),
+        now,
+        previous=previous,
+        resource=f"/domains/{domain.id}",
     )
 
 
@@ -115,8 +133,14 @@ def low_balance_events(store: Store, before: float, now: float) -> Iterator[None
     Compared before and after a whole operation, so that a renewal, which takes money and moves a due date, is
     one change. Time alone causes no event, even when a due date comes within 7 days.
     """
-    subscribed = {row.account_id for row in store.subscriptions.values() if row.active and not {"balance.low", "*"}.isdisjoint(row.events)}
-    covered = [store.accounts[id] for id in subscribed if not pricing.is_low(store, store.accounts[id], before)]
+    subscribed = {
+        row.account_id
+        for row in store.subscriptions.values()
+        if row.active and not {"balance.low", "*"}.isdisjoint(row.events)
+    }
+    covered = [
+        store.accounts[id] for id in subscribed if not pricing.is_low(store, store.accounts[id], before)
+    ]
     yield
     for account in covered:
         if pricing.is_low(store, account, now):

@@ -12,9 +12,20 @@ from pulumi_hosting.emulator.store import Store
 USUAL_CODE = {503: "temporarily_unavailable"}
 
 
-def arm(store: Store, action: dict[str, Any], method: str | None, path: str | None, after: int, times: int) -> Fault:
+def arm(
+    store: Store, action: dict[str, Any], method: str | None, path: str | None, after: int, times: int
+) -> Fault:
     """Add a fault; ``control.switches.FaultAction`` lists what an action may hold."""
-    return store.add(store.make(Fault, method=method.upper() if method else None, path=path, after=after, times=times, action=action))
+    return store.add(
+        store.make(
+            Fault,
+            method=method.upper() if method else None,
+            path=path,
+            after=after,
+            times=times,
+            action=action,
+        )
+    )
 
 
 def take(store: Store, method: str, path: str) -> dict[str, Any]:
@@ -39,9 +50,17 @@ def refusal(action: dict[str, Any], kind: str) -> ApiError:
     """The error of a ``status`` or ``refunded`` action."""
     status = action[kind]
     code = (
-        action.get("code") or USUAL_CODE.get(status) or next((row.code for row in CODES.values() if row.status == status), "server_error")
+        action.get("code")
+        or USUAL_CODE.get(status)
+        or next((row.code for row in CODES.values() if row.status == status), "server_error")
     )
-    return ApiError(code, action.get("message", ""), status=status, retry_after=action.get("retry_after"), details=action.get("details"))
+    return ApiError(
+        code,
+        action.get("message", ""),
+        status=status,
+        retry_after=action.get("retry_after"),
+        details=action.get("details"),
+    )
 
 
 def change_headers(response: Response, headers: dict[str, str | None]) -> None:

@@ -12,7 +12,9 @@ def format_timestamp(moment: float | None) -> str | None:
     """Unix seconds as RFC 3339 in UTC; ``None`` stays ``None``."""
     if moment is None:
         return None
-    text = datetime.fromtimestamp(moment, UTC).isoformat(timespec="seconds" if moment == int(moment) else "milliseconds")
+    text = datetime.fromtimestamp(moment, UTC).isoformat(
+        timespec="seconds" if moment == int(moment) else "milliseconds"
+    )
     return text.replace("+00:00", "Z")
 
 

@@ -37,7 +37,9 @@ def fingerprint(store: Store, data: Any, raw: bytes) -> str:
     return sha256(raw).hexdigest()
 
 
-def recall(store: Store, key: Key, text: str, operation: Operation, path: str, print: str, now: float) -> StoredResponse | None:
+def recall(
+    store: Store, key: Key, text: str, operation: Operation, path: str, print: str, now: float
+) -> StoredResponse | None:
     """The stored response of the same request, or ``None``. Refuses a conflict and a request in progress."""
     stored = store.by_idempotency_key.get(f"{scope(store, key)}:{text}")
     if stored is None:
@@ -62,7 +64,15 @@ def is_kept(store: Store, response: Response) -> bool:
 
 
 def remember(
-    store: Store, key: Key, text: str, operation: Operation, path: str, print: str, response: Response, request_id: str, now: float
+    store: Store,
+    key: Key,
+    text: str,
+    operation: Operation,
+    path: str,
+    print: str,
+    response: Response,
+    request_id: str,
+    now: float,
 ) -> StoredResponse:
     """Store the response. Secrets that are shown only once are blanked."""
     body = response.body

@@ -115,7 +115,15 @@ def new_invoice(
     return invoice
 
 
-def pay(store: Store, account: Account, invoice: Invoice, now: float, cause: Cause, *, object_id: int | None = None) -> None:
+def pay(
+    store: Store,
+    account: Account,
+    invoice: Invoice,
+    now: float,
+    cause: Cause,
+    *,
+    object_id: int | None = None,
+) -> None:
     """Debit an invoice from the balance and mark it paid."""
     move(
         store,
@@ -138,7 +146,14 @@ def mark_paid(store: Store, invoice: Invoice, now: float) -> None:
 
 
 def credit_back(
-    store: Store, account: Account, invoice: Invoice, amount: Decimal, now: float, cause: Cause, *, object_id: int | None = None
+    store: Store,
+    account: Account,
+    invoice: Invoice,
+    amount: Decimal,
+    now: float,
+    cause: Cause,
+    *,
+    object_id: int | None = None,
 ) -> None:
     """Refund ``amount`` of an invoice to the balance."""
     if amount <= 0:

@@ -18,7 +18,9 @@ _SECRET_TEXT = re.compile(r"vk_(live|test)_[A-Za-z0-9]+|whsec_[A-Za-z0-9]+")
 def masked(value: Any) -> Any:
     """``value`` without keys and passwords."""
     if isinstance(value, dict):
-        return {name: MASK if name in _SECRET_FIELDS and item else masked(item) for name, item in value.items()}
+        return {
+            name: MASK if name in _SECRET_FIELDS and item else masked(item) for name, item in value.items()
+        }
     if isinstance(value, list):
         return [masked(item) for item in value]
     return _SECRET_TEXT.sub(MASK, value) if isinstance(value, str) else value
@@ -63,4 +65,7 @@ def columns(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _headers(headers: dict[str, str]) -> dict[str, str]:
-    return {name: "Bearer " + MASK if name == "authorization" else masked(value) for name, value in headers.items()}
+    return {
+        name: "Bearer " + MASK if name == "authorization" else masked(value)
+        for name, value in headers.items()
+    }

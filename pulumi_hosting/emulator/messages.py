@@ -94,4 +94,8 @@ class ApiError(Exception):
 
 def invalid(**fields: str) -> ApiError:
     """A ``validation_error`` with the reason for each field."""
-    return ApiError("validation_error", "; ".join(f"{name}: {why}" for name, why in fields.items()), details={"fields": fields})
+    return ApiError(
+        "validation_error",
+        "; ".join(f"{name}: {why}" for name, why in fields.items()),
+        details={"fields": fields},
+    )

@@ -37,7 +37,9 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9._:-]")
 
 def identify_request(call: Call) -> None:
     """X-Request-ID: the caller's without characters that are not allowed; a UUIDv4 if nothing is left."""
-    call.request_id = _UNSAFE.sub("", call.request.headers.get("x-request-id", ""))[:64] or uuid4_from_bytes(call.store.random("request"))
+    call.request_id = _UNSAFE.sub("", call.request.headers.get("x-request-id", ""))[:64] or uuid4_from_bytes(
+        call.store.random("request")
+    )
 
 
 # --- routing ----------------------------------------------------------------------------------------------
@@ -113,9 +115,17 @@ def authenticate(call: Call) -> None:
         return
     key = presented_key(call)
     if key is None or key.revoked_at is not None:
-        _, reset, over = hit(call.store, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now)
+        _, reset, over = hit(
+            call.store, f"invalid:{call.request.client}", INVALID_KEYS_PER_WINDOW, WINDOW_SECONDS, call.now
+        )
         if over:
-            raise too_many("normal", INVALID_KEYS_PER_WINDOW, reset, call.now, "too many requests with invalid keys from this address")
+            raise too_many(
+                "normal",
+                INVALID_KEYS_PER_WINDOW,
+                reset,
+                call.now,
+                "too many requests with invalid keys from this address",
+            )
         raise ApiError("invalid_token", headers={"WWW-Authenticate": "Bearer"})
     call._key = key
     if call.request_log is not None:
@@ -222,7 +232,9 @@ def replay_stored_response(call: Call) -> Response | None:
         return None
     text = idempotency_store.read(call.request.headers.get("idempotency-key"))
     print = idempotency_store.fingerprint(call.store, call.data, call.request.body)
-    stored = idempotency_store.recall(call.store, call.key, text, call.operation, call.request.path, print, call.now)
+    stored = idempotency_store.recall(
+        call.store, call.key, text, call.operation, call.request.path, print, call.now
+    )
     if stored is not None:
         if call.request_log is not None:
             call.request_log.replayed = True

@@ -49,4 +49,6 @@ def invoice(view: dict[str, Any], account: Account) -> bytes:
 
 
 def _escaped(line: str) -> bytes:
-    return line.encode("latin-1", "replace").replace(b"\\", rb"\\").replace(b"(", rb"\(").replace(b")", rb"\)")
+    return (
+        line.encode("latin-1", "replace").replace(b"\\", rb"\\").replace(b"(", rb"\(").replace(b")", rb"\)")
+    )

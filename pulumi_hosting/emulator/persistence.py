@@ -93,7 +93,9 @@ class StateFile:
                 self._saved, self._last_request = store, None
             self._connection.executemany("DELETE FROM rows WHERE kind = ? AND id = ?", gone)
             self._connection.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", changed)
-            self._connection.executemany("INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)", self._new_requests(store))
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO rows VALUES ('requests', ?, ?)", self._new_requests(store)
+            )
             if meta != self._meta:
                 self._connection.execute("INSERT OR REPLACE INTO rows VALUES ('meta', 0, ?)", (meta,))
         self._meta = meta
@@ -123,7 +125,11 @@ class StateFile:
         if meta["format"] != FORMAT:
             raise UnreadableStateFile(f"its format is {meta['format']}, this version reads {FORMAT}")
         store = Store(meta["seed"])
-        store.counters, store.windows, store.recent = meta["counters"], meta["windows"], meta.get("recent", {})
+        store.counters, store.windows, store.recent = (
+            meta["counters"],
+            meta["windows"],
+            meta.get("recent", {}),
+        )
         store.service = _service(meta["service"])
         for kind in row_types():
             for id, text in by_kind.get(kind.kind, []):
@@ -156,7 +162,9 @@ def open_state(path: Path, clock: Clock) -> tuple[StateFile, Store | None]:
         connection = sqlite3.connect(path, timeout=LOCK_SECONDS, check_same_thread=False)
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("CREATE TABLE IF NOT EXISTS rows (kind TEXT, id INTEGER, text TEXT, PRIMARY KEY (kind, id))")
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS rows (kind TEXT, id INTEGER, text TEXT, PRIMARY KEY (kind, id))"
+        )
         # Takes the lock now, so that a second emulator on the same file fails at its start.
         connection.execute("DELETE FROM rows WHERE kind = ''")
         connection.commit()
@@ -165,5 +173,11 @@ def open_state(path: Path, clock: Clock) -> tuple[StateFile, Store | None]:
     except (sqlite3.Error, ValueError, KeyError, TypeError, OSError, UnreadableStateFile) as error:
         if connection is not None:
             connection.close()
-        reason = str(error) if isinstance(error, sqlite3.Error | UnreadableStateFile) else "it does not hold what the emulator wrote"
-        raise UnreadableStateFile(f"cannot use the state file {path}: {reason}; give another --state, or move the file away") from error
+        reason = (
+            str(error)
+            if isinstance(error, sqlite3.Error | UnreadableStateFile)
+            else ("it does not hold what the emulator wrote")
+        )
+        raise UnreadableStateFile(
+            f"cannot use the state file {path}: {reason}; give another --state, or move the file away"
+        ) from error

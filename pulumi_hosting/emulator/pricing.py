@@ -30,7 +30,10 @@ class Price:
     discounts: tuple[tuple[str, Decimal, Decimal], ...]
 
     def discounts_view(self) -> list[dict[str, Any]]:
-        return [{"type": type, "percent": float(percent), "amount": format_money(amount)} for type, percent, amount in self.discounts]
+        return [
+            {"type": type, "percent": float(percent), "amount": format_money(amount)}
+            for type, percent, amount in self.discounts
+        ]
 
 
 def volume_percent(store: Store, account: Account) -> Decimal:
@@ -66,7 +69,13 @@ def discounted(base: Decimal, percents: list[tuple[str, Decimal]]) -> Price:
 
 
 def price(
-    store: Store, account: Account, tariff: Tariff, *, months: int | None = None, hours: int | None = None, promo: str | None = None
+    store: Store,
+    account: Account,
+    tariff: Tariff,
+    *,
+    months: int | None = None,
+    hours: int | None = None,
+    promo: str | None = None,
 ) -> Price:
     """The price of ``months`` or ``hours`` of a tariff for this account now."""
     percents = [
@@ -94,7 +103,9 @@ def bought_addresses(store: Store, server: Server) -> list[Address]:
 
 
 def recurring(store: Store, server: Server) -> Decimal:
-    """The cost of the next renewal today: the period, or an hour of an hourly server, and bought addresses."""
+    """The cost of the next renewal today: the period, or an hour of an hourly server, and bought
+    addresses.
+    """
     tariff, account = store.tariffs[server.tariff_id], store.accounts[server.account_id]
     addresses = sum((address.price_monthly for address in bought_addresses(store, server)), Decimal(0))
     # An address that is being assigned is paid for and renews with the others.
@@ -142,7 +153,12 @@ def refund(store: Store, server: Server, now: float) -> Refund:
     if server.status == "suspended" and now >= server.next_due_at:
         return Refund(nothing, "unpaid")
     parts = tuple(
-        (invoice, prorated(invoice.amount - invoice.refunded, invoice.period_start or 0.0, invoice.period_end or 0.0, now))
+        (
+            invoice,
+            prorated(
+                invoice.amount - invoice.refunded, invoice.period_start or 0.0, invoice.period_end or 0.0, now
+            ),
+        )
         for invoice in paid
         if invoice.refundable
     )
@@ -164,7 +180,9 @@ NOTES = {
 }
 
 
-def refund_view(store: Store, server: Server, now: float, dialect: str, quote: Refund | None = None) -> dict[str, Any]:
+def refund_view(
+    store: Store, server: Server, now: float, dialect: str, quote: Refund | None = None
+) -> dict[str, Any]:
     quote = quote or refund(store, server, now)
     breakdown = [
         {
@@ -195,7 +213,12 @@ def refund_view(store: Store, server: Server, now: float, dialect: str, quote: R
 
 def renews_automatically(server: Server) -> bool:
     """Whether billing charges the next period when this one ends, if the balance covers it."""
-    return server.auto_renew and not server.blocked and not server.is_sandbox and server.status in ("active", "stopped")
+    return (
+        server.auto_renew
+        and not server.blocked
+        and not server.is_sandbox
+        and server.status in ("active", "stopped")
+    )
 
 
 def renewals_until(server: Server, now: float, horizon: float) -> int:
@@ -237,7 +260,11 @@ def monthly_renewals(store: Store, account: Account) -> Decimal:
     for server in store.of(Server, account.id).values():
         if renews_automatically(server):
             amount = recurring(store, server)
-            total += cents(amount / server.months) if server.cycle == "monthly" else cents(amount * periods.HOURS_OF_A_MONTH)
+            total += (
+                cents(amount / server.months)
+                if server.cycle == "monthly"
+                else cents(amount * periods.HOURS_OF_A_MONTH)
+            )
     return total
 
 

@@ -16,7 +16,9 @@ def hit(store: Store, name: str, limit: int, seconds: int, now: float) -> tuple[
 
 
 def hit_within(store: Store, name: str, limit: int, seconds: int, now: float) -> tuple[float, bool]:
-    """Count a call if fewer than ``limit`` fell into the last ``seconds``: time of the next, limit exceeded."""
+    """Count a call if fewer than ``limit`` fell into the last ``seconds``: time of the next, limit
+    exceeded.
+    """
     recent = [moment for moment in store.recent.get(name, ()) if moment > now - seconds]
     over = len(recent) >= limit
     if not over:
@@ -26,4 +28,9 @@ def hit_within(store: Store, name: str, limit: int, seconds: int, now: float) ->
 
 
 def too_many(bucket: str, limit: int, reset: float, now: float, message: str = "") -> ApiError:
-    return ApiError("rate_limited", message, details={"bucket": bucket, "limit": limit}, retry_after=max(1, -int((now - reset) // 1)))
+    return ApiError(
+        "rate_limited",
+        message,
+        details={"bucket": bucket, "limit": limit},
+        retry_after=max(1, -int((now - reset) // 1)),
+    )

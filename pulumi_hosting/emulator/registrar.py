@@ -38,7 +38,9 @@ def look_up(given: str) -> Name:
         return Name(text, None, "invalid")
     if zone is None:
         return Name(text, None, "unsupported_tld")
-    return Name(text, zone, next((reason for prefix, reason in RESERVED.items() if label.startswith(prefix)), None))
+    return Name(
+        text, zone, next((reason for prefix, reason in RESERVED.items() if label.startswith(prefix)), None)
+    )
 
 
 def find_active(store: Store, text: str) -> Domain | None:

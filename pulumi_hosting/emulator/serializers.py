@@ -168,13 +168,23 @@ def order(row: Order, store: Store, *, read: bool = False) -> dict[str, Any]:
         "failure_reason": row.failure_reason,
     }
     if read:
-        view |= {"server_name": row.server_name, "tariff_name": None if row.tariff_id is None else store.tariffs[row.tariff_id].name}
+        view |= {
+            "server_name": row.server_name,
+            "tariff_name": None if row.tariff_id is None else store.tariffs[row.tariff_id].name,
+        }
     return view
 
 
 def location(row: price_list.Location, store: Store) -> dict[str, Any]:
     in_stock = any(t.in_stock and not t.disabled for t in store.tariffs.values() if t.location_id == row.id)
-    return {"id": row.id, "code": row.code, "name": row.name, "country": row.country, "city": row.city, "in_stock": in_stock}
+    return {
+        "id": row.id,
+        "code": row.code,
+        "name": row.name,
+        "country": row.country,
+        "city": row.city,
+        "in_stock": in_stock,
+    }
 
 
 def tariff(row: Tariff, store: Store, account: Account) -> dict[str, Any]:

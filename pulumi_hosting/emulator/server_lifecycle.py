@@ -21,7 +21,9 @@ PENDING_TASKS = ("assign_address", "finish_reinstall")
 TERMINATE_AFTER_SECONDS = 14 * 86400
 
 
-def next_period(server: Server, now: float, *, months: int | None = None, hours: int | None = None) -> tuple[float, float]:
+def next_period(
+    server: Server, now: float, *, months: int | None = None, hours: int | None = None
+) -> tuple[float, float]:
     """The period that a renewal pays, from the end of the present one, or from now if that is over.
 
     Without ``months`` and ``hours`` it is as long as the server's own period.
@@ -41,7 +43,13 @@ def new_server_id(store: Store, *, sandbox: bool = False, synthetic: bool = Fals
 
 
 def new_address(
-    store: Store, server: Server, now: float, *, version: int = 4, primary: bool = False, price: Decimal | None = None
+    store: Store,
+    server: Server,
+    now: float,
+    *,
+    version: int = 4,
+    primary: bool = False,
+    price: Decimal | None = None,
 ) -> Address:
     number = store.count(f"ipv{version}")
     text = str(IPV4_SPACE[256 + number]) if version == 4 else str(IPV6_SPACE[(number << 64) + 1])
@@ -127,15 +135,30 @@ def clear(store: Store, server: Server) -> None:
     """Remove the addresses of an ended server and its pending tasks."""
     for address in list(store.of(Address, server.id).values()):
         store.remove(address)
-    for task in [task for task in store.tasks.values() if task.object_id == server.id and task.what in PENDING_TASKS]:
+    for task in [
+        task for task in store.tasks.values() if task.object_id == server.id and task.what in PENDING_TASKS
+    ]:
         store.remove(task)
 
 
 def renew_from_balance(
-    store: Store, server: Server, account: Account, amount: Decimal, period: tuple[float, float], now: float, cause: Cause
+    store: Store,
+    server: Server,
+    account: Account,
+    amount: Decimal,
+    period: tuple[float, float],
+    now: float,
+    cause: Cause,
 ) -> Invoice:
     invoice = ledger.new_invoice(
-        store, account, "vds_renewal", amount, f"Renewal of {server.name}", now, server_id=server.id, period=period
+        store,
+        account,
+        "vds_renewal",
+        amount,
+        (f"Renewal of {server.name}"),
+        now,
+        server_id=server.id,
+        period=period,
     )
     ledger.pay(store, account, invoice, now, cause)
     extend(store, server, period[1], now)

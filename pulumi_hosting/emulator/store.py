@@ -57,7 +57,9 @@ class Service:
     dialect: str = "spec"
     api_enabled: bool = True
     sandbox_enabled: bool = True
-    variants: dict[str, Any] = field(default_factory=lambda: {name: values[0] for name, values in VARIANTS.items()})
+    variants: dict[str, Any] = field(
+        default_factory=lambda: {name: values[0] for name, values in VARIANTS.items()}
+    )
     routes: dict[str, str] = field(default_factory=dict)
 
 
@@ -199,7 +201,9 @@ class Store:
 
     # --- accounts
 
-    def new_account(self, now: float, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR") -> Account:
+    def new_account(
+        self, now: float, *, balance: Decimal = OPENING_BALANCE, currency: str = "EUR"
+    ) -> Account:
         """An account with one live and one test key with all scopes."""
         number = self.count("account")
         name = "demo" if number == 1 else f"demo{number}"
@@ -218,10 +222,30 @@ class Store:
         self.new_key(account, "test", now, name="test")
         return account
 
-    def new_key(self, account: Account, mode: str, now: float, *, name: str, scopes: list[str] | None = None, **columns: Any) -> Key:
+    def new_key(
+        self,
+        account: Account,
+        mode: str,
+        now: float,
+        *,
+        name: str,
+        scopes: list[str] | None = None,
+        **columns: Any,
+    ) -> Key:
         token = f"vk_{mode}_{self.token('key:' + mode, 40)}"
         granted = list(SCOPES) if scopes is None else scopes
-        return self.add(self.make(Key, account_id=account.id, name=name, mode=mode, token=token, scopes=granted, created_at=now, **columns))
+        return self.add(
+            self.make(
+                Key,
+                account_id=account.id,
+                name=name,
+                mode=mode,
+                token=token,
+                scopes=granted,
+                created_at=now,
+                **columns,
+            )
+        )
 
 
 def fresh(seed: int, now: float) -> Store:

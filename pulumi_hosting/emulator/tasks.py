@@ -22,7 +22,15 @@ def finish_order(store: Store, task: Task) -> None:
     if order.outcome != "active":
         order.status = order.outcome
         invoice.cancelled_at = now
-        ledger.credit_back(store, account, invoice, order.amount, now, ledger.Cause("create_server", task.note or None), object_id=order.id)
+        ledger.credit_back(
+            store,
+            account,
+            invoice,
+            order.amount,
+            now,
+            ledger.Cause("create_server", task.note or None),
+            object_id=order.id,
+        )
         return
     server, addresses = server_lifecycle.build(store, server_lifecycle.new_server_id(store), order.plan, now)
     order.status, order.server_id, invoice.server_id = "active", server.id, server.id
@@ -34,7 +42,9 @@ def assign_address(store: Store, task: Task) -> None:
     if server is None or server.is_gone:
         return
     server.busy, server.addresses_coming = None, server.addresses_coming - 1
-    address = server_lifecycle.new_address(store, server, task.due, price=store.tariffs[server.tariff_id].extra_ip_price)
+    address = server_lifecycle.new_address(
+        store, server, task.due, price=store.tariffs[server.tariff_id].extra_ip_price
+    )
     address.invoice_id = int(task.note) if task.note else None
     store.add(address)
 
@@ -90,7 +100,9 @@ def server_due(store: Store, task: Task) -> None:
         server_id=server.id,
         period=period,
     )
-    store.schedule(now + server_lifecycle.TERMINATE_AFTER_SECONDS, "terminate_server", server.id, str(server.next_due_at))
+    store.schedule(
+        now + server_lifecycle.TERMINATE_AFTER_SECONDS, "terminate_server", server.id, str(server.next_due_at)
+    )
 
 
 def terminate_server(store: Store, task: Task) -> None:
@@ -143,7 +155,9 @@ def domain_due(store: Store, task: Task) -> None:
         return
     account, price = store.accounts[domain.account_id], price_list.ZONES[domain.tld].price_renew
     if pricing.domain_renews_automatically(domain) and account.balance >= price:
-        invoice = ledger.new_invoice(store, account, "domain_renewal", price, f"Renewal of {domain.name}", now, domain_id=domain.id)
+        invoice = ledger.new_invoice(
+            store, account, "domain_renewal", price, (f"Renewal of {domain.name}"), now, domain_id=domain.id
+        )
         ledger.pay(store, account, invoice, now, ledger.BILLING)
         registrar.extend(store, domain, 1, now)
     else:

@@ -31,7 +31,9 @@ class _TruncatedBody(httpx.SyncByteStream):
 class Transport(httpx.BaseTransport):
     """``sleep`` waits for delayed responses; ``client`` is the address that requests come from."""
 
-    def __init__(self, core: Core, *, client: str = "127.0.0.1", sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self, core: Core, *, client: str = "127.0.0.1", sleep: Callable[[float], None] = time.sleep
+    ) -> None:
         self._core = core
         self._client = client
         self._sleep = sleep
@@ -57,7 +59,9 @@ class Transport(httpx.BaseTransport):
         finally:
             self._core.finish(response)
         if response.drop:
-            raise httpx.RemoteProtocolError("Server disconnected without sending a response.", request=request)
+            raise httpx.RemoteProtocolError(
+                "Server disconnected without sending a response.", request=request
+            )
         headers = response.headers_to_send(self._core.clock.now())
         if response.truncate is not None and response.truncate < len(response.content):
             stream = _TruncatedBody(response.content[: response.truncate])
@@ -88,6 +92,8 @@ class Transport(httpx.BaseTransport):
             running.send(None)
         except StopIteration:
             start, content = sent
-            return httpx.Response(start["status"], headers=start["headers"], content=content["body"], request=request)
+            return httpx.Response(
+                start["status"], headers=start["headers"], content=content["body"], request=request
+            )
         running.close()
         raise RuntimeError("the control interface waited for an event loop")

@@ -145,7 +145,9 @@ def check_body(operation: Operation, data: Any) -> Any:
     except ValidationError as error:
         raise refusal(error, operation) from error
     # The models use None for a field that is left out; in JSON only few fields may be null.
-    nulls = [name for name, value in data.items() if value is None and name not in NULLABLE.get(operation.id, ())]
+    nulls = [
+        name for name, value in data.items() if value is None and name not in NULLABLE.get(operation.id, ())
+    ]
     if nulls:
         raise invalid(**dict.fromkeys(nulls, "wrong_type"))
     return body
@@ -155,7 +157,9 @@ def path_ids(raw: Mapping[str, str]) -> dict[str, int]:
     """Path parameters as positive 64-bit ids; ``not_found`` for anything else."""
     ids = {}
     for name, text in raw.items():
-        if not (text.isascii() and text.isdigit() and len(text) < 20 and text[0] != "0" and int(text) <= INT64):
+        if not (
+            text.isascii() and text.isdigit() and len(text) < 20 and text[0] != "0" and int(text) <= INT64
+        ):
             raise ApiError("not_found")
         ids[name] = int(text)
     return ids

@@ -93,7 +93,12 @@ def _address_problem(text: str) -> str | None:
     except ValueError:
         return "invalid"
     inner = getattr(address, "ipv4_mapped", None) or getattr(address, "sixtofour", None) or address
-    if "%" in text or not (address.is_global or inner is not address) or not inner.is_global or inner.is_multicast:
+    if (
+        "%" in text
+        or not (address.is_global or inner is not address)
+        or not inner.is_global
+        or inner.is_multicast
+    ):
         return "not_public"
     return None
 
@@ -101,7 +106,11 @@ def _address_problem(text: str) -> str | None:
 def _name_problem(host: str) -> str | None:
     labels = host.removesuffix(".").split(".")
     # Single labels and unusual spellings of addresses (0x7f.1, 2130706433) are not public either.
-    if labels[-1].isdigit() or labels[-1].startswith("0x") or labels[-1] in ("localhost", "local", "internal"):
+    if (
+        labels[-1].isdigit()
+        or labels[-1].startswith("0x")
+        or labels[-1] in ("localhost", "local", "internal")
+    ):
         return "not_public"
     try:
         encoded = idna.encode(host, uts46=True).decode().lower()
@@ -153,7 +162,9 @@ def signature(secret: str, timestamp: int, payload: bytes) -> str:
     return "v1=" + hmac.new(secret.encode(), f"{timestamp}.".encode() + payload, sha256).hexdigest()
 
 
-def prepare(store: Store, subscription: Subscription, event_id: str, event_type: str, payload: str, now: float) -> Attempt:
+def prepare(
+    store: Store, subscription: Subscription, event_id: str, event_type: str, payload: str, now: float
+) -> Attempt:
     """An attempt, signed now with the present secret."""
     raw, timestamp = payload.encode(), int(now)
     headers = {
@@ -247,7 +258,11 @@ def record(store: Store, delivery: Delivery, outcome: Outcome, now: float) -> No
 
 
 def note(delivery: Delivery, subscription: Subscription, outcome: Outcome, now: float) -> None:
-    delivery.last_status, delivery.last_error, delivery.last_response = outcome.status, outcome.error, outcome.response
+    delivery.last_status, delivery.last_error, delivery.last_response = (
+        outcome.status,
+        outcome.error,
+        outcome.response,
+    )
     subscription.last_delivery_at, subscription.last_status = now, outcome.status
 
 
@@ -256,5 +271,8 @@ def settle(store: Store, delivery: Delivery, now: float, *, delivered: bool) -> 
     delivery.next_attempt_at = None
     delivery.delivered_at, delivery.dead_at = (now, None) if delivered else (None, now)
     store.schedule(
-        now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS), "forget_delivery", delivery.id, format_timestamp(now) or ""
+        now + (KEEP_DELIVERED_SECONDS if delivered else KEEP_DEAD_SECONDS),
+        "forget_delivery",
+        delivery.id,
+        format_timestamp(now) or "",
     )

@@ -1,1 +1,3 @@
-"""What keeps a purchase from being made twice: idempotency keys, ownership tags, orders, shared reads and locks."""
+"""What keeps a purchase from being made twice: idempotency keys, ownership tags, orders, shared reads and
+locks.
+"""

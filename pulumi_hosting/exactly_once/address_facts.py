@@ -37,10 +37,14 @@ class World:
     def before(self, unexplained: int) -> "Facts":
         """What a purchase saw that brought the last ``unexplained`` addresses, or all that followed it."""
         left = len(self.extra) - unexplained
-        return Facts(tuple(ip.id for ip in self.extra[:left]), self.bought - unexplained, self.paid - unexplained)
+        return Facts(
+            tuple(ip.id for ip in self.extra[:left]), self.bought - unexplained, self.paid - unexplained
+        )
 
     def invoice_after(self, paid: int) -> str | None:
-        """Id of the one invoice that followed the first ``paid``; None where there is none, or are several."""
+        """Id of the one invoice that followed the first ``paid``; None where there is none, or are
+        several.
+        """
         return str(self.invoices[paid].id) if len(self.invoices) == paid + 1 else None
 
 
@@ -81,11 +85,14 @@ def look(request: Request, server_id: str) -> World:
     found = addresses.of_server(request, server_id, fresh=True)
     quote = quote_of(request, server_id, fresh=True)
     if found is None or quote is None:
-        raise ResourceError(f"server_id: there is no server {server_id} on this account. Next: correct server_id")
+        raise ResourceError(
+            f"server_id: there is no server {server_id} on this account. Next: correct server_id"
+        )
     invoices = [
         invoice
         for invoice in _invoices(request)
-        if invoice.paid_at is not None and any(str(item.server_id) == server_id for item in invoice.items or ())
+        if invoice.paid_at is not None
+        and any(str(item.server_id) == server_id for item in invoice.items or ())
     ]
     everything = frozenset(str(ip.id) for ip in found)
     by_id = tuple(sorted(invoices, key=lambda invoice: invoice.id))
@@ -109,7 +116,12 @@ def is_used(request: Request, key: str) -> bool:
 def keys_of(request: Request, server_id: str, attempt: int, facts: Facts) -> KeyRing:
     """The keys of this resource's purchase that sees ``facts``."""
     me = account(request.client)
-    body = {"server_id": server_id, "present": list(facts.present), "bought": facts.bought, "paid": facts.paid}
+    body = {
+        "server_id": server_id,
+        "present": list(facts.present),
+        "bought": facts.bought,
+        "paid": facts.paid,
+    }
     return KeyRing(me.account_id, me.livemode, request.identity, "add_server_ip", body, attempt)
 
 

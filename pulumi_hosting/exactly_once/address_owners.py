@@ -1,11 +1,13 @@
-"""Whose a bought address is. The service keeps no text with it, so two kinds of evidence stand beside the states of the stacks:
+"""Whose a bought address is. The service keeps no text with it, so two kinds of evidence stand beside the
+states of the stacks:
 
-- *Notes* in a private file per server, shared by the runs of one user on this machine: which resource has which address, and which
-  purchase is under way. Without them a run knows less and stops earlier.
-- *Claims* on the account, for runs on other machines: an idempotency key made of the address alone is sent with an order that cannot be
-  carried out, for an object that cannot exist and whose number stands for the resource. The first to send it binds the key; every other
-  resource is answered ``idempotency_conflict``. So two purchases that were made at the same moment end with one address each. Where the
-  service does not remember refused requests a claim proves nothing, and this is noticed.
+- *Notes* in a private file per server, shared by the runs of one user on this machine: which resource has
+  which address, and which purchase is under way. Without them a run knows less and stops earlier.
+- *Claims* on the account, for runs on other machines: an idempotency key made of the address alone is sent
+  with an order that cannot be carried out, for an object that cannot exist and whose number stands for the
+  resource. The first to send it binds the key; every other resource is answered ``idempotency_conflict``. So
+  two purchases that were made at the same moment end with one address each. Where the service does not
+  remember refused requests a claim proves nothing, and this is noticed.
 """
 
 import os
@@ -16,7 +18,13 @@ from functools import partial
 from typing import Any, Literal
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.client.exceptions import ApiError, IdempotencyConflict, IdempotencyInProgress, NotFound, WriteRefused
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    IdempotencyConflict,
+    IdempotencyInProgress,
+    NotFound,
+    WriteRefused,
+)
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, digest
 from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, key_is_used
@@ -25,7 +33,8 @@ from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
 Claim = Literal["ours", "another's", "unproven"]
-_SHORT = 30.0  # seconds to wait for a lock that is held for a few file operations, or by a run that does not wait
+# seconds to wait for a lock that is held for a few file operations, or by a run that does not wait
+_SHORT = 30.0
 _OWNERS = 2**48  # claims use the numbers NONEXISTENT_ID - _OWNERS to NONEXISTENT_ID - 1
 
 
@@ -44,14 +53,18 @@ class Owners:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """One purchase after the other: between the runs and threads of this machine. Raises ``LockTimeout``, ``LocalFilesError``."""
+        """One purchase after the other: between the runs and threads of this machine. Raises
+        ``LockTimeout``, ``LocalFilesError``.
+        """
         request = self.request
 
         def waiting() -> None:
             request.info(f"server {self.server_id}: waiting for another run that buys an address for it")
 
         wait = max(request.wait_timeout, _SHORT)
-        with local_files.lock(self._scope, self._purpose, wait, on_wait=waiting, check=lambda: request.clock.sleep(0)):
+        with local_files.lock(
+            self._scope, self._purpose, wait, on_wait=waiting, check=lambda: request.clock.sleep(0)
+        ):
             self._known = None
             yield
 
@@ -76,7 +89,9 @@ class Owners:
         return local_files.process_runs(self._notes()["addresses"][str(ip.id)]["process"])
 
     def record(self, ip: m.Ip, purchase_key: str | None, invoice_id: str | None) -> None:
-        """Note that this resource has the address. A run that cannot write it goes on: what is not noted only makes others stop."""
+        """Note that this resource has the address. A run that cannot write it goes on: what is not noted
+        only makes others stop.
+        """
         note = {
             "owner": self.me,
             "address": ip.address,
@@ -99,7 +114,9 @@ class Owners:
             self._change(lambda notes: notes.get("addresses", {}).pop(ip_id, None))
 
     def intend(self, purchase_key: str, before: Sequence[str], paid: int) -> None:
-        """Note, before it is sent, what the account showed before this resource's purchase. Raises ``LocalFilesError``."""
+        """Note, before it is sent, what the account showed before this resource's purchase. Raises
+        ``LocalFilesError``.
+        """
         intent = {"purchase_key": purchase_key, "before": list(before), "paid": paid}
         self._change(lambda notes: notes.setdefault("intents", {}).update({self.me: intent}))
 
@@ -116,13 +133,17 @@ class Owners:
     # --- claims
 
     def claim(self, ip: m.Ip) -> Claim:
-        """Claim the address for this resource, for the seven days that keys are remembered. Changes nothing on the account."""
+        """Claim the address for this resource, for the seven days that keys are remembered. Changes
+        nothing on the account.
+        """
         if self.is_noted_as_mine(ip):
             return "ours"
         if self.request.client.is_test_key:
             return "unproven"  # its keys are not those of the runs that buy
         me = account(self.request.client)
-        key = KeyRing(me.account_id, me.livemode, "", "claim_server_ip", {"server_id": self.server_id, "address": ip.id}).key(0)
+        key = KeyRing(
+            me.account_id, me.livemode, "", "claim_server_ip", {"server_id": self.server_id, "address": ip.id}
+        ).key(0)
         renew = partial(self.request.client.servers.renew, months=1, idempotency_key=key)
         try:
             renew(NONEXISTENT_ID - 1 - int.from_bytes(self.me.encode(), "big") % (_OWNERS - 1))

@@ -1,4 +1,5 @@
-"""What the resources about a server's addresses share: the list, read once for all of them, and ids of the form ``<server>/<address>``.
+"""What the resources about a server's addresses share: the list, read once for all of them, and ids of the
+form ``<server>/<address>``.
 
 The list and its quote are expensive questions on some deployments (20 a minute), the server itself is not.
 """
@@ -41,7 +42,11 @@ def of_server(request: Request, server_id: str, *, fresh: bool = False) -> list[
 
 def everywhere(request: Request, server_id: str | None) -> Iterator[tuple[str, m.Ip]]:
     """Server id and address, of one server or of all on the account."""
-    ids = [server_id] if server_id is not None else [str(server.id) for server in request.client.servers.list() if not server.is_gone]
+    ids = (
+        [server_id]
+        if server_id is not None
+        else [str(server.id) for server in request.client.servers.list() if not server.is_gone]
+    )
     for id in ids:
         for ip in of_server(request, id, fresh=True) or []:
             yield id, ip
@@ -59,11 +64,15 @@ def split_id(id: str, what: str) -> tuple[str, str]:
     """Server and address of an id ``<server id>/<address id or address>``."""
     server_id, slash, address = id.partition("/")
     if not slash or not re.fullmatch(r"[1-9][0-9]{0,18}", server_id) or not address:
-        raise ResourceError(f"{id!r} is not the id of {what}. Next: give <server id>/<address id>, or <server id>/<address>")
+        raise ResourceError(
+            f"{id!r} is not the id of {what}. Next: give <server id>/<address id>, or <server id>/<address>"
+        )
     if not address.isdigit():
         try:
             address = plain_address(address)
         except ValueError:
             if not address.startswith("sandbox"):
-                raise ResourceError(f"{id!r}: what follows the slash is neither an address nor its id. Next: correct it") from None
+                raise ResourceError(
+                    f"{id!r}: what follows the slash is neither an address nor its id. Next: correct it"
+                ) from None
     return server_id, address

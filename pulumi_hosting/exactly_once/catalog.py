@@ -1,4 +1,6 @@
-"""What the catalog says, asked once per process (API document, "Catalog"). Prices and stock are as of then."""
+"""What the catalog says, asked once per process (API document, "Catalog"). Prices and stock are as of
+then.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,16 +13,22 @@ _FRESH = 300.0  # seconds
 
 
 def tariffs(request: Request) -> Mapping[int, m.Tariff]:
-    return request.shared(("tariffs",), lambda: {tariff.id: tariff for tariff in request.client.catalog.tariffs()}, _FRESH)
+    return request.shared(
+        ("tariffs",), lambda: {tariff.id: tariff for tariff in request.client.catalog.tariffs()}, _FRESH
+    )
 
 
 def os_images(request: Request) -> Mapping[str, m.OsImage]:
-    return request.shared(("os",), lambda: {image.slug: image for image in request.client.catalog.os_images()}, _FRESH)
+    return request.shared(
+        ("os",), lambda: {image.slug: image for image in request.client.catalog.os_images()}, _FRESH
+    )
 
 
 def zones(request: Request) -> Mapping[str, m.Zone]:
     """By top-level domain, without the dot."""
-    return request.shared(("zones",), lambda: {zone.tld.lstrip("."): zone for zone in request.client.catalog.zones()}, _FRESH)
+    return request.shared(
+        ("zones",), lambda: {zone.tld.lstrip("."): zone for zone in request.client.catalog.zones()}, _FRESH
+    )
 
 
 def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quote | None:

@@ -1,9 +1,10 @@
 """Sending a charge so that it is made once, whatever is killed, cut or repeated.
 
-The key is made of facts that the charge itself changes (the date that is paid until, the invoice), never of who asks: whoever has the same
-intent at the same moment sends the same key, and a second charge needs new facts. The service stores every outcome under its key for seven
-days, refusals too (API document, "Idempotency"), so there are generations of keys; one is left behind only when what is bound to it is
-shown to be of the past, and to have charged nothing.
+The key is made of facts that the charge itself changes (the date that is paid until, the invoice), never of
+who asks: whoever has the same intent at the same moment sends the same key, and a second charge needs new
+facts. The service stores every outcome under its key for seven days, refusals too (API document,
+"Idempotency"), so there are generations of keys; one is left behind only when what is bound to it is shown to
+be of the past, and to have charged nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,7 +39,8 @@ T = TypeVar("T")
 
 GENERATIONS = 16
 _OUTAGE = 120.0  # seconds in which one run asks again after failures of the service
-_MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at: clocks differ
+# how far before our first request a movement of money is looked at: clocks differ
+_MONEY_WINDOW = timedelta(minutes=5)
 
 
 def _never(anything: Any) -> bool:
@@ -50,7 +52,8 @@ _UNDECIDED = (Unauthorized, Forbidden, NotFound, RateLimited, Unavailable, Idemp
 
 
 def _is_lost(error: CallError) -> bool:
-    """Whether the request may have been carried out without a word: lost itself, or refused after an attempt of the same call was lost.
+    """Whether the request may have been carried out without a word: lost itself, or refused after an attempt
+    of the same call was lost.
 
     A 500, 502 or 504 of the service is an outcome with facts of its own, and is looked into as such.
     """
@@ -64,11 +67,14 @@ class Once(Generic[T]):
     """One charge.
 
     - ``what``: in words, for messages. ``facts``: what its keys are made of.
-    - ``send``: sends it with a key. ``happened``: whether the account shows it by now; asked when an answer does not tell.
+    - ``send``: sends it with a key. ``happened``: whether the account shows it by now; asked when an answer
+      does not tell.
     - ``concerns``: whether an invoice is one of this charge; None where no money moves.
     - ``price``: what it is expected to cost. ``contradicted``: whether a refusal does not hold any more.
-    - ``is_of_the_past``: whether an accepted answer is the replay of one whose effect has been taken back since.
-    - ``bound_elsewhere``: called when the key is bound to another request; raises where that one may have charged already.
+    - ``is_of_the_past``: whether an accepted answer is the replay of one whose effect has been taken back
+      since.
+    - ``bound_elsewhere``: called when the key is bound to another request; raises where that one may have
+      charged already.
     """
 
     request: Request
@@ -89,10 +95,14 @@ class Once(Generic[T]):
     def __post_init__(self) -> None:
         me = account(self.request.client)
         self.started = self.request.service_now()
-        self.keys = KeyRing(me.account_id, me.livemode, f"action:{self.operation}", self.operation, self.facts)
+        self.keys = KeyRing(
+            me.account_id, me.livemode, f"action:{self.operation}", self.operation, self.facts
+        )
 
     def carry_out(self) -> T | None:
-        """The answer; None where it was lost and the account shows that it is done. Raises the service's refusal, or ``ResourceError``."""
+        """The answer; None where it was lost and the account shows that it is done. Raises the service's
+        refusal, or ``ResourceError``.
+        """
         with self.request.ownership.lock(f"{self.operation} {sorted(self.facts.items())}"):
             return self._carry_out()
 
@@ -122,7 +132,8 @@ class Once(Generic[T]):
                 wait.pause()
                 if self.happened():
                     return None
-                # The refusal may be stored. How often it will be met is not known, so the moment is a part of the next key, not a number.
+                # The refusal may be stored. How often it will be met is not known, so the moment is a part of
+                # the next key, not a number.
                 keys, generation = self._keys_of_now(), 0
                 refusal = error
             except IdempotencyConflict as error:
@@ -142,10 +153,15 @@ class Once(Generic[T]):
                     return answer
         if refusal is not None:
             raise refusal
-        raise ResourceError(f"{self.what}: {GENERATIONS} tries within seven days are all spent. Next: wait for the oldest to be forgotten")
+        raise ResourceError(
+            f"{self.what}: {GENERATIONS} tries within seven days are all spent. Next: wait "
+            f"for the oldest to be forgotten"
+        )
 
     def _goes_on(self, error: ApiError, outage: Poller) -> bool:
-        """Whether the next key may be tried after a refusal; False where the account shows that it is done. Raises where it must end."""
+        """Whether the next key may be tried after a refusal; False where the account shows that it is
+        done. Raises where it must end.
+        """
         if error.status >= 500 and error.code != "api_disabled":
             if self.happened():
                 return False
@@ -161,7 +177,9 @@ class Once(Generic[T]):
         return replace(self.keys, attempt=int(self.request.clock.now().timestamp()) + self._busy)
 
     def _does_not_hold(self, error: ApiError) -> bool:
-        """Whether a refusal is a stored one that the account contradicts by now. A refusal has charged nothing."""
+        """Whether a refusal is a stored one that the account contradicts by now. A refusal has charged
+        nothing.
+        """
         if isinstance(error, InsufficientFunds):
             needed = error.required if error.required is not None else self.price
             try:
@@ -171,7 +189,9 @@ class Once(Generic[T]):
         return self.contradicted(error)
 
     def _must_have_moved_nothing(self, error: ApiError) -> None:
-        """After a failure of the service. What was charged just now and returned is reported; what was charged and kept, all the more."""
+        """After a failure of the service. What was charged just now and returned is reported; what was
+        charged and kept, all the more.
+        """
         if self.concerns is None:
             return
         moved: dict[int, Decimal] = {}
@@ -179,20 +199,26 @@ class Once(Generic[T]):
             for movement in self.request.client.balance.transactions(since=self.started - _MONEY_WINDOW):
                 if movement.invoice_id is not None:
                     sign = 1 if movement.direction == "debit" else -1
-                    moved[movement.invoice_id] = moved.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
-            ours = {id: net for id, net in moved.items() if self.concerns(self.request.client.invoices.get(id))}
+                    moved[movement.invoice_id] = (
+                        moved.get(movement.invoice_id, Decimal(0)) + sign * movement.amount
+                    )
+            ours = {
+                id: net for id, net in moved.items() if self.concerns(self.request.client.invoices.get(id))
+            }
         except (ApiError, TransportError):
             raise self._unsure(error) from None
         for id, net in ours.items():
             if net > 0:
                 raise Failed(
-                    f"{error.summary} — invoice {id} is paid, and the {self.what} does not show; nothing was repeated. "
+                    f"{error.summary} — invoice {id} is paid, and the {self.what} does not show; nothing was "
+                    f"repeated. "
                     "Next: look at it before running again, or ask the provider",
                     error,
                 )
         if ours:
             raise Failed(
-                f"{error.summary} — the charge was returned (invoice {max(ours)}); nothing was repeated. Next: run again in a few minutes",
+                f"{error.summary} — the charge was returned (invoice {max(ours)}); nothing was repeated. "
+                f"Next: run again in a few minutes",
                 error,
             )
 

@@ -1,8 +1,9 @@
 """The one place that derives idempotency keys.
 
-A key must survive a crash without any stored state, so it is computed from what the user declared: the declaration's identity, the
-account, the mode, the body that is sent (without secrets) and a generation. The encoding is canonical and its version stands inside the
-key: an encoding that changes would be a second order, so the vectors in the tests are frozen.
+A key must survive a crash without any stored state, so it is computed from what the user declared: the
+declaration's identity, the account, the mode, the body that is sent (without secrets) and a generation. The
+encoding is canonical and its version stands inside the key: an encoding that changes would be a second order,
+so the vectors in the tests are frozen.
 """
 
 import base64
@@ -17,7 +18,9 @@ SCHEME = "iac2"
 
 def canonical(value: Any) -> bytes:
     """One byte string per value: JSON with sorted keys, no spaces, ASCII only."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode("ascii")
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+    ).encode("ascii")
 
 
 def digest(data: bytes) -> str:
@@ -29,8 +32,8 @@ def digest(data: bytes) -> str:
 class KeyRing:
     """Keys of one declaration's creation; ``key(g)`` for generation 0, 1, 2 …
 
-    A generation is used up when it is proven to be bound to something that can no longer be the answer: a deleted object, an order that
-    failed, or a refusal that the account's present state contradicts.
+    A generation is used up when it is proven to be bound to something that can no longer be the answer: a
+    deleted object, an order that failed, or a refusal that the account's present state contradicts.
     """
 
     account_id: int

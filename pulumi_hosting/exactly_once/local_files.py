@@ -48,7 +48,8 @@ def check_platform() -> None:
         import fcntl  # noqa: F401  # only whether it is there
     except ImportError:
         raise LocalFilesError(
-            f"this platform ({sys.platform}) has no POSIX file locks, without which two runs could buy the same thing. "
+            f"this platform ({sys.platform}) has no POSIX file locks, without which two runs could buy the "
+            f"same thing. "
             "Next: run it on Linux or macOS, on Windows in WSL 2"
         ) from None
 
@@ -70,7 +71,8 @@ def directory() -> Path:
         found = path.lstat()
     except OSError as error:
         raise LocalFilesError(
-            f"cannot make the directory {path} for lock files: {error.strerror or error}. Next: set HOSTING_RUNTIME_DIR to a directory "
+            f"cannot make the directory {path} for lock files: {error.strerror or error}. Next: set "
+            f"HOSTING_RUNTIME_DIR to a directory "
             "that only this user can write to"
         ) from None
     problem = None
@@ -82,7 +84,8 @@ def directory() -> Path:
         problem = f"can be used by others (mode {stat.S_IMODE(found.st_mode):o})"
     if problem is not None:
         raise LocalFilesError(
-            f"the directory {path} for lock files {problem}. Next: chmod 700 it, or set HOSTING_RUNTIME_DIR to another one"
+            f"the directory {path} for lock files {problem}. Next: chmod 700 it, or set HOSTING_RUNTIME_DIR "
+            f"to another one"
         )
     return path
 
@@ -122,7 +125,8 @@ def lock(
             raise _unusable(path, error) from None
         if time.monotonic() >= until:
             raise LockTimeout(
-                f"{purpose}: another process on this machine is working on it and did not finish within {timeout:.0f} s; nothing was sent. "
+                f"{purpose}: another process on this machine is working on it and did not finish within "
+                f"{timeout:.0f} s; nothing was sent. "
                 "Next: wait for the other run to end, or end it, then run again"
             )
         if not waiting:
@@ -162,7 +166,8 @@ def write(scope: str, purpose: str, values: Mapping[str, Any]) -> None:
     _refuse_unsafe(path)
     made: str | None = None
     try:
-        file, made = tempfile.mkstemp(prefix=path.stem, suffix=".new", dir=path.parent)  # mode 0600, never through a symbolic link
+        # mode 0600, never through a symbolic link
+        file, made = tempfile.mkstemp(prefix=path.stem, suffix=".new", dir=path.parent)
         with os.fdopen(file, "w", encoding="utf-8") as out:
             json.dump(dict(values), out, sort_keys=True)
             out.flush()
@@ -191,7 +196,12 @@ def _location() -> Path:
         return Path(chosen).absolute()
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     # sudo and su may leave another user's directory in the variable.
-    if runtime and os.path.isabs(runtime) and os.path.isdir(runtime) and os.stat(runtime).st_uid == os.geteuid():
+    if (
+        runtime
+        and os.path.isabs(runtime)
+        and os.path.isdir(runtime)
+        and os.stat(runtime).st_uid == os.geteuid()
+    ):
         return Path(runtime, "pulumi-hosting")
     return Path(tempfile.gettempdir(), f"pulumi-hosting-{os.geteuid()}")
 

@@ -1,18 +1,23 @@
 """Ordering a server so that it is bought once, whatever is killed, cut or repeated.
 
-The order of steps, for one declaration (``POST /servers`` is keyed; names are not unique; a 202 order is not among the servers yet):
+The order of steps, for one declaration (``POST /servers`` is keyed; names are not unique; a 202 order is not
+among the servers yet):
 
 0. *Turn*: one order of a name at a time, among the processes of this user on this machine.
-1. *Quiesce*: wait for orders of this name that are still provisioning, since it cannot be seen yet what they become.
-2. *Look*: walk the living servers. One with our ownership tag is ours, and is taken over while the keys are remembered; after that it takes
-   a person's word, since nothing else tells a lost server from another backend's. Where the name itself is the identity, the server of
-   that name is meant. Any other of the name must be *proven* ours, or we stop: a second server is never bought beside an unexplained one.
-3. *Order*: keys of generation 0, 1, 2 …; normally one request. Every accepted id is read before it is believed; a generation is left
-   behind only when its outcome is proven to be of the past. Where the name is the identity, the keys are made of the name alone, so that
-   of two different orders of one name at the same time the second meets a conflict, looks again, and finds the first one's server.
+1. *Quiesce*: wait for orders of this name that are still provisioning, since it cannot be seen yet what they
+   become.
+2. *Look*: walk the living servers. One with our ownership tag is ours, and is taken over while the keys are
+   remembered; after that it takes a person's word, since nothing else tells a lost server from another
+   backend's. Where the name itself is the identity, the server of that name is meant. Any other of the name
+   must be *proven* ours, or we stop: a second server is never bought beside an unexplained one.
+3. *Order*: keys of generation 0, 1, 2 …; normally one request. Every accepted id is read before it is
+   believed; a generation is left behind only when its outcome is proven to be of the past. Where the name is
+   the identity, the keys are made of the name alone, so that of two different orders of one name at the same
+   time the second meets a conflict, looks again, and finds the first one's server.
 
-*Proof* costs nothing and can buy nothing: the key of our order is sent to another operation for a server that cannot exist. Answer
-``idempotency_conflict`` means that the key is bound, so repeating the order with it replays the first answer, which names the server.
+*Proof* costs nothing and can buy nothing: the key of our order is sent to another operation for a server that
+cannot exist. Answer ``idempotency_conflict`` means that the key is bound, so repeating the order with it
+replays the first answer, which names the server.
 """
 
 import os
@@ -61,13 +66,15 @@ from pulumi_hosting.session.request import Request
 GENERATIONS = 16
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
 _TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
-_UNDER_WAY = 30.0  # seconds for which another process's request for an order may be under way without showing anywhere
+# seconds for which another process's request for an order may be under way without showing anywhere
+_UNDER_WAY = 30.0
 _PROCESS = uuid.uuid4().hex
 
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """What an order came to: a server, or an order still under way. The password only where this answer showed it.
+    """What an order came to: a server, or an order still under way. The password only where this answer
+    showed it.
 
     ``found``: it was there before and is taken over, for this ``reason``.
     """
@@ -80,7 +87,9 @@ class Ordered:
     found: bool = False
     reason: str = ""
     attempts: int = 1
-    """How often the request was sent that brought the answer: a replay after several attempts may be of the first of them."""
+    """How often the request was sent that brought the answer: a replay after several attempts may be of
+    the first of them.
+    """
 
 
 class KeyState(Enum):
@@ -93,15 +102,18 @@ class KeyState(Enum):
 
 
 def classify(error: ApiError, contradicted: Callable[[ApiError], bool]) -> KeyState:
-    """Decide about a refused order. ``contradicted`` tells whether the account's present state shows a refusal to be a stored, old one.
+    """Decide about a refused order. ``contradicted`` tells whether the account's present state shows a
+    refusal to be a stored, old one.
 
     >>> judge(IdempotencyConflict(status=409, code="idempotency_conflict", message=""), lambda e: False)
     <KeyState.TAKEN: 'bound to another request: look once more, then the next generation'>
     """
     if error.outcome_unknown and error.status not in (500, 502):
-        return KeyState.REFUSED  # an earlier attempt may still be carried out under this key: another key could order a second time
+        # an earlier attempt may still be carried out under this key: another key could order a second time
+        return KeyState.REFUSED
     if isinstance(error, IdempotencyConflict):
-        # Quiesce and look have found no living server of ours: what the key is bound to is dead, was refused, was only probed, or is an
+        # Quiesce and look have found no living server of ours: what the key is bound to is dead, was refused,
+        # was only probed, or is an
         # order with another password that a killed run sent a moment ago and that is not visible yet.
         return KeyState.CONFLICT
     if isinstance(error, IdempotencyInProgress) or error.code == "api_disabled":
@@ -113,7 +125,9 @@ def classify(error: ApiError, contradicted: Callable[[ApiError], bool]) -> KeySt
 
 @dataclass
 class ServerOrder:
-    """One declaration's order. ``body`` is what ``POST /servers`` is sent; its password stays outside the keys."""
+    """One declaration's order. ``body`` is what ``POST /servers`` is sent; its password stays outside the
+    keys.
+    """
 
     request: Request
     body: dict[str, Any]
@@ -138,7 +152,9 @@ class ServerOrder:
     # --- the steps
 
     def place(self) -> Ordered:
-        """Find what an interrupted run bought, else buy. Raises ResourceConflict, AmbiguousMatch, WaitTimeout, LocalFilesError, or the service's refusal."""
+        """Find what an interrupted run bought, else buy. Raises ResourceConflict, AmbiguousMatch,
+        WaitTimeout, LocalFilesError, or the service's refusal.
+        """
         with self._turn():
             if found := self._found():
                 return found
@@ -166,11 +182,16 @@ class ServerOrder:
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
-        """Hold the name against other threads and processes, so that each sees what the one before it has ordered."""
+        """Hold the name against other threads and processes, so that each sees what the one before it has
+        ordered.
+        """
         request, purpose = self.request, f"server name {self.body['name']}"
         with request.ownership.lock(f"server {self.body['name']}"):
             scope = local_files.account_scope(request.client)
-            waiting = f"another run on this machine is ordering a server named {self.body['name']!r}: waiting for it"
+            waiting = (
+                f"another run on this machine is ordering a server named {self.body['name']!r}: "
+                f"waiting for it"
+            )
             with local_files.lock(
                 scope,
                 purpose,
@@ -179,7 +200,10 @@ class ServerOrder:
                 check=lambda: request.clock.sleep(0.0),
             ):
                 last, own = local_files.read(scope, purpose), f"{_PROCESS}-{os.getpid()}"
-                if last.get("process") != own and abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE:
+                if (
+                    last.get("process") != own
+                    and abs(time.time() - float(last.get("at") or 0)) < 2 * SNAPSHOT_AGE
+                ):
                     request.reads.forget("world")
                 local_files.write(scope, purpose, {"process": own, "at": time.time()})
                 try:
@@ -193,7 +217,9 @@ class ServerOrder:
         namesakes = [server for server in candidates(self.request) if server.name == self.body["name"]]
         if self.request.name_is_identity:
             if len(namesakes) > 1:
-                raise AmbiguousMatch(f"server name {self.body['name']!r}", [str(server.id) for server in namesakes])
+                raise AmbiguousMatch(
+                    f"server name {self.body['name']!r}", [str(server.id) for server in namesakes]
+                )
             return Ordered(namesakes[0], found=True, reason="it has the name") if namesakes else None
         own = find_tagged(self.request, self.body["name"], attempt=self.attempt, lenient=after_sending)
         if own is not None:
@@ -204,7 +230,9 @@ class ServerOrder:
         if proven is None:
             raise namesake(self.request, namesakes[0], self.attempt)
         if proven.server is not None and not after_sending:
-            must_be_allowed(self.request, proven.server, "is named by this resource's idempotency key", self.attempt)
+            must_be_allowed(
+                self.request, proven.server, ("is named by this resource's idempotency key"), self.attempt
+            )
         return proven
 
     def _quiesce(self) -> None:
@@ -213,8 +241,10 @@ class ServerOrder:
             known = ", ".join(str(order.invoice_id) for order in pending)
             if wait.over:
                 raise WaitTimeout(
-                    f"order {known} for a server named {self.body['name']!r} is still {pending[0].status} after "
-                    f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be waited for",
+                    f"order {known} for a server named {self.body['name']!r} is still {pending[0].status} "
+                    f"after "
+                    f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be "
+                    f"waited for",
                     id=f"{ORDER_PREFIX}{pending[0].invoice_id}",
                 )
             self.request.info(f"waiting for order {known} ({pending[0].status})")
@@ -228,11 +258,13 @@ class ServerOrder:
             or f"{ORDER_PREFIX}{order.invoice_id}" in self.request.ownership.of_others(self.request.identity)
         ):
             return False
-        return order.server_name == self.body["name"] or (order.server_name is None and order.tariff_id in (None, self.body["tariff_id"]))
+        return order.server_name == self.body["name"] or (
+            order.server_name is None and order.tariff_id in (None, self.body["tariff_id"])
+        )
 
     def _after_refusal(self, error: ApiError, *, looked_again: bool) -> tuple[Ordered | None, bool]:
-        """What came of an order that the service refused, or None where the next generation's key is to be tried; and whether the account
-        was looked at once more for it."""
+        """What came of an order that the service refused, or None where the next generation's key is to be
+        tried; and whether the account was looked at once more for it."""
         verdict = classify(error, self._contradicted)
         if verdict is KeyState.REFUSED and error.outcome_unknown:
             raise ResourceError(
@@ -247,17 +279,21 @@ class ServerOrder:
             return None, looked_again
         if not self._money_unmoved():
             raise ResourceError(
-                f"{error.summary} — whether the order was carried out is not known; nothing was repeated. Next: run again, "
+                f"{error.summary} — whether the order was carried out is not known; nothing was repeated. "
+                f"Next: run again, "
                 "and compare invoices and servers before ordering by hand"
             ) from None
         if looked_again:
-            raise ResourceError(f"{error.summary} — no money moved and no server was made. Next: run again later") from None
+            raise ResourceError(
+                f"{error.summary} — no money moved and no server was made. Next: run again later"
+            ) from None
         self.request.reads.forget("world")
         return self._found(after_sending=True), True
 
     def _look_again(self) -> Ordered | None:
-        """What the request came to that a key is bound to, once it shows. Where keys are made of the name alone, another run's order may
-        be under way at this moment and show nowhere until it is carried out."""
+        """What the request came to that a key is bound to, once it shows. Where keys are made of the name
+        alone, another run's order may be under way at this moment and show nowhere until it is carried out.
+        """
         request = self.request
         wait = Poller(request.clock, _UNDER_WAY if request.name_is_identity else 0.0, request.poll_interval)
         while True:
@@ -271,35 +307,61 @@ class ServerOrder:
     # --- parts
 
     def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
-        """An accepted order, read before it is believed: None when it is bound to a dead server, a failed order, or one that is ours."""
+        """An accepted order, read before it is believed: None when it is bound to a dead server, a failed
+        order, or one that is ours.
+        """
         if isinstance(answer, m.Order):
             try:
                 order = self.request.client.orders.get(answer.invoice_id)
-            except HostingError:  # it is paid for all the same: what waits for it looks again, and by then it is recorded
+            # it is paid for all the same: what waits for it looks again, and by then it is recorded
+            except HostingError:
                 order = answer
             if order.is_failed:
                 return None
             if order.is_active and order.server_id is not None:
                 server = self._alive(order.server_id, order.server_name)
-                return Ordered(server, order, charged=order.amount, invoice_id=order.invoice_id) if server else None
+                return (
+                    Ordered(server, order, charged=order.amount, invoice_id=order.invoice_id)
+                    if server
+                    else None
+                )
             self.request.ownership.add(self.request.identity, f"{ORDER_PREFIX}{order.invoice_id}")
             return Ordered(None, order, charged=order.amount, invoice_id=order.invoice_id)
         if answer.root_password is not None and answer.root_password.reveal():
-            # A replay shows no secret, so this is the first answer: it need not be read to be believed, and reading could only lose it.
+            # A replay shows no secret, so this is the first answer: it need not be read to be believed, and
+            # reading could only lose it.
             return Ordered(answer.server, None, answer.root_password, answer.charged, answer.invoice_id)
         server = self._alive(answer.server.id, answer.server.name)
         if server is None:
             return None
-        reason, attempts = "this resource's idempotency key names it", answer.meta.attempts if answer.meta else 1
-        return Ordered(server, None, None, answer.charged, answer.invoice_id, found=True, reason=reason, attempts=attempts)
+        reason, attempts = (
+            ("this resource's idempotency key names it"),
+            answer.meta.attempts if answer.meta else 1,
+        )
+        return Ordered(
+            server,
+            None,
+            None,
+            answer.charged,
+            answer.invoice_id,
+            found=True,
+            reason=reason,
+            attempts=attempts,
+        )
 
     def _accepted_in_part(self, error: InvalidResponse) -> Ordered | None:
-        """What an accepted order came to whose answer could be read in part, by the ids in it; None where they do not lead on."""
+        """What an accepted order came to whose answer could be read in part, by the ids in it; None where
+        they do not lead on.
+        """
         server_id, invoice_id = error.partial.get("server_id"), error.partial.get("invoice_id")
         try:
             if server_id is not None:
                 server = self._alive(server_id, None)
-                return Ordered(server, None, error.partial.get("root_password"), error.charged, invoice_id) if server else None
+                return (
+                    Ordered(server, None, error.partial.get("root_password"), error.charged, invoice_id)
+                    if server
+                    else None
+                )
             if invoice_id is not None:
                 return self._accepted(self.request.client.orders.get(invoice_id))
         except (ApiError, InvalidResponse):
@@ -307,7 +369,9 @@ class ServerOrder:
         return None
 
     def _alive(self, server_id: int, ordered_as: str | None) -> m.Server | None:
-        """The server an answer names, if it lives and is still what was ordered. Raises ResourceConflict for one that was renamed since."""
+        """The server an answer names, if it lives and is still what was ordered. Raises ResourceConflict
+        for one that was renamed since.
+        """
         if str(server_id) in self.request.owned | self.request.ownership.of_others(self.request.identity):
             return None
         try:
@@ -319,10 +383,13 @@ class ServerOrder:
         if ordered_as and server.name != ordered_as:
             if self.request.name_is_identity:
                 return None  # under its new name it is another declaration's
-            # A replay cannot tell whether it was lost and renamed by hand, or belongs to a declaration that was renamed with it.
+            # A replay cannot tell whether it was lost and renamed by hand, or belongs to a declaration that
+            # was renamed with it.
             raise ResourceConflict(
-                f"this declaration's order was answered with server {server.id} already, which is named {server.name!r} by now; "
-                f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, or order_attempt to {self.attempt + 1} "
+                f"this declaration's order was answered with server {server.id} already, which is named "
+                f"{server.name!r} by now; "
+                f"nothing was ordered. Next: set adopt_id to {server.id} to take it over, or order_attempt "
+                f"to {self.attempt + 1} "
                 "to order another",
                 id=str(server.id),
             )
@@ -331,8 +398,9 @@ class ServerOrder:
     def _proven(self) -> Ordered | None:
         """The server an interrupted run of this declaration ordered, shown by its key; None without proof.
 
-        An order goes out with a key only where all keys before it are bound, so the first key that is not bound ends the search. Asking
-        binds that one key; the next probe and the next order see it as bound and go on.
+        An order goes out with a key only where all keys before it are bound, so the first key that is not
+        bound ends the search. Asking binds that one key; the next probe and the next order see it as bound
+        and go on.
         """
         for generation in range(GENERATIONS):
             key = self.keys.key(generation)
@@ -348,7 +416,9 @@ class ServerOrder:
         return None
 
     def _is_bound(self, key: str) -> bool:
-        return key_is_used(lambda: self.request.client.servers.renew(nonexistent_id(), months=1, idempotency_key=key))
+        return key_is_used(
+            lambda: self.request.client.servers.renew(nonexistent_id(), months=1, idempotency_key=key)
+        )
 
     def _contradicted(self, error: ApiError) -> bool:
         client = self.request.client
@@ -358,13 +428,18 @@ class ServerOrder:
             if error.code in ("no_capacity", "tariff_unavailable"):
                 return client.catalog.tariff(self.body["tariff_id"]).in_stock is True
             if error.code == "os_not_allowed":
-                return any(image.slug == self.body["os"] for image in client.catalog.os_images(tariff_id=self.body["tariff_id"]))
+                return any(
+                    image.slug == self.body["os"]
+                    for image in client.catalog.os_images(tariff_id=self.body["tariff_id"])
+                )
         except (Forbidden, NotFound):
             return False
         return False
 
     def _money_unmoved(self) -> bool:
-        """Whether no money is missing for a server that does not exist: every purchase since we began names its server or was returned."""
+        """Whether no money is missing for a server that does not exist: every purchase since we began
+        names its server or was returned.
+        """
         try:
             return not list(self._unexplained_invoices())
         except (ApiError, TransportError):

@@ -1,8 +1,10 @@
-"""Ownership tags: who holds an object, written behind a text that people can see and edit (server notes, webhook descriptions).
+"""Ownership tags: who holds an object, written behind a text that people can see and edit (server notes,
+webhook descriptions).
 
-``text [iac2:xxxxxxxx]`` is the tag of whoever made the object, ``text [iac2:xxxxxxxx.2]`` that of the same identity after two takeovers.
-The state records the tag that was last written; a deletion whose recorded tag is not the one on the account concerns an object that a
-later run took over. Tags of the first scheme (``[iac:xxxxxxxx]``) are split off and belong to no resource of this version.
+``text [iac2:xxxxxxxx]`` is the tag of whoever made the object, ``text [iac2:xxxxxxxx.2]`` that of the same
+identity after two takeovers. The state records the tag that was last written; a deletion whose recorded tag
+is not the one on the account concerns an object that a later run took over. Tags of the first scheme
+(``[iac:xxxxxxxx]``) are split off and belong to no resource of this version.
 """
 
 import re
@@ -49,8 +51,10 @@ def is_tag(tag: str | None) -> bool:
 def is_tag_of(tag: str | None, identity: str) -> bool:
     """Whether the tag is the identity's, after any number of takeovers.
 
-    >>> is_tag_of("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1"), is_tag_of(None, "pulumi:demo/dev/server/web-1")
-    (True, False)
+    >>> is_tag_of("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1")
+    True
+    >>> is_tag_of(None, "pulumi:demo/dev/server/web-1")
+    False
     """
     return tag is not None and _holder(tag) == _holder(ownership_tag(identity))
 
@@ -61,13 +65,17 @@ def is_same_holder(tag: str, other: str) -> bool:
 
 
 def next_tag(tag: str | None, identity: str) -> str:
-    """The tag that a takeover by ``identity`` writes in place of ``tag``: its own, counted one up. Where there was none, an earlier run
-    may have failed to write the first one, so it is the second.
+    """The tag that a takeover by ``identity`` writes in place of ``tag``: its own, counted one up. Where
+    there was none, an earlier run may have failed to write the first one, so it is the second.
 
-    >>> next_tag(None, "pulumi:demo/dev/server/web-1"), next_tag("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1")
-    ('[iac2:wns2mcxo.1]', '[iac2:wns2mcxo.3]')
+    >>> next_tag(None, "pulumi:demo/dev/server/web-1")
+    '[iac2:wns2mcxo.1]'
+    >>> next_tag("[iac2:wns2mcxo.2]", "pulumi:demo/dev/server/web-1")
+    '[iac2:wns2mcxo.3]'
     """
-    return ownership_tag(identity, (takeovers(tag) if tag is not None and is_tag_of(tag, identity) else 0) + 1)
+    return ownership_tag(
+        identity, (takeovers(tag) if tag is not None and is_tag_of(tag, identity) else 0) + 1
+    )
 
 
 def takeovers(tag: str) -> int:
@@ -79,14 +87,19 @@ def _holder(tag: str) -> str:
     return tag.rstrip("]").partition(".")[0]
 
 
-def was_taken_over(recorded: str | None, present: str | None) -> Literal["by a later run", "by another", None]:
-    """Who took an object over since its state recorded a tag, going by the tag that is ``present`` on the account.
+def was_taken_over(
+    recorded: str | None, present: str | None
+) -> Literal[("by a later run"), "by another", None]:
+    """Who took an object over since its state recorded a tag, going by the tag that is ``present`` on the
+    account.
 
-    ``by a later run``: of the same identity, which counted one up; ``by another``: of another identity. None: not taken over, as far as the tags
-    tell; a lower count is a takeover by this state whose writing failed.
+    ``by a later run``: of the same identity, which counted one up; ``by another``: of another identity. None:
+    not taken over, as far as the tags tell; a lower count is a takeover by this state whose writing failed.
 
-    >>> was_taken_over("[iac2:wns2mcxo]", "[iac2:wns2mcxo.1]"), was_taken_over("[iac2:wns2mcxo]", "[iac2:abcdefgh]")
-    ('by a later run', 'by another')
+    >>> was_taken_over("[iac2:wns2mcxo]", "[iac2:wns2mcxo.1]")
+    'by a later run'
+    >>> was_taken_over("[iac2:wns2mcxo]", "[iac2:abcdefgh]")
+    'by another'
     >>> was_taken_over("[iac2:wns2mcxo.1]", "[iac2:wns2mcxo]"), was_taken_over("[iac2:wns2mcxo]", None)
     (None, None)
     """

@@ -1,4 +1,6 @@
-"""Which servers and orders of the account may belong to a resource: by ownership tag, by name, by what is still being ordered."""
+"""Which servers and orders of the account may belong to a resource: by ownership tag, by name, by what is
+still being ordered.
+"""
 
 from datetime import timedelta
 
@@ -16,26 +18,40 @@ _SAID_WITHIN = 1.0  # seconds within which the other declarations of a program s
 
 
 def may_be_proven(request: Request, server: m.Server) -> bool:
-    """Whether a key could still tell: no other resource's tag is on the server, and younger than the memory for keys."""
+    """Whether a key could still tell: no other resource's tag is on the server, and younger than the
+    memory for keys.
+    """
     if is_tag(split_tag(server.notes)[1]):
         return False
     return server.created_at is None or request.service_now() - server.created_at <= KEY_MEMORY
 
 
 def namesake(request: Request, server: m.Server, attempt: int) -> ResourceConflict:
-    """The refusal to order beside a living server of the same name that nothing shows to be this declaration's. Where a resource of this
-    stack has it, or may have it, under another name of the resource, the alias is the first advice."""
+    """The refusal to order beside a living server of the same name that nothing shows to be this
+    declaration's. Where a resource of this stack has it, or may have it, under another name of the resource,
+    the alias is the first advice."""
     since = f", created {server.created_at:%Y-%m-%d}" if server.created_at else ""
     tag = split_tag(server.notes)[1]
     alias = ""
     if is_tag(tag):
-        old = next((name for name in (server.name, server.hostname) if name and is_tag_of(tag, _sibling(request.identity, name))), None)
+        old = next(
+            (
+                name
+                for name in (server.name, server.hostname)
+                if name and is_tag_of(tag, _sibling(request.identity, name))
+            ),
+            None,
+        )
         alias = (
-            f"if this resource was renamed from {old!r}, " if old else "if this resource had another name in the program before, "
+            f"if this resource was renamed from {old!r}, "
+            if old
+            else ("if this resource had another name in the program before, ")
         ) + f'add opts=pulumi.ResourceOptions(aliases=[pulumi.Alias(name="{old or "old-name"}")]); else '
     return ResourceConflict(
-        f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this declaration ordered it; "
-        f"nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it over, choose another name, "
+        f"a server named {server.name!r} exists already (id {server.id}{since}) and nothing shows that this "
+        f"declaration ordered it; "
+        f"nothing was ordered. Next: {alias}set adopt_id to {server.id} to take it over, choose another "
+        f"name, "
         f"or set order_attempt to {attempt + 1} to order one more of that name",
         id=str(server.id),
     )
@@ -47,11 +63,14 @@ def _sibling(identity: str, name: str) -> str:
 
 
 def refuse_namesakes(request: Request, name: str) -> None:
-    """Raise what an order would stop with: a living server of the name that no key can show to be this declaration's any more, or, under
-    ``strict`` without a scope, any. What a resource that is declared beside this one turns out to have within a second is not meant."""
+    """Raise what an order would stop with: a living server of the name that no key can show to be this
+    declaration's any more, or, under ``strict`` without a scope, any. What a resource that is declared beside
+    this one turns out to have within a second is not meant."""
     wait = request.poller(_SAID_WITHIN)
     while found := [server for server in candidates(request) if server.name == name]:
-        if any(may_be_proven(request, server) for server in found) and not (request.strict and request.scope is None):
+        if any(may_be_proven(request, server) for server in found) and not (
+            request.strict and request.scope is None
+        ):
             return
         if wait.over:
             raise namesake(request, found[0], 0)
@@ -62,26 +81,38 @@ TAGGED = "it carries this resource's ownership tag"
 
 
 def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool = False) -> m.Server | None:
-    """The living server that carries this identity's tag and that no state in this run has: what an interrupted run, or another backend
-    with the same names, has ordered.
+    """The living server that carries this identity's tag and that no state in this run has: what an
+    interrupted run, or another backend with the same names, has ordered.
 
-    Raises ``AmbiguousMatch`` for several, and ``ResourceConflict`` for one that must not be taken over automatically: under another name by now (it may belong
-    to a resource that was renamed with it), ordered longer ago than keys are remembered, or any under ``strict`` without a scope. With
-    ``attempt`` above 0, where another one is wanted beside it, the former two are passed over. ``lenient``: whatever its age.
+    Raises ``AmbiguousMatch`` for several, and ``ResourceConflict`` for one that must not be taken over
+    automatically: under another name by now (it may belong to a resource that was renamed with it), ordered
+    longer ago than keys are remembered, or any under ``strict`` without a scope. With ``attempt`` above 0,
+    where another one is wanted beside it, the former two are passed over. ``lenient``: whatever its age.
     """
-    own = [server for server in candidates(request) if is_tag_of(split_tag(server.notes)[1], request.identity)]
+    own = [
+        server for server in candidates(request) if is_tag_of(split_tag(server.notes)[1], request.identity)
+    ]
     if own and attempt > 0:
         now = request.service_now()
-        own = [server for server in own if server.name == name and (server.created_at is None or now - server.created_at <= KEY_MEMORY)]
+        own = [
+            server
+            for server in own
+            if server.name == name and (server.created_at is None or now - server.created_at <= KEY_MEMORY)
+        ]
     if len(own) > 1:
-        raise AmbiguousMatch(f"the ownership tag {ownership_tag(request.identity)} of this resource", [str(server.id) for server in own])
+        raise AmbiguousMatch(
+            f"the ownership tag {ownership_tag(request.identity)} of this resource",
+            [str(server.id) for server in own],
+        )
     if not own:
         return None
     (server,) = own
     if server.name != name:
         raise ResourceConflict(
-            f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not {name!r}; nothing was ordered. "
-            f"Next: set adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order another one",
+            f"server {server.id} carries this resource's ownership tag and is named {server.name!r}, not "
+            f"{name!r}; nothing was ordered. "
+            f"Next: set adopt_id={server.id} to take it over, or order_attempt={attempt + 1} to order "
+            f"another one",
             id=str(server.id),
         )
     if not lenient:
@@ -90,7 +121,9 @@ def find_tagged(request: Request, name: str, *, attempt: int = 0, lenient: bool 
 
 
 def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: int = 0) -> None:
-    """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's must not be taken over automatically."""
+    """Raise ``ResourceConflict`` where a server of which ``evidence`` says that it is this identity's
+    must not be taken over automatically.
+    """
     ordered = request.service_now() - server.created_at if server.created_at else None
     if ordered is not None and ordered > KEY_MEMORY:
         why = "that is longer than seven days, and it may be in use by another state"
@@ -100,15 +133,19 @@ def must_be_allowed(request: Request, server: m.Server, evidence: str, attempt: 
         return
     when = f"{age(ordered)} ago" if ordered is not None else "at an unknown time"
     raise ResourceConflict(
-        f"server {server.id} ({server.name}) {evidence} and was ordered {when}: {why}; nothing was ordered. Next: set adopt_id={server.id} "
-        f"to take it over, or order_attempt={attempt + 1} to order another one; if this run was asked to replace it, run it again with "
+        f"server {server.id} ({server.name}) {evidence} and was ordered {when}: {why}; nothing was ordered. "
+        f"Next: set adopt_id={server.id} "
+        f"to take it over, or order_attempt={attempt + 1} to order another one; if this run was asked to "
+        f"replace it, run it again with "
         "--refresh",
         id=str(server.id),
     )
 
 
 def pending_order(request: Request, name: str) -> m.Order | None:
-    """The order of a server of this name that is under way and that no declaration of this run is known to have placed."""
+    """The order of a server of this name that is under way and that no declaration of this run is known
+    to have placed.
+    """
     if request.client.is_test_key:  # orders are real
         return None
     others = request.owned | request.ownership.of_others(request.identity)
@@ -116,7 +153,9 @@ def pending_order(request: Request, name: str) -> m.Order | None:
         (
             order
             for order in world(request)[0]
-            if order.is_pending and order.server_name == name and f"{ORDER_PREFIX}{order.invoice_id}" not in others
+            if order.is_pending
+            and order.server_name == name
+            and f"{ORDER_PREFIX}{order.invoice_id}" not in others
         ),
         None,
     )
@@ -125,16 +164,24 @@ def pending_order(request: Request, name: str) -> m.Order | None:
 def candidates(request: Request) -> list[m.Server]:
     """The living servers that no declaration of this run is known to have."""
     not_ours = request.owned | request.ownership.of_others(request.identity)
-    # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost one.
+    # A simulated order buys nothing beside a real namesake; only what a test key made itself could be a lost
+    # one.
     simulated = request.client.is_test_key
-    return [server for server in living_servers(request) if str(server.id) not in not_ours and server.is_sandbox == simulated]
+    return [
+        server
+        for server in living_servers(request)
+        if str(server.id) not in not_ours and server.is_sandbox == simulated
+    ]
 
 
 def world(request: Request) -> tuple[list[m.Order], list[m.Server]]:
-    """Orders under way, then servers: an order that was carried out in between is in both, never in neither. Shared for half a minute,
-    so that a program of a thousand servers looks once and not a thousand times; what an own order adds is told apart by its claim."""
+    """Orders under way, then servers: an order that was carried out in between is in both, never in neither.
+    Shared for half a minute, so that a program of a thousand servers looks once and not a thousand times;
+    what an own order adds is told apart by its claim."""
     return request.shared(
-        ("world",), lambda: (list(request.client.orders.list()), list(request.client.servers.list())), max_age=SNAPSHOT_AGE
+        ("world",),
+        lambda: (list(request.client.orders.list()), list(request.client.servers.list())),
+        max_age=SNAPSHOT_AGE,
     )
 
 
@@ -144,7 +191,9 @@ def living_servers(request: Request) -> list[m.Server]:
 
 
 def pending_orders(request: Request, max_age: float) -> frozenset[int]:
-    """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many wait."""
+    """Invoices of the orders under way, shared by everybody who waits: one request per poll, however many
+    wait.
+    """
 
     def fetch() -> frozenset[int]:
         return frozenset(order.invoice_id for order in request.client.orders.list() if order.is_pending)

@@ -59,10 +59,17 @@ class InitError(ProviderError):
     """
 
     def __init__(
-        self, reasons: list[str], id: str, properties: Properties | None, inputs: Properties | None, refresh_before_update: bool
+        self,
+        reasons: list[str],
+        id: str,
+        properties: Properties | None,
+        inputs: Properties | None,
+        refresh_before_update: bool,
     ) -> None:
         count = f"{len(reasons)} error{'s' if len(reasons) != 1 else ''} occurred:\n"
-        super().__init__(count + "\n".join(f"\t* {reason}" for reason in reasons) if reasons else "resource init failed")
+        super().__init__(
+            count + "\n".join(f"\t* {reason}" for reason in reasons) if reasons else "resource init failed"
+        )
         self.reasons = reasons
         self.id = id
         self.properties = properties

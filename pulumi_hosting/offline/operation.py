@@ -31,7 +31,13 @@ from .storage.stack_store import ORGANIZATION, StackStore, refuse_unfinished
 Command = Literal["up", "preview", "refresh", "destroy", "import"]
 EXIT_CHANGES = 7
 EXIT_CANCELLED = 8
-_OPERATIONS = {"up": "update", "preview": "preview", "refresh": "refresh", "destroy": "destroy", "import": "import"}
+_OPERATIONS = {
+    "up": "update",
+    "preview": "preview",
+    "refresh": "refresh",
+    "destroy": "destroy",
+    "import": "import",
+}
 
 
 @dataclass(frozen=True)
@@ -90,10 +96,16 @@ class Operation:
         self._engine_options = Options(
             preview=self._preview,
             parallel=options.parallel or 4 * (os.cpu_count() or 1),
-            refresh=options.refresh or command == "refresh" or (stack.project.refresh and command != "import"),
+            refresh=options.refresh
+            or command == "refresh"
+            or (stack.project.refresh and command != "import"),
             refresh_only=command == "refresh",
             run_program=options.run_program,
-            mode="refresh" if command == "refresh" else "destroy" if command == "destroy" and options.run_program else "update",
+            mode="refresh"
+            if command == "refresh"
+            else "destroy"
+            if command == "destroy" and options.run_program
+            else "update",
             targets=Targets(options.targets),
             target_dependents=options.target_dependents,
             import_goal=options.import_goal,
@@ -109,7 +121,9 @@ class Operation:
                 snapshot = self._stack.snapshot()
             self._prepare(snapshot)
             listeners = list(self._listeners)
-            display = Display(self._write, stack=self._stack.name, diff=self._options.diff) if self._write else None
+            display = (
+                Display(self._write, stack=self._stack.name, diff=self._options.diff) if self._write else None
+            )
             if display is not None:
                 display.start(self._command, preview=self._preview)
                 listeners.append(display)
@@ -120,13 +134,25 @@ class Operation:
             events.cancel()
             if display is not None:
                 seconds = time.monotonic() - started
-                display.end(result.changes, result.outputs, preview=self._preview, seconds=seconds, failed=result.exit_code == 1)
+                display.end(
+                    result.changes,
+                    result.outputs,
+                    preview=self._preview,
+                    seconds=seconds,
+                    failed=result.exit_code == 1,
+                )
             return result
 
     def _prepare(self, snapshot: Snapshot) -> None:
         """Apply the options that concern the saved state."""
         if self._command == "destroy":
-            refuse_unfinished([item.resource for item in snapshot.unfinished() if item.resource.urn in self._engine_options.targets])
+            refuse_unfinished(
+                [
+                    item.resource
+                    for item in snapshot.unfinished()
+                    if item.resource.urn in self._engine_options.targets
+                ]
+            )
         if self._options.replaces:
             replaced = Targets(self._options.replaces)
             for state in snapshot.resources:
@@ -143,7 +169,9 @@ class Operation:
             return result
         message = f"no changes were expected for {_OPERATIONS[self._command]} but changes were proposed"
         events.diagnostic("error", message)
-        return Result(EXIT_CHANGES, result.operations, result.changes, [*result.errors, message], result.outputs)
+        return Result(
+            EXIT_CHANGES, result.operations, result.changes, [*result.errors, message], result.outputs
+        )
 
     def _deploy(self, snapshot: Snapshot, events: Events, started: float) -> Result:
         stack, options = self._stack, self._engine_options
@@ -164,7 +192,9 @@ class Operation:
         )
         try:
             journal = None if options.preview else Journal(snapshot, stack.save)
-            deployment = Deployment(stack.name, stack.project.name, snapshot, options, Registry(host), journal, events, config)
+            deployment = Deployment(
+                stack.name, stack.project.name, snapshot, options, Registry(host), journal, events, config
+            )
             log.deployment = deployment
             succeeded = self._run(deployment, host, python, engine_server.address)
         finally:
@@ -180,16 +210,22 @@ class Operation:
         if any(state.type == f"{PROVIDER_PREFIX}{DYNAMIC_PACKAGE}" for state in deployment.resources):
             host.start_early(DYNAMIC_PACKAGE)
         stack, options = self._stack, self._engine_options
-        info = StackInfo(stack.project.name, stack.name, ORGANIZATION, deployment.config, options.preview, options.parallel)
+        info = StackInfo(
+            stack.project.name, stack.name, ORGANIZATION, deployment.config, options.preview, options.parallel
+        )
         program = ProgramProcess(stack.project, python, stack.environ, engine_address, info)
         return _interruptible(deployment, host, lambda: deployment.run(program))
 
     def _result(self, deployment: Deployment, succeeded: bool, seconds: float) -> Result:
         steps = deployment.steps
         outcome = "succeeded" if succeeded else "canceled" if steps.cancelled else "failed"
-        deployment.events.summary(steps.changes, seconds=seconds, preview=self._preview, corrupt=steps.corrupt, result=outcome)
+        deployment.events.summary(
+            steps.changes, seconds=seconds, preview=self._preview, corrupt=steps.corrupt, result=outcome
+        )
         journal = deployment.journal
-        latest = journal.snapshot().resources if journal else [*deployment.registered(), *deployment.resources]
+        latest = (
+            journal.snapshot().resources if journal else [*deployment.registered(), *deployment.resources]
+        )
         outputs: Properties = next((state.outputs for state in latest if state.type == STACK_TYPE), {})
         code = 0 if succeeded else EXIT_CANCELLED if steps.cancelled and not steps.step_failed else 1
         return Result(code, steps.operations, steps.changes, steps.errors, hide_secrets(outputs))

@@ -42,7 +42,9 @@ class Stack(StackStore):
     def destroy(self, **options: Any) -> Result:
         return self.run("destroy", **options)
 
-    def import_resource(self, type: str, name: str, id: str, *, protect: bool = True, preview: bool = True, **options: Any) -> Result:
+    def import_resource(
+        self, type: str, name: str, id: str, *, protect: bool = True, preview: bool = True, **options: Any
+    ) -> Result:
         """Take an existing object under management, as `import TYPE NAME ID` does: preview, then write to the
         state.
         """
@@ -58,4 +60,6 @@ class Stack(StackStore):
 
         Raises `OfflineError` for mistakes of the caller only.
         """
-        return Operation(self, command, RunOptions(**options), write=self._write, listeners=self._listeners).run()
+        return Operation(
+            self, command, RunOptions(**options), write=self._write, listeners=self._listeners
+        ).run()

@@ -1,7 +1,8 @@
 """Does what was planned.
 
-``create``, ``read``, ``update`` and ``delete`` are the steps that an engine with a state of its own (Pulumi) asks for one by one.
-``ensure`` and ``ensure_absent`` are the whole way for a frontend that remembers nothing (Ansible): find, plan, apply.
+``create``, ``read``, ``update`` and ``delete`` are the steps that an engine with a state of its own (Pulumi)
+asks for one by one. ``ensure`` and ``ensure_absent`` are the whole way for a frontend that remembers nothing
+(Ansible): find, plan, apply.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -34,7 +35,8 @@ from pulumi_hosting.session.request import Request
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What was done to the object, or would be: ``action``, with what can be shown of it ``before`` and ``after``.
+    """What was done to the object, or would be: ``action``, with what can be shown of it ``before`` and
+    ``after``.
 
     - ``state``: the object afterwards; None where it is only predicted, or gone.
     - ``changes``: the fields that differed.
@@ -56,12 +58,18 @@ class Outcome:
 
 
 def create(
-    request: Request, resource: Resource[Any, Any], inputs: Any, save: Callable[[State], None] = lambda state: None, *, wait: bool = True
+    request: Request,
+    resource: Resource[Any, Any],
+    inputs: Any,
+    save: Callable[[State], None] = lambda state: None,
+    *,
+    wait: bool = True,
 ) -> Any:
-    """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting; without ``wait`` an order that is still
-    under way is left to itself."""
+    """Make it and wait for it. ``save`` is called the moment an id is known, before any waiting; without
+    ``wait`` an order that is still under way is left to itself."""
     refuse_other_mode(request.client, request.declared_mode)
-    saving = replace(request, save=lambda made: save(_stamped(made, request.mode)))  # what is paid for is saved before it is waited for
+    # what is paid for is saved before it is waited for
+    saving = replace(request, save=lambda made: save(_stamped(made, request.mode)))
     state = _stamped(resource.create(saving, inputs), request.mode)
     _refuse_taken(request, resource, inputs, state)
     save(state)
@@ -77,17 +85,21 @@ def _refuse_taken(request: Request, resource: Resource[Any, Any], inputs: Any, s
         return
     if state.id in request.owned:
         raise ResourceError(
-            f"adopt_id names {resource.title} {state.id}, the very one that is to be replaced; nothing was changed. Next: leave adopt_id out"
+            f"adopt_id names {resource.title} {state.id}, the very one that is to be replaced; nothing was "
+            f"changed. Next: leave adopt_id out"
         )
     if state.id in request.ownership.of_others(request.identity):
         raise ResourceError(
-            f"adopt_id: another declaration has {resource.title} {state.id} already; nothing was changed. Next: correct adopt_id"
+            f"adopt_id: another declaration has {resource.title} {state.id} already; nothing was changed. "
+            f"Next: correct adopt_id"
         )
 
 
 def wait(request: Request, resource: Resource[Any, Any], state: Any) -> Any:
     """Only wait, writing nothing: for a state whose id is provisional. Raises ``WaitTimeout``."""
-    arrived = _stamped(resource.wait(request, state), state.mode) if isinstance(resource, Provisioned) else state
+    arrived = (
+        _stamped(resource.wait(request, state), state.mode) if isinstance(resource, Provisioned) else state
+    )
     request.ownership.add(request.identity, arrived.id)
     return arrived
 
@@ -99,7 +111,9 @@ def resume(request: Request, resource: Resource[Any, Any], state: Any, inputs: A
 
 
 def _settle(request: Request, resource: Resource[Any, Any], state: Any, inputs: Any, mode: str) -> Any:
-    settled = _stamped(resource.settle(request, state, inputs), mode) if isinstance(resource, Settled) else state
+    settled = (
+        _stamped(resource.settle(request, state, inputs), mode) if isinstance(resource, Settled) else state
+    )
     request.ownership.add(request.identity, settled.id)
     return settled
 
@@ -109,20 +123,35 @@ def _stamped(state: Any, mode: str | None) -> Any:
 
 
 def read(request: Request, resource: Resource[Any, Any], last: Any) -> Any:
-    """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as it was recorded."""
+    """The object as it is now, or None if it is gone. What was simulated and cannot be read back stays as
+    it was recorded.
+    """
     made = recorded_mode(resource, last)
     if made == "test" and not request.client.is_test_key:
         guard(request, resource, last)
     if made == "test" and sandbox_of(resource) != "listed":
         return last
     if sandbox_of(resource) == "refused" and request.client.is_test_key:
-        request.info(f"{resource.title} {last.id} cannot be looked at with a test key: it is taken to be as it was recorded")
+        request.info(
+            f"{resource.title} {last.id} cannot be looked at with a test key: it is taken to be as "
+            f"it was recorded"
+        )
         return last
     found = resource.read(request, last.id, last)
     if found is None:
-        account(request.client)  # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this raises
-        # A state that does not say which key made it: with a test key, absence says nothing where such objects are never listed.
-        return last if made is None and request.client.is_test_key and sandbox_of(resource) != "listed" and _is_recorded(last) else None
+        # "not found" by something that is not this API, at a mistyped address perhaps, proves nothing: this
+        # raises
+        account(request.client)
+        # A state that does not say which key made it: with a test key, absence says nothing where such
+        # objects are never listed.
+        return (
+            last
+            if made is None
+            and request.client.is_test_key
+            and sandbox_of(resource) != "listed"
+            and _is_recorded(last)
+            else None
+        )
     return _stamped(found, made or mode_of(resource, found))
 
 
@@ -130,8 +159,12 @@ def _is_recorded(last: State) -> bool:
     return any(value not in (None, "", []) for name, value in last.values().items() if name != "id")
 
 
-def update(request: Request, resource: Resource[Any, Any], state: Any, inputs: Any, fields: frozenset[str]) -> Any:
-    """Apply ``fields`` in place. What was only simulated and cannot be read back changes in the record alone."""
+def update(
+    request: Request, resource: Resource[Any, Any], state: Any, inputs: Any, fields: frozenset[str]
+) -> Any:
+    """Apply ``fields`` in place. What was only simulated and cannot be read back changes in the record
+    alone.
+    """
     guard(request, resource, state)
     if recorded_mode(resource, state) == "test" and sandbox_of(resource) != "listed":
         request.info(f"{resource.title} {state.id} was simulated, and so is its change")
@@ -159,10 +192,11 @@ def shown(resource: Resource[Any, Any], state: State) -> dict[str, Any]:
 class ApplyOptions:
     """On what terms ``ensure`` acts.
 
-    - ``dry_run``: send no write and do not wait; the outcome is the one of the real run, as far as it can be known.
+    - ``dry_run``: send no write and do not wait; the outcome is the one of the real run, as far as it can be
+      known.
     - ``wait``: whether to wait for an order that is still under way.
-    - ``priced``: whether the price must be known before anything is ordered; ``approve`` is told it, None where it cannot be known, and
-      raises ``ResourceError`` to refuse.
+    - ``priced``: whether the price must be known before anything is ordered; ``approve`` is told it, None
+      where it cannot be known, and raises ``ResourceError`` to refuse.
     - ``save``: called with the object the moment it is made, before anything else can fail.
     """
 
@@ -174,16 +208,24 @@ class ApplyOptions:
 
 
 def ensure(
-    request: Request, resource: Resource[Any, Any], inputs: Any, *, id: str | None = None, terms: ApplyOptions = ApplyOptions()
+    request: Request,
+    resource: Resource[Any, Any],
+    inputs: Any,
+    *,
+    id: str | None = None,
+    terms: ApplyOptions = ApplyOptions(),
 ) -> Outcome:
-    """Bring the account to what ``inputs`` declare. ``id`` names the object where it is known (a rename, for example).
+    """Bring the account to what ``inputs`` declare. ``id`` names the object where it is known (a rename, for
+    example).
 
-    ``inputs`` may come from ``declared``: what is missing for a new object is an ``InvalidInput`` when one has to be made, and so is what
-    only the account can tell (catalog, stock).
+    ``inputs`` may come from ``declared``: what is missing for a new object is an ``InvalidInput`` when one
+    has to be made, and so is what only the account can tell (catalog, stock).
     """
     current = _lookup(request, resource, inputs, id)
     if current is None:
-        return _ensure_new(request, resource, inputs if type(inputs) is resource.Inputs else _whole(resource, inputs), terms)
+        return _ensure_new(
+            request, resource, inputs if type(inputs) is resource.Inputs else _whole(resource, inputs), terms
+        )
     before, settled = shown(resource, current), NO_CHANGES
     if is_provisional(resource, current):
         settled = _set_by_settling(resource, current, inputs)
@@ -192,7 +234,9 @@ def ensure(
                 return Outcome("unchanged", before, before, current)
             return Outcome("updated", before, predict(resource, inputs, current), current, settled)
         current = resume(request, resource, current, inputs)
-    planned = plan(request, resource, Checked(inputs, {}, inputs), current, options=PlanOptions(predicted=terms.dry_run))
+    planned = plan(
+        request, resource, Checked(inputs, {}, inputs), current, options=PlanOptions(predicted=terms.dry_run)
+    )
     refuse_forbidden(resource, current, planned.changes)
     for warning in planned.warnings:
         request.warn(warning)
@@ -235,7 +279,9 @@ def _ensure_change(
 
 def _ensure_new(request: Request, resource: Resource[Any, Any], inputs: Any, terms: ApplyOptions) -> Outcome:
     """A new object, or what an interrupted run left of it."""
-    options = PlanOptions(priced=terms.priced, predicted=terms.dry_run, scopes="warn" if terms.dry_run else "refuse")
+    options = PlanOptions(
+        priced=terms.priced, predicted=terms.dry_run, scopes="warn" if terms.dry_run else "refuse"
+    )
     planned = plan(request, resource, Checked(inputs, {}, inputs), options=options)
     for warning in planned.warnings:
         request.warn(warning)
@@ -256,7 +302,9 @@ def _ensure_new(request: Request, resource: Resource[Any, Any], inputs: Any, ter
 
 
 def predict_create(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]) -> Outcome:
-    """The outcome of making an object of which ``unknown`` inputs are only known later. Nothing is asked. Raises ``InvalidInput``."""
+    """The outcome of making an object of which ``unknown`` inputs are only known later. Nothing is asked.
+    Raises ``InvalidInput``.
+    """
     checked = check(resource, raw, unknown)
     if checked.failures:
         raise InvalidInput(checked.failures, resource.title)
@@ -266,13 +314,22 @@ def predict_create(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown
 def remark_on_balance(request: Request, cost: Cost) -> None:
     """Say what a real run would be refused for: the balance does not cover the charge."""
     if cost.balance is not None and cost.amount > cost.balance:
-        request.warn(f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of {cost.balance}: it would be refused")
+        request.warn(
+            f"{cost.amount} {cost.currency} for {cost.what} is more than the balance of "
+            f"{cost.balance}: it would be refused"
+        )
 
 
 def _whole(resource: Resource[Any, Any], inputs: Any, current: State | None = None) -> Any:
-    """Inputs that a new object can be made of; what was not mentioned is taken over from the ``current`` one."""
+    """Inputs that a new object can be made of; what was not mentioned is taken over from the ``current``
+    one.
+    """
     known = current.values() if current else {}
-    kept = {name: known[name] for name, info in resource.Inputs.model_fields.items() if info.is_required() and known.get(name) is not None}
+    kept = {
+        name: known[name]
+        for name, info in resource.Inputs.model_fields.items()
+        if info.is_required() and known.get(name) is not None
+    }
     checked = check(resource, {**kept, **inputs.given()})
     if checked.failures:
         raise InvalidInput(checked.failures, f"there is no such {resource.title} yet, and a new one")
@@ -284,16 +341,26 @@ def _find(request: Request, resource: Resource[Any, Any], inputs: Any) -> Any:
 
 
 def ensure_absent(
-    request: Request, resource: Resource[Any, Any], inputs: Any, *, id: str | None = None, terms: ApplyOptions = ApplyOptions()
+    request: Request,
+    resource: Resource[Any, Any],
+    inputs: Any,
+    *,
+    id: str | None = None,
+    terms: ApplyOptions = ApplyOptions(),
 ) -> Outcome:
-    """Bring the account to not having the object. An order of it that is still under way is waited for: it may become a server."""
+    """Bring the account to not having the object. An order of it that is still under way is waited for:
+    it may become a server.
+    """
     current = _lookup(request, resource, inputs, id, must_exist=False)
     if current is None:
         return Outcome("unchanged", None, None, None)
     if id is not None:
         _refuse_another(resource, inputs, current)
     if isinstance(resource, Registered) and resource.is_released(current):
-        request.warn(f"{resource.title} {getattr(current, 'name', current.id)} stays on the account, and nothing is left to do about it")
+        request.warn(
+            f"{resource.title} {getattr(current, 'name', current.id)} stays on the account, and "
+            f"nothing is left to do about it"
+        )
         return Outcome("unchanged", None, None, None)
     if not terms.dry_run:
         delete(request, resource, current)
@@ -301,41 +368,61 @@ def ensure_absent(
 
 
 def _set_by_settling(resource: Resource[Any, Any], current: State, inputs: Any) -> Diff:
-    """What ``settle`` will set on an object that is still coming: the inputs that can change in place and are not so yet."""
+    """What ``settle`` will set on an object that is still coming: the inputs that can change in place and
+    are not so yet.
+    """
     traits = {name: resource.Inputs.trait(name) for name in inputs.given()}
-    settled = {name for name, trait in traits.items() if not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)}
+    settled = {
+        name
+        for name, trait in traits.items()
+        if not (trait.replaces or trait.when_creating or trait.rebuilds or trait.policy)
+    }
     desired = {name: value for name, value in inputs.given().items() if name in settled}
     return diff(resource, current.values(), desired)
 
 
-def _lookup(request: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True) -> Any:
+def _lookup(
+    request: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, *, must_exist: bool = True
+) -> Any:
     found = _looked_up(request, resource, inputs, id, must_exist)
     return found if found is None else _stamped(found, mode_of(resource, found))
 
 
-def _looked_up(request: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, must_exist: bool) -> Any:
+def _looked_up(
+    request: Request, resource: Resource[Any, Any], inputs: Any, id: str | None, must_exist: bool
+) -> Any:
     if id is None:
         return _find(request, resource, inputs)
-    # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is found by its natural key.
+    # What the service may rewrite (a key's comment) is compared as declared, as it is when the object is
+    # found by its natural key.
     named = {field: value for field, value in inputs.given().items() if field in natural_key(resource)}
     current = resource.read(request, id, resource.State.partial({**named, "id": id}))
     nameable = any(getattr(inputs, field, None) is not None for field in natural_key(resource))
     if current is None and must_exist and resource.replacement == "free" and nameable:
-        current = _find(request, resource, inputs)  # a replacement has another id: the declaration that asked for it must hold afterwards
+        # a replacement has another id: the declaration that asked for it must hold afterwards
+        current = _find(request, resource, inputs)
     if current is None and must_exist:
         raise NoSuchObject(
-            f"there is no {resource.title} with id {id} on this account. Next: correct the id, or leave it out to create one"
+            f"there is no {resource.title} with id {id} on this account. Next: correct the id, or leave it "
+            f"out to create one"
         )
     return current
 
 
 def _refuse_another(resource: Resource[Any, Any], inputs: Any, current: State) -> None:
-    """Stop before the object of an id is removed although the declaration names another one: an id may be stale."""
+    """Stop before the object of an id is removed although the declaration names another one: an id may be
+    stale.
+    """
     given, known = inputs.given(), current.values()
     for field in natural_key(resource):
-        if given.get(field) is not None and field in known and not is_same(resource, field, known[field], given[field]):
+        if (
+            given.get(field) is not None
+            and field in known
+            and not is_same(resource, field, known[field], given[field])
+        ):
             raise ResourceError(
-                f"the {resource.title} with id {current.id} has {field} {known[field]!r}, not {given[field]!r}; nothing was removed. "
+                f"the {resource.title} with id {current.id} has {field} {known[field]!r}, not "
+                f"{given[field]!r}; nothing was removed. "
                 f"Next: correct the id, or leave {field} out"
             )
 
@@ -345,20 +432,28 @@ def _refuse_namesake(request: Request, resource: Resource[Any, Any], inputs: Any
     other = _find(request, resource, inputs)
     if other is not None and other.id != current.id:
         raise ResourceConflict(
-            f"{resource.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {resource.title} {other.id} answers to that already; "
+            f"{resource.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {resource.title} "
+            f"{other.id} answers to that already; "
             f"nothing was changed. Next: choose another name, or delete {resource.title} {other.id} first",
             id=other.id,
         )
 
 
 def _cannot_change(resource: Resource[Any, Any], current: State, found: Diff) -> str:
-    what = "; ".join(f"{change.field} is {change.before!r}, not {change.after!r}" for change in found.changes if change.replaces)
+    what = "; ".join(
+        (f"{change.field} is {change.before!r}, not {change.after!r}")
+        for change in found.changes
+        if change.replaces
+    )
     if all(resource.Inputs.trait(field).rebuilds for field in found.replaces):
         return (
-            f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be changed in place; nothing was "
-            "changed. Next: declare what it is, or have it reinstalled (state: reinstalled), which erases its disk"
+            f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be "
+            f"changed in place; nothing was "
+            "changed. Next: declare what it is, or have it reinstalled (state: reinstalled), which erases "
+            "its disk"
         )
     return (
-        f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be changed in place; nothing was changed. "
+        f"{resource.title} {getattr(current, 'name', '')} (id {current.id}): {what}, and that cannot be "
+        f"changed in place; nothing was changed. "
         f"Next: declare what it is, or delete it first and order anew"
     )

@@ -43,7 +43,11 @@ class Budget:
     def opening(self, cost: Cost) -> Decimal | None:
         """The balance as this run first saw it: what it has paid since is among what it planned."""
         with self._lock:
-            return cost.balance if cost.balance is None else self._opening.setdefault(cost.currency, cost.balance)
+            return (
+                cost.balance
+                if cost.balance is None
+                else self._opening.setdefault(cost.currency, cost.balance)
+            )
 
     def planned(self, identity: str) -> Cost | None:
         with self._lock:
@@ -58,27 +62,35 @@ class Budget:
                 return None
             del self._planned[identity]
         return (
-            f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} {cost.currency}, more than "
+            f"with {cost.amount} {cost.currency} for {cost.what} this run would charge {total} "
+            f"{cost.currency}, more than "
             f"{self._setting} {self.limit}; it is not ordered. Next: raise {self._setting}, or declare less"
         )
 
     def unpriced(self) -> str | None:
-        """Why something of unknown price cannot be ordered within the limit, or None where nothing limits it."""
+        """Why something of unknown price cannot be ordered within the limit, or None where nothing limits
+        it.
+        """
         if self.limit is None:
             return None
         return (
-            f"its price is not known, and {self._setting} is {self.limit}; it is not ordered. Next: see why there is no price, or leave "
+            f"its price is not known, and {self._setting} is {self.limit}; it is not ordered. Next: see why "
+            f"there is no price, or leave "
             f"{self._setting} out"
         )
 
     def found(self, identity: str, cost: Cost) -> str | None:
-        """Like ``refusal``, for what exists already: ``cost`` is nothing, and what its order once cost is not compared with it."""
+        """Like ``refusal``, for what exists already: ``cost`` is nothing, and what its order once cost is
+        not compared with it.
+        """
         with self._lock:
             self._found.add(identity)
         return self.refusal(identity, cost)
 
     def charged(self, identity: str, amount: Decimal) -> str | None:
-        """Book what an order really cost. A sentence where that was more than announced: from then on ``stopped`` says so."""
+        """Book what an order really cost. A sentence where that was more than announced: from then on
+        ``stopped`` says so.
+        """
         with self._lock:
             cost = self._planned.get(identity)
             if cost is None or identity in self._found or amount <= cost.amount:
@@ -87,7 +99,8 @@ class Budget:
             total = self._total(cost.currency)
             limit = f", and {self._setting} is {self.limit}" if self.limit is not None else ""
             self._exceeded = (
-                f"{amount} {cost.currency} were charged for {cost.what}, announced were {cost.amount}; this run has charged "
+                f"{amount} {cost.currency} were charged for {cost.what}, announced were {cost.amount}; this "
+                f"run has charged "
                 f"{total} {cost.currency}{limit}"
             )
             return self._exceeded

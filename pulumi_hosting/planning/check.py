@@ -1,4 +1,6 @@
-"""What a user wrote, brought into one normal form, or said to be wrong field by field. Pure: nothing is asked."""
+"""What a user wrote, brought into one normal form, or said to be wrong field by field. Pure: nothing is
+asked.
+"""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -29,7 +31,9 @@ class Checked:
 
     @property
     def values(self) -> Mapping[str, Any]:
-        """The known fields in plain values and in normal form, secrets revealed; as they were given where something is wrong."""
+        """The known fields in plain values and in normal form, secrets revealed; as they were given where
+        something is wrong.
+        """
         if self.known is None:
             return self.raw
         values: Mapping[str, Any] = self.known.given()
@@ -37,10 +41,16 @@ class Checked:
 
 
 def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str] = ()) -> Checked:
-    """Validate ``raw`` and bring it into normal form. ``unknown``: fields whose values are only known later; they are not judged."""
+    """Validate ``raw`` and bring it into normal form. ``unknown``: fields whose values are only known
+    later; they are not judged.
+    """
     later = frozenset(unknown)
     known = {name: value for name, value in raw.items() if name not in later}
-    failures = {name: "is not an input of this resource" for name in later if name not in resource.Inputs.model_fields}
+    failures = {
+        name: ("is not an input of this resource")
+        for name in later
+        if name not in resource.Inputs.model_fields
+    }
     open_fields = later & frozenset(resource.Inputs.model_fields)
     model: type[Inputs] = resource.Inputs
     try:
@@ -51,8 +61,12 @@ def check(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collect
 
 
 def declared(resource: Resource[Any, Any], raw: Mapping[str, Any]) -> Checked:
-    """Like ``check``, where an object that exists need not be described whole: what only a new one needs may be absent, and reads None."""
-    absent = frozenset(name for name, info in resource.Inputs.model_fields.items() if info.is_required() and name not in raw)
+    """Like ``check``, where an object that exists need not be described whole: what only a new one needs
+    may be absent, and reads None.
+    """
+    absent = frozenset(
+        name for name, info in resource.Inputs.model_fields.items() if info.is_required() and name not in raw
+    )
     model: type[Inputs] = resource.Inputs
     try:
         inputs = _partial(model, absent).model_validate(dict(raw))
@@ -63,7 +77,9 @@ def declared(resource: Resource[Any, Any], raw: Mapping[str, Any]) -> Checked:
 
 @lru_cache(maxsize=256)
 def _partial(inputs: type[Inputs], unknown: frozenset[str]) -> type[Inputs]:
-    """The same model where ``unknown`` fields may be anything: what is known is still checked, alone and together."""
+    """The same model where ``unknown`` fields may be anything: what is known is still checked, alone and
+    together.
+    """
     if not unknown:
         return inputs
     anything: dict[str, Any] = dict.fromkeys(unknown, (Any, None))
@@ -79,7 +95,9 @@ def reasons(error: ValidationError) -> dict[str, str]:
         reason = item["msg"].removeprefix("Value error, ")
         if not name and ": " in reason:
             name, reason = reason.split(": ", 1)  # rules over several fields name the one to correct
-        reason = {"missing": "is required", "extra_forbidden": "is not an input of this resource"}.get(item["type"], reason)
+        reason = {"missing": "is required", "extra_forbidden": ("is not an input of this resource")}.get(
+            item["type"], reason
+        )
         path = ".".join(str(part) for part in item["loc"][1:] if isinstance(part, int))
         found.setdefault(name, f"[{path}] {reason}" if path else reason)
     return found

@@ -1,4 +1,6 @@
-"""What differs between what exists and what is declared. Pure, but for ``Same``, which may ask the account."""
+"""What differs between what exists and what is declared. Pure, but for ``Same``, which may ask the
+account.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -52,9 +54,14 @@ def differs(field: str, olds: Mapping[str, Any], after: Any) -> bool:
 
 
 def diff(
-    resource: Resource[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], unknown: Collection[str] = (), same: Same = differs
+    resource: Resource[Any, Any],
+    olds: Mapping[str, Any],
+    news: Mapping[str, Any],
+    unknown: Collection[str] = (),
+    same: Same = differs,
 ) -> Diff:
-    """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal form).
+    """Compare what is known to exist (``olds``: the state's values) with what is declared (``news``: normal
+    form).
 
     ``same`` is asked about each field that reads differently.
     """
@@ -73,7 +80,9 @@ def diff(
         how = on_change(resource, field, news)
         if field in unknown:
             if not trait.when_creating and how != "keep":
-                changes.append(Change(field, _shown(field, before, secret), "(known after apply)", how == "replace"))
+                changes.append(
+                    Change(field, _shown(field, before, secret), ("(known after apply)"), how == "replace")
+                )
             continue
         after = news[field]
         if _same(trait, before, after):
@@ -84,7 +93,9 @@ def diff(
             continue
         if trait.trigger and not olds:
             continue  # there is nothing yet that it could act on
-        if before is None and (trait.write_only or ((trait.replaces or trait.rebuilds) and field in resource.State.model_fields)):
+        if before is None and (
+            trait.write_only or ((trait.replaces or trait.rebuilds) and field in resource.State.model_fields)
+        ):
             continue  # not observable, and nothing was ever recorded: nothing to compare with
         if same(field, olds, after):
             continue
@@ -93,12 +104,16 @@ def diff(
             continue
         if how == "refuse":
             refusals.append(field)
-        changes.append(Change(field, _shown(field, before, secret), _shown(field, after, secret), how == "replace"))
+        changes.append(
+            Change(field, _shown(field, before, secret), _shown(field, after, secret), how == "replace")
+        )
     rebuilt = any(change.replaces or resource.Inputs.trait(change.field).rebuilds for change in changes)
     if not rebuilt:  # else the new ones are installed with the rest
         remarks += [
-            f"{field} has changed and is installed only when a {resource.title} is made: the change has no effect. Next: to have it installed, "
-            "set rebuild to 'replace' (a new one, the old one is deleted) or 'reinstall' (the same one, its disk is erased)"
+            f"{field} has changed and is installed only when a {resource.title} is made: the change has no "
+            f"effect. Next: to have it installed, "
+            "set rebuild to 'replace' (a new one, the old one is deleted) or 'reinstall' (the same one, its "
+            "disk is erased)"
             for field in installed
         ]
     return Diff(tuple(changes), tuple(remarks), tuple(refusals))
@@ -121,19 +136,31 @@ def _shown(field: str, value: Any, secret: frozenset[str]) -> Any:
     return HIDDEN if field in secret and value is not None else value
 
 
-def live_inputs(resource: Resource[Any, Any], state: State, managed: Collection[str], last: Mapping[str, Any]) -> dict[str, Any]:
+def live_inputs(
+    resource: Resource[Any, Any], state: State, managed: Collection[str], last: Mapping[str, Any]
+) -> dict[str, Any]:
     """The managed inputs as they are now; what cannot be observed stays as it was."""
     now = state.values()
-    return {name: now[name] if now.get(name) is not None else last.get(name) for name in managed if name in resource.Inputs.model_fields}
+    return {
+        name: now[name] if now.get(name) is not None else last.get(name)
+        for name in managed
+        if name in resource.Inputs.model_fields
+    }
 
 
-def forbidden(resource: Resource[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = differs) -> dict[str, str]:
+def forbidden(
+    resource: Resource[Any, Any], olds: Mapping[str, Any], news: Mapping[str, Any], same: Same = differs
+) -> dict[str, str]:
     """Field → reason, for changes from one declaration to the next that the new one forbids."""
     return {
-        field: "differs from what was declared before, and rebuild is 'forbid': declare what it was, or set rebuild to another value"
+        field: (
+            "differs from what was declared before, and rebuild is 'forbid': declare what it was, or set "
+            "rebuild to another value"
+        )
         for field in resource.Inputs.model_fields
         if field in news and on_change(resource, field, news) == "refuse" and field in olds
-        if not _same(resource.Inputs.trait(field), olds[field], news[field]) and not same(field, olds, news[field])
+        if not _same(resource.Inputs.trait(field), olds[field], news[field])
+        and not same(field, olds, news[field])
     }
 
 
@@ -142,6 +169,7 @@ def refuse_forbidden(resource: Resource[Any, Any], current: State, found: Diff) 
     if found.refusals:
         what = ", ".join(found.refusals)
         raise Unchangeable(
-            f"{resource.title} {getattr(current, 'name', None) or current.id}: {what} differs, and rebuild is 'forbid'; nothing was changed. "
+            f"{resource.title} {getattr(current, 'name', None) or current.id}: {what} differs, and rebuild "
+            f"is 'forbid'; nothing was changed. "
             "Next: declare what it is, or set rebuild to 'replace' or 'reinstall'"
         )

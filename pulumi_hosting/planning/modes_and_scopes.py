@@ -11,7 +11,9 @@ from pulumi_hosting.session.request import Request
 
 
 def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
-    """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises ``ResourceError``."""
+    """Stop before a test key changes what is real, or a live key anything that was only simulated. Raises
+    ``ResourceError``.
+    """
     refuse_other_mode(request.client, request.declared_mode)
     made = recorded_mode(resource, state)
     if made in (None, request.mode):
@@ -19,7 +21,8 @@ def guard(request: Request, resource: Resource[Any, Any], state: State) -> None:
     named = f"{resource.title} {getattr(state, 'name', None) or ''} (id {state.id})".replace("  ", " ")
     if made == "live":
         raise WrongMode(
-            f"{named} was made with a live key, and a test key may look at it but never change it; nothing was sent. "
+            f"{named} was made with a live key, and a test key may look at it but never change it; nothing "
+            f"was sent. "
             "Next: use the live key for changes, the test key for previews"
         )
     raise WrongMode(
@@ -33,13 +36,16 @@ def refuse_other_mode(client: Client, declared: str | None) -> None:
     mode = "test" if client.is_test_key else "live"
     if declared not in (None, mode):
         raise WrongMode(
-            f"the configuration says mode {declared}, and this is a {mode} key: it may look and preview, and change nothing. "
+            f"the configuration says mode {declared}, and this is a {mode} key: it may look and preview, and "
+            f"change nothing. "
             f"Next: use a {declared} key"
         )
 
 
 def missing_scopes(request: Request, resource: Resource[Any, Any], verb: str) -> str | None:
-    """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks nothing."""
+    """What the key lacks to ``create``, ``update`` or ``delete``, in a sentence; None where it lacks
+    nothing.
+    """
     if sandbox_of(resource) == "refused" and request.client.is_test_key:
         return None
     missing = sorted({*resource.scopes[verb]} - {*account(request.client).scopes})

@@ -1,7 +1,7 @@
 """What bringing one object to its declaration would do: computed once, for every frontend.
 
-Pulumi's check, diff and preview show parts of a ``Plan``; Ansible's check mode shows it and a real run applies it. Where the frontends
-must differ, they say so with ``PlanOptions``.
+Pulumi's check, diff and preview show parts of a ``Plan``; Ansible's check mode shows it and a real run
+applies it. Where the frontends must differ, they say so with ``PlanOptions``.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,9 @@ from pulumi_hosting.session.request import Request
 Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 
 DECIDING = frozenset({"adopt_id", "auth_code"})
-"""Inputs that decide whether anything is ordered at all: what is to be taken over, or transferred, is neither in stock nor free."""
+"""Inputs that decide whether anything is ordered at all: what is to be taken over, or transferred, is
+neither in stock nor free.
+"""
 PRICING = DECIDING | {"tariff_id", "months", "hours", "billing_cycle", "promo_code", "years"}
 """Inputs that decide at what price something is ordered."""
 
@@ -41,9 +43,10 @@ class PlanOptions:
 
     - ``priced``: whether to ask what making the object charges.
     - ``predicted``: whether to say what the object will be.
-    - ``scopes``: what missing scopes of the key are: ``refuse`` raises ``KeyLacksScope``, ``warn`` goes on with a warning.
-    - ``unreachable``: what an account that cannot answer is (no connection, 5xx, 429): ``raise`` passes the error on, ``warn`` puts it
-      into ``Plan.unchecked``.
+    - ``scopes``: what missing scopes of the key are: ``refuse`` raises ``KeyLacksScope``, ``warn`` goes on
+      with a warning.
+    - ``unreachable``: what an account that cannot answer is (no connection, 5xx, 429): ``raise`` passes the
+      error on, ``warn`` puts it into ``Plan.unchecked``.
     - ``reach``: asked before the account is; an error that it returns is treated as ``unreachable`` says.
     """
 
@@ -63,7 +66,8 @@ class Plan:
     - ``cost``: what making it charges; None where nothing is paid, or too little is known.
     - ``takeover``: what would be taken over instead of being made.
     - ``remarks``, ``warnings``: lines to show.
-    - ``refusals``: field → reason, for what only the account can tell, or what the declaration itself forbids.
+    - ``refusals``: field → reason, for what only the account can tell, or what the declaration itself
+      forbids.
     - ``predicted``: what can be shown of the object afterwards, as far as it is known.
     - ``unchecked``: why the account could not be asked, with ``PlanOptions.unreachable`` ``warn``.
     """
@@ -90,19 +94,25 @@ def plan(
 ) -> Plan:
     """The plan for what is ``desired``, which must have no failures.
 
-    - ``current``: the object as it is. Without it, a new one is planned, or a change of a declaration whose object is not at hand.
-    - ``recorded``: what is known besides: of an object, every recorded value; without one, the inputs that were declared before.
+    - ``current``: the object as it is. Without it, a new one is planned, or a change of a declaration whose
+      object is not at hand.
+    - ``recorded``: what is known besides: of an object, every recorded value; without one, the inputs that
+      were declared before.
 
     Reads only. Raises what a read raises, and ``ResourceError`` for what would be taken over and cannot be.
     """
     if current is not None:
-        return _plan_change(request, resource, desired, current, current.values() if recorded is None else recorded, options)
+        return _plan_change(
+            request, resource, desired, current, current.values() if recorded is None else recorded, options
+        )
     values, before = desired.values, recorded or {}
     if before and (refusals := forbidden(resource, before, values, same_as(request, resource))):
         return Plan("updated", refusals=refusals)
     fields = frozenset(values) | desired.unknown
     if before:
-        fields = frozenset(name for name, value in values.items() if not is_same(resource, name, before.get(name), value))
+        fields = frozenset(
+            name for name, value in values.items() if not is_same(resource, name, before.get(name), value)
+        )
     if not fields:
         return Plan("unchanged")
     try:
@@ -117,9 +127,17 @@ def plan(
 
 
 def _ask(
-    request: Request, resource: Resource[Any, Any], desired: Checked, fields: frozenset[str], options: PlanOptions, *, new: bool
+    request: Request,
+    resource: Resource[Any, Any],
+    desired: Checked,
+    fields: frozenset[str],
+    options: PlanOptions,
+    *,
+    new: bool,
 ) -> Plan:
-    """What only the account can tell of the ``fields`` that are new in a declaration: scopes, catalog, takeover, price."""
+    """What only the account can tell of the ``fields`` that are new in a declaration: scopes, catalog,
+    takeover, price.
+    """
     action: Action = "created" if new else "updated"
     unknown, warnings = desired.unknown, []
     if lacks := missing_scopes(request, resource, "create" if new else "update"):
@@ -141,12 +159,19 @@ def _ask(
             remarks.append("its price depends on values that are not known yet")
         else:
             cost = resource.cost(request, desired.values)
-    predicted = predict(resource, desired.known, taken.state if taken else None) if options.predicted else None
+    predicted = (
+        predict(resource, desired.known, taken.state if taken else None) if options.predicted else None
+    )
     return Plan(action, NO_CHANGES, cost, taken, tuple(remarks), tuple(warnings), predicted=predicted)
 
 
 def _plan_change(
-    request: Request, resource: Resource[Any, Any], desired: Checked, current: State, recorded: Mapping[str, Any], options: PlanOptions
+    request: Request,
+    resource: Resource[Any, Any],
+    desired: Checked,
+    current: State,
+    recorded: Mapping[str, Any],
+    options: PlanOptions,
 ) -> Plan:
     """What differs from the object as it is, and what a person must know before it is changed."""
     found = diff(resource, recorded, desired.values, desired.unknown, same_as(request, resource))
@@ -163,7 +188,9 @@ def _plan_change(
         found,
         remarks=(*found.remarks, consequence) if consequence else found.remarks,
         refusals=dict.fromkeys(found.refusals, "differs, and rebuild is 'forbid'"),
-        predicted=predict(resource, desired.known, None if found.replaces else current) if options.predicted and desired.known else None,
+        predicted=predict(resource, desired.known, None if found.replaces else current)
+        if options.predicted and desired.known
+        else None,
     )
 
 
@@ -181,8 +208,14 @@ def same_as(request: Request, resource: Resource[Any, Any]) -> Same:
 
 
 def predict(resource: Resource[Any, Any], inputs: Inputs, state: State | None) -> dict[str, Any]:
-    """The state's fields as they would be afterwards, as far as they can be known without doing it; no secrets."""
+    """The state's fields as they would be afterwards, as far as they can be known without doing it; no
+    secrets.
+    """
     known = {**state.shown(), "mode": mode_of(resource, state)} if state else {}
     hidden = resource.State.secret_fields()
-    known |= {name: value for name, value in inputs.given().items() if name in resource.State.model_fields and name not in hidden}
+    known |= {
+        name: value
+        for name, value in inputs.given().items()
+        if name in resource.State.model_fields and name not in hidden
+    }
     return resource.adjust_prediction(known, state) if isinstance(resource, Predicted) else known

@@ -1,4 +1,5 @@
-"""Between Pulumi's values and a resource's: camelCase on the wire, snake_case inside; no nulls on the wire; keys beginning ``__`` are ours.
+"""Between Pulumi's values and a resource's: camelCase on the wire, snake_case inside; no nulls on the wire;
+keys beginning ``__`` are ours.
 
 Unknowns (values that exist only after another resource does) are found at any depth and named by field.
 """
@@ -47,7 +48,11 @@ class WireDiff:
 @cache
 def snake(name: str) -> str:
     """``tariffId`` → ``tariff_id``; names beginning ``__`` stay."""
-    return name if name.startswith("__") else re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
+    return (
+        name
+        if name.startswith("__")
+        else re.sub(r"(?<=[a-z0-9])([A-Z])", lambda hit: "_" + hit[1].lower(), name)
+    )
 
 
 def is_unknown(value: Any) -> bool:
@@ -59,18 +64,26 @@ def is_unknown(value: Any) -> bool:
     return isinstance(value, list | tuple) and any(map(is_unknown, value))
 
 
-def from_pulumi(props: Mapping[str, Any], nested: Collection[str] = ()) -> tuple[dict[str, Any], frozenset[str]]:
-    """A resource's raw inputs, and the names of those that are not known yet. Our own ``__`` keys are left out.
+def from_pulumi(
+    props: Mapping[str, Any], nested: Collection[str] = ()
+) -> tuple[dict[str, Any], frozenset[str]]:
+    """A resource's raw inputs, and the names of those that are not known yet. Our own ``__`` keys are left
+    out.
 
-    ``nested``: fields that hold an object of named fields, whose keys are spelled as ours too; a user's own map keeps its keys.
+    ``nested``: fields that hold an object of named fields, whose keys are spelled as ours too; a user's own
+    map keeps its keys.
     """
-    mine = {snake(key): value for key, value in props.items() if not key.startswith("__") and key != WAIT_TIMEOUT}
+    mine = {
+        snake(key): value for key, value in props.items() if not key.startswith("__") and key != WAIT_TIMEOUT
+    }
     mine.update({name: _respelled(mine[name], snake) for name in nested if name in mine})
     unknown = frozenset(name for name, value in mine.items() if is_unknown(value))
     return {name: value for name, value in mine.items() if name not in unknown and value is not None}, unknown
 
 
-def to_pulumi(values: Mapping[str, Any], without: Iterable[str] = (), nested: Collection[str] = ()) -> dict[str, Any]:
+def to_pulumi(
+    values: Mapping[str, Any], without: Iterable[str] = (), nested: Collection[str] = ()
+) -> dict[str, Any]:
     """Wire properties: camelCase keys, no nulls."""
     left_out = frozenset(without)
     return {

@@ -1,8 +1,9 @@
-"""The dynamic provider: one class per resource. Import the resources from ``pulumi_hosting``; the providers' place in this file is part of
-users' state.
+"""The dynamic provider: one class per resource. Import the resources from ``pulumi_hosting``; the providers'
+place in this file is part of users' state.
 
-The classes hold nothing and are found by name, so what Pulumi stores of them is a short reference that never changes. A program needs no
-more of them than that; what serves its resources is loaded by the provider's own process, with the first question.
+The classes hold nothing and are found by name, so what Pulumi stores of them is a short reference that never
+changes. A program needs no more of them than that; what serves its resources is loaded by the provider's own
+process, with the first question.
 """
 
 import sys
@@ -10,7 +11,16 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from pulumi.dynamic import CheckFailure, CheckResult, ConfigureRequest, CreateResult, DiffResult, ReadResult, ResourceProvider, UpdateResult
+from pulumi.dynamic import (
+    CheckFailure,
+    CheckResult,
+    ConfigureRequest,
+    CreateResult,
+    DiffResult,
+    ReadResult,
+    ResourceProvider,
+    UpdateResult,
+)
 from pulumi.dynamic.dynamic import PROVIDER_KEY
 
 from pulumi_hosting.provider.names import camel, class_of
@@ -21,10 +31,13 @@ if TYPE_CHECKING:
 
 
 class _Provider(ResourceProvider):
-    """Serves the resource named by ``kind``. What it needs is imported by each method: a program of a user calls none."""
+    """Serves the resource named by ``kind``. What it needs is imported by each method: a program of a
+    user calls none.
+    """
 
     kind: str
-    serialize_as_secret_always = False  # there is nothing in it: encrypting it for each resource would only cost time
+    # there is nothing in it: encrypting it for each resource would only cost time
+    serialize_as_secret_always = False
 
     def configure(self, req: ConfigureRequest) -> None:
         # The SDK sends whole tracebacks to the engine; nothing of ours belongs into one.
@@ -38,22 +51,33 @@ class _Provider(ResourceProvider):
         end_waits_on_cancel()
         with plainly():
             process.SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS})
-        # The SDK's process for dynamic providers is started with the engine's address too: what it charges counts with the plugins'.
+        # The SDK's process for dynamic providers is started with the engine's address too: what it charges
+        # counts with the plugins'.
         process.SESSION.budget.run = engine_address(sys.argv[1:]) or None
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         with self._adapter() as adapter:
             inputs, failures = adapter.check(_olds, news)
-        # A failure that names its property is printed with the property's value, secret or not: so the name goes into the reason.
-        return CheckResult(inputs, [CheckFailure("", f"{camel(name)}: {reason}" if name else reason) for name, reason in failures.items()])
+        # A failure that names its property is printed with the property's value, secret or not: so the name
+        # goes into the reason.
+        return CheckResult(
+            inputs,
+            [
+                CheckFailure("", (f"{camel(name)}: {reason}") if name else reason)
+                for name, reason in failures.items()
+            ],
+        )
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         with self._adapter() as adapter:
             found = adapter.diff(_id, _olds, _news)
-        # What the native provider declared does not say yet who serves it: an update that changes nothing on the account records that.
+        # What the native provider declared does not say yet who serves it: an update that changes nothing on
+        # the account records that.
         unserved = PROVIDER_KEY in _news and PROVIDER_KEY not in _olds
         return DiffResult(
-            changes=found.changes or unserved, replaces=list(found.replaces), delete_before_replace=found.delete_before_replace
+            changes=found.changes or unserved,
+            replaces=list(found.replaces),
+            delete_before_replace=found.delete_before_replace,
         )
 
     def create(self, props: dict[str, Any]) -> CreateResult:
@@ -66,9 +90,12 @@ class _Provider(ResourceProvider):
             except WaitTimeout as error:  # what an earlier run ordered
                 raise waited_in_vain(error) from None
             except Partial as partial:
-                if partial.refresh:  # the id is not final, and nothing here could change it later: the next run finds what was begun
+                # the id is not final, and nothing here could change it later: the next run finds what was
+                # begun
+                if partial.refresh:
                     raise not_in_any_state(partial, adapter.resource.title) from None
-                # What was made must be remembered; what is still to be set shows as a difference in the next run.
+                # What was made must be remembered; what is still to be set shows as a difference in the next
+                # run.
                 print(f"warning: {partial}", flush=True)
                 return CreateResult(partial.id, partial.outputs)
 
@@ -80,7 +107,10 @@ class _Provider(ResourceProvider):
         with self._adapter() as adapter:
             found = adapter.read(id_, props)
             if found is None and MANAGED not in props:  # a lookup by id: "gone" would go unnoticed
-                fail(f"there is no {adapter.resource.title} with id {clean_text(id_, 40)} on this account. Next: correct the id")
+                fail(
+                    f"there is no {adapter.resource.title} with id {clean_text(id_, 40)} on this account. "
+                    f"Next: correct the id"
+                )
         return ReadResult("", {}) if found is None else ReadResult(*found)
 
     def update(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> UpdateResult:

@@ -1,9 +1,10 @@
 """Which entries of the stack's state hold which object, as far as the engine has asked this process.
 
-An engine never says which of two entries of its state is the newer one: after a replacement whose creation found the old object, both name
-it, and one of them is to be deleted. Each creation therefore stamps its entry (``__entry`` among the outputs). A deletion is held back only
-by *another* entry with the same object: one made in this process, or one that the program kept. Nothing else that a process has seen
-decides about a deletion.
+An engine never says which of two entries of its state is the newer one: after a replacement whose creation
+found the old object, both name it, and one of them is to be deleted. Each creation therefore stamps its entry
+(``__entry`` among the outputs). A deletion is held back only by *another* entry with the same object: one
+made in this process, or one that the program kept. Nothing else that a process has seen decides about a
+deletion.
 """
 
 import threading
@@ -16,7 +17,9 @@ Held = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """An entry that holds an object. ``created``: its creation in this process returned the object; else the program kept it."""
+    """An entry that holds an object. ``created``: its creation in this process returned the object; else
+    the program kept it.
+    """
 
     entry: str | None
     identity: str
@@ -38,7 +41,9 @@ class Entries:
         return uuid4().hex[:16]
 
     def checked(self, identity: str) -> None:
-        """The program declares this resource: the differences asked for from now on are the program's, not those of a refresh."""
+        """The program declares this resource: the differences asked for from now on are the program's,
+        not those of a refresh.
+        """
         with self._lock:
             self._checked.add(identity)
 
@@ -60,9 +65,13 @@ class Entries:
             self._tags.setdefault(held, {})[entry] = tag
 
     def is_recorded(self, held: Held, tag: str | None, but: str | None) -> bool:
-        """Whether another entry than ``but`` was refreshed in this process and records the tag, so that it is the one that took over."""
+        """Whether another entry than ``but`` was refreshed in this process and records the tag, so that
+        it is the one that took over.
+        """
         with self._lock:
-            return tag is not None and any(known == tag for entry, known in self._tags.get(held, {}).items() if entry != but)
+            return tag is not None and any(
+                known == tag for entry, known in self._tags.get(held, {}).items() if entry != but
+            )
 
     def other(self, held: Held, entry: str | None) -> Holder | None:
         """Another entry with the same object; one that was created here before one that was kept."""

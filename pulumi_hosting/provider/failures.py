@@ -17,7 +17,9 @@ Failed.__module__ = builtins.__name__  # printed without a module path before it
 
 @contextmanager
 def plainly(*passing: type[Exception]) -> Iterator[None]:
-    """What goes wrong within becomes :class:`Failed`, without the values of any variable. ``passing`` errors stay what they are."""
+    """What goes wrong within becomes :class:`Failed`, without the values of any variable. ``passing``
+    errors stay what they are.
+    """
     kept: tuple[type[Exception], ...] = (Failed, *passing)
     try:
         yield
@@ -26,7 +28,10 @@ def plainly(*passing: type[Exception]) -> Iterator[None]:
     except HostingError as error:
         fail(" ".join(str(error).split()))
     except Exception as error:  # noqa: BLE001  # a traceback would carry the values of variables, secrets among them
-        fail(f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it, with what led here")
+        fail(
+            f"the provider failed ({type(error).__name__}): a defect of pulumi-hosting. Next: report it, "
+            f"with what led here"
+        )
 
 
 def fail(message: str) -> NoReturn:

@@ -11,10 +11,18 @@ _WAITS = "pulumi up, which waits for it; run it before destroy"
 
 
 class Partial(Exception):
-    """Something was made and is not ready. ``refresh``: only a read can go on from here, since the id is not the final one yet."""
+    """Something was made and is not ready. ``refresh``: only a read can go on from here, since the id is
+    not the final one yet.
+    """
 
     def __init__(
-        self, id: str, outputs: PropertyValues, reasons: list[str], *, refresh: bool, inputs: PropertyValues | None = None
+        self,
+        id: str,
+        outputs: PropertyValues,
+        reasons: list[str],
+        *,
+        refresh: bool,
+        inputs: PropertyValues | None = None,
     ) -> None:
         self.id, self.outputs, self.reasons, self.refresh = id, dict(outputs), reasons, refresh
         self.inputs = None if inputs is None else dict(inputs)
@@ -25,15 +33,21 @@ class Partial(Exception):
 
 
 def waited_in_vain(error: WaitTimeout) -> ResourceError:
-    """For the dynamic provider, which cannot record an order: what to do about one that an earlier run placed."""
+    """For the dynamic provider, which cannot record an order: what to do about one that an earlier run
+    placed.
+    """
     return ResourceError(f"{str(error).partition(' Next:')[0]} Next: {_WAITS}")
 
 
 def not_in_any_state(partial: Partial, title: str) -> ResourceError:
-    """For the dynamic provider: an order is paid and cannot be recorded, unless it has ended: then nothing is paid for any more."""
+    """For the dynamic provider: an order is paid and cannot be recorded, unless it has ended: then
+    nothing is paid for any more.
+    """
     cause, reasons = partial.__context__, str(partial)
     if isinstance(cause, ResourceError) and not isinstance(cause, WaitTimeout):
         return ResourceError(reasons)
     kind, _, number = partial.id.partition(":")
     what = f"order {number}" if kind == "order" else f"{title} {partial.id}"
-    return ResourceError(f"{reasons.partition(' Next:')[0].rstrip('.')}; {what} is paid and in no state. Next: {_WAITS}")
+    return ResourceError(
+        f"{reasons.partition(' Next:')[0].rstrip('.')}; {what} is paid and in no state. Next: {_WAITS}"
+    )

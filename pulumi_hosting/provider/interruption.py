@@ -1,7 +1,8 @@
 """The first Ctrl-C in the dynamic form.
 
-Pulumi's CLI then asks every provider to cancel. The SDK's server for dynamic providers (``pulumi.dynamic``) does nothing about it, so a
-wait for an order would go on until ``wait_timeout``. gRPC holds the bound method since the server started, so its code is replaced.
+Pulumi's CLI then asks every provider to cancel. The SDK's server for dynamic providers (``pulumi.dynamic``)
+does nothing about it, so a wait for an order would go on until ``wait_timeout``. gRPC holds the bound method
+since the server started, so its code is replaced.
 """
 
 import sys
@@ -22,13 +23,19 @@ def _cancel(self: Any, request: Any, context: Any) -> Any:
 
 
 def end_waits_on_cancel() -> bool:
-    """Have the process's server of dynamic providers end every wait when it is cancelled. False where this process is none."""
+    """Have the process's server of dynamic providers end every wait when it is cancelled. False where
+    this process is none.
+    """
     main = sys.modules.get("__main__")
     spec = getattr(main, "__spec__", None)
     if spec is None or spec.name not in (_MODULE, f"{_MODULE}.__main__"):
         return False
     method = getattr(getattr(main, _SERVER, None), _METHOD, None)
-    if not isinstance(method, FunctionType) or method.__code__.co_freevars or method.__code__.co_argcount != _cancel.__code__.co_argcount:
+    if (
+        not isinstance(method, FunctionType)
+        or method.__code__.co_freevars
+        or method.__code__.co_argcount != _cancel.__code__.co_argcount
+    ):
         return False
     method.__code__ = _cancel.__code__
     return True

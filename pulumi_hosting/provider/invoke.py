@@ -2,8 +2,8 @@
 
 ``get_servers`` finds now, ``get_servers_output`` as soon as its arguments are known. With the functions of
 ``pulumi_hosting`` the program itself calls the API, with HOSTING_API_KEY and HOSTING_BASE_URL or else the
-stack's configuration. With those of ``pulumi_hosting.native`` the plugin does, with the provider that ``opts``
-names or else the stack's. Every failure is a ``pulumi.RunError``: the program ends with one line.
+stack's configuration. With those of ``pulumi_hosting.native`` the plugin does, with the provider that
+``opts`` names or else the stack's. Every failure is a ``pulumi.RunError``: the program ends with one line.
 """
 
 import asyncio
@@ -75,11 +75,15 @@ def _ask(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None =
     return _typed(name, found)
 
 
-def _ask_output(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None = None) -> pulumi.Output[Any]:
+def _ask_output(
+    name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None = None
+) -> pulumi.Output[Any]:
     from pulumi_hosting.schema.lookups import LOOKUPS
 
     # In a thread: waiting for the answer would stop the whole program.
-    output: pulumi.Output[Any] = pulumi.Output.from_input(args).apply(lambda known: asyncio.to_thread(_ask, name, known))
+    output: pulumi.Output[Any] = pulumi.Output.from_input(args).apply(
+        lambda known: asyncio.to_thread(_ask, name, known)
+    )
     return pulumi.Output.secret(output) if LOOKUPS[name].has_secrets else output
 
 
@@ -91,7 +95,9 @@ def _invoke(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | Non
     return _typed(name, found)
 
 
-def _invoke_output(name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None) -> pulumi.Output[Any]:
+def _invoke_output(
+    name: str, args: Mapping[str, Any], opts: pulumi.InvokeOptions | None
+) -> pulumi.Output[Any]:
     found: pulumi.Output[Any] = pulumi.runtime.invoke_output(token(name), dict(args), _options(opts))
     return found.apply(partial(_typed, name))
 
@@ -114,7 +120,9 @@ def _typed(name: str, found: Mapping[str, Any]) -> Any:
 
     lookup = LOOKUPS[name]
     value = found if lookup.single is None else found[camel(lookup.single)]
-    return rpc.translate_output_properties(value, lambda key: key, _python_type(lookup.value), transform_using_type_metadata=True)
+    return rpc.translate_output_properties(
+        value, lambda key: key, _python_type(lookup.value), transform_using_type_metadata=True
+    )
 
 
 def _python_type(type: "Type") -> Any:

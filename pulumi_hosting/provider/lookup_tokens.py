@@ -18,8 +18,8 @@ def names() -> tuple[str, ...]:
 def call(client: Client, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     """Ask, and answer in wire values. ``name`` may be a whole token (``hosting:index:getServers``).
 
-    Raises ``InvalidInput`` for a name or an argument that does not exist, one that is missing and one with a wrong value, before anything
-    is sent; then what the client raises.
+    Raises ``InvalidInput`` for a name or an argument that does not exist, one that is missing and one with a
+    wrong value, before anything is sent; then what the client raises.
     """
     lookup = LOOKUPS.get(name.rpartition(":")[2])
     if lookup is None:
@@ -34,17 +34,27 @@ def call(client: Client, name: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _asked(client: Client, lookup: Lookup, ids: list[Any], query: dict[str, Any]) -> dict[str, Any]:
     found = ask(client, lookup, ids, query)
-    return object_to_wire(found) if lookup.single is None else {camel(lookup.single): to_wire(found, lookup.value)}
+    return (
+        object_to_wire(found)
+        if lookup.single is None
+        else {camel(lookup.single): to_wire(found, lookup.value)}
+    )
 
 
 def _given(lookup: Lookup, args: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """The ids of the path and the fields of the query, in Python's names."""
     known = {field.wire: field for field in lookup.arguments}
     given = {name: number_from_wire(value) for name, value in args.items() if value is not None}
-    wrong = {name: f"is no argument of {lookup.wire}; there are {', '.join(known) or 'none'}" for name in given if name not in known}
+    wrong = {
+        name: (f"is no argument of {lookup.wire}; there are {', '.join(known) or 'none'}")
+        for name in given
+        if name not in known
+    }
     wrong |= {name: "is needed" for name, field in known.items() if field.required and name not in given}
     if wrong:
         raise InvalidInput(wrong, lookup.wire)
-    mine = {known[name].name: str(value) if known[name].type.is_id else value for name, value in given.items()}
+    mine = {
+        known[name].name: str(value) if known[name].type.is_id else value for name, value in given.items()
+    }
     ids = [mine.pop(name) for name in lookup.operation.path_parameters]
     return ids, {**mine}

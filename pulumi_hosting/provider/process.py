@@ -1,4 +1,6 @@
-"""What one provider process shares: the client, what it has asked, whose objects are whose, and what this run may spend."""
+"""What one provider process shares: the client, what it has asked, whose objects are whose, and what this
+run may spend.
+"""
 
 import os
 import threading
@@ -43,11 +45,15 @@ class InterruptibleClock(Clock):
 
 
 class ProviderSession(Session):
-    """Made once per process. Environment first, then configuration: what an engine stores may be stale, the environment is not."""
+    """Made once per process. Environment first, then configuration: what an engine stores may be stale,
+    the environment is not.
+    """
 
     clock: InterruptibleClock
 
-    def __init__(self, environ: Mapping[str, str] = os.environ, connect: Callable[..., Client] = Client) -> None:
+    def __init__(
+        self, environ: Mapping[str, str] = os.environ, connect: Callable[..., Client] = Client
+    ) -> None:
         super().__init__()
         self.clock = InterruptibleClock()
         self._environ = environ
@@ -76,8 +82,8 @@ class ProviderSession(Session):
             self.budget.limit = settings.max_charge
 
     def identity(self, declared: str, organization: str | None = None) -> str:
-        """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization and the scope, where there
-        is one.
+        """What names a resource for ever: ``pulumi:<project>/<stack>/<kind>/<name>``, within the organization
+        and the scope, where there is one.
 
         >>> session = ProviderSession({"HOSTING_SCOPE": "team"})
         >>> session.configure({})
@@ -85,7 +91,9 @@ class ProviderSession(Session):
         'pulumi[team]:acme@shop/dev/server/web'
         """
         prefix, _, path = declared.partition(":")
-        within = f"{quote(organization, safe='')}@" if organization and organization != NO_ORGANIZATION else ""
+        within = (
+            f"{quote(organization, safe='')}@" if organization and organization != NO_ORGANIZATION else ""
+        )
         return f"{prefix}{f'[{self.settings.scope}]' if self.settings.scope else ''}:{within}{path}"
 
     @property
@@ -96,18 +104,23 @@ class ProviderSession(Session):
                 for value, name, flag in ((api_key, "apiKey", "--secret "), (base_url, "baseUrl", "")):
                     if not value:
                         raise ConfigurationError(
-                            f"{SETTINGS[name]} is not set. Next: set it, or run pulumi config set {flag}hosting:{name} …"
+                            f"{SETTINGS[name]} is not set. Next: set it, or run pulumi config set "
+                            f"{flag}hosting:{name} …"
                         )
                 self._client = self._connect(api_key, base_url)
             return self._client
 
     def unreachable(self) -> TransportError | None:
-        """Why the API cannot be reached, found out once per process and within seconds; None where it answers, whatever it answers."""
+        """Why the API cannot be reached, found out once per process and within seconds; None where it
+        answers, whatever it answers.
+        """
         client = self.client
         with self._reached:
             if not self._asked:
                 self._asked = True
-                with self._connect(self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN) as probe:
+                with self._connect(
+                    self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN
+                ) as probe:
                     try:
                         know_account(client, probe.me())
                     except TransportError as error:
@@ -140,7 +153,8 @@ class ProviderSession(Session):
         refuse_other_mode(self.client, self.settings.mode)
         if creating and self.client.is_test_key and "live" in self._seen_modes:
             raise ResourceError(
-                "this stack holds objects made with a live key, and a test key must not add simulated ones to them; nothing was sent. "
+                "this stack holds objects made with a live key, and a test key must not add simulated ones "
+                "to them; nothing was sent. "
                 "Next: use the live key for changes, the test key for previews"
             )
 

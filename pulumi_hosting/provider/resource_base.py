@@ -1,6 +1,8 @@
-"""What dynamic and native resource classes have in common, and what each adds. The classes themselves are generated.
+"""What dynamic and native resource classes have in common, and what each adds. The classes themselves are
+generated.
 
-A class has its resource's fields in Python's names; Pulumi's wire has them in camelCase, so that a stack of one form fits the other.
+A class has its resource's fields in Python's names; Pulumi's wire has them in camelCase, so that a stack of
+one form fits the other.
 """
 
 import inspect
@@ -21,16 +23,23 @@ class WrongArguments(pulumi.RunError, TypeError):
 
 
 _BEFORE_ITS_SERVER: Mapping[str, str] = {
-    "server_ip": "destroy releases the address before its server, and only an address that goes with its server is refunded",
+    "server_ip": (
+        "destroy releases the address before its server, and only an address that goes with its "
+        "server is refunded"
+    ),
     "ptr": "destroy clears the record before it deletes the server, which takes it along anyway",
 }
 
 
-_Form = tuple[Callable[[str, dict[str, Any], pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]]
+_Form = tuple[
+    Callable[[str, dict[str, Any], pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]
+]
 
 
 class _Field(str):
-    """The name of a field. It is translated for the wire; the keys of a user's own map, which are plain text, are not."""
+    """The name of a field. It is translated for the wire; the keys of a user's own map, which are plain
+    text, are not.
+    """
 
     __slots__ = ()
 
@@ -41,8 +50,8 @@ def _is_output(hint: Any) -> bool:
 
 
 class Declaration:
-    """A declared resource. ``_kind`` names it; what else there is to know of it is written into its class, so that a program need load
-    neither the resources nor the API's models."""
+    """A declared resource. ``_kind`` names it; what else there is to know of it is written into its class, so
+    that a program need load neither the resources nor the API's models."""
 
     _kind: ClassVar[str]
     _inputs: ClassVar[tuple[str, ...]]
@@ -60,7 +69,8 @@ class Declaration:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # The SDK finds types of outputs, and their names on the wire, on the class itself only, not on those it derives from.
+        # The SDK finds types of outputs, and their names on the wire, on the class itself only, not on those
+        # it derives from.
         outputs = {
             name: hint
             for base in reversed(cls.__mro__)
@@ -74,8 +84,11 @@ class Declaration:
         cls._outputs = {camel(name): name for name in outputs}
 
     @classmethod
-    def get(cls, resource_name: str, id: pulumi.Input[str], opts: pulumi.ResourceOptions | None = None) -> Self:
-        """The object with this id, looked up, not declared: it is read in every run, and never changed or deleted.
+    def get(
+        cls, resource_name: str, id: pulumi.Input[str], opts: pulumi.ResourceOptions | None = None
+    ) -> Self:
+        """The object with this id, looked up, not declared: it is read in every run, and never changed or
+        deleted.
 
         :param resource_name: Name in the stack.
         :param id: Its id on the account.
@@ -87,11 +100,17 @@ class Declaration:
         register(resource_name, found._nothing(), _merged(ours, opts))
         return found
 
-    def _declare(self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None) -> None:
+    def _declare(
+        self, resource_name: str, args: Any, inputs: Mapping[str, Any], opts: pulumi.ResourceOptions | None
+    ) -> None:
         """Make it of ``args`` or of keywords."""
         if args is not None and inputs:
             raise WrongArguments(f"{type(self).__name__}: give either args or keywords, not both")
-        given = {name: value for name, value in (inputs if args is None else vars(args)).items() if value is not None}
+        given = {
+            name: value
+            for name, value in (inputs if args is None else vars(args)).items()
+            if value is not None
+        }
         if self._default_name:
             given.setdefault("name", resource_name)
         warning = None
@@ -101,8 +120,13 @@ class Declaration:
         self._stays = bool(opts and opts.retain_on_delete)
         secret = {name: pulumi.Output.secret(given[name]) for name in self._secrets if name in given}
         props = self._nothing() | {_Field(name): value for name, value in (given | secret).items()}
-        # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The program's own option wins.
-        ours = pulumi.ResourceOptions(delete_before_replace=True) if self._delete_before_replace else pulumi.ResourceOptions()
+        # Also for a replacement on demand (--target-replace), where an engine asks for no difference. The
+        # program's own option wins.
+        ours = (
+            pulumi.ResourceOptions(delete_before_replace=True)
+            if self._delete_before_replace
+            else pulumi.ResourceOptions()
+        )
         opts = _merged(ours, opts)
         register, form, beside = self._form(resource_name, opts)
         register(resource_name, {**props, **(beside if opts.id is None else {})}, _merged(form, opts))
@@ -112,24 +136,38 @@ class Declaration:
     def _with_its_server(
         self, given: dict[str, Any], opts: pulumi.ResourceOptions | None
     ) -> tuple[pulumi.ResourceOptions | None, str | None]:
-        """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is there. A server that the engine
-        forgets and does not delete takes nothing with it."""
+        """Turn ``server`` into ``server_id`` and the option ``deleted_with``; a warning where neither is
+        there. A server that the engine forgets and does not delete takes nothing with it."""
         name, server = type(self).__name__, given.pop("server", None)
         if server is None:
             if "server_id" not in given:
                 raise WrongArguments(f"{name} needs server, or server_id")
-            # An id that is written out is no server of this program, so no order of deletions follows from it.
-            lock = isinstance(given["server_id"], pulumi.Output) and (opts is None or opts.deleted_with is None)
-            return opts, f"{_BEFORE_ITS_SERVER[self._kind]}. Next: declare it with server=… in place of server_id" if lock else None
+            # An id that is written out is no server of this program, so no order of deletions follows from
+            # it.
+            lock = isinstance(given["server_id"], pulumi.Output) and (
+                opts is None or opts.deleted_with is None
+            )
+            return opts, (
+                f"{_BEFORE_ITS_SERVER[self._kind]}. Next: declare it with server=… in place of server_id"
+            ) if lock else None
         if "server_id" in given:
             raise WrongArguments(f"{name}: give either server or server_id, not both")
-        if not isinstance(server, Declaration) or not isinstance(server, pulumi.CustomResource) or server._kind != "server":
-            raise WrongArguments(f"{name}: server must be a Server, and this is a {type(server).__name__}. Next: give server_id")
+        if (
+            not isinstance(server, Declaration)
+            or not isinstance(server, pulumi.CustomResource)
+            or server._kind != "server"
+        ):
+            raise WrongArguments(
+                f"{name}: server must be a Server, and this is a {type(server).__name__}. "
+                f"Next: give server_id"
+            )
         given["server_id"] = server.id
         return (opts if server._stays else _merged(pulumi.ResourceOptions(deleted_with=server), opts)), None
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
-        """What the form adds: how it is registered with the engine, its own options, and properties of a new resource."""
+        """What the form adds: how it is registered with the engine, its own options, and properties of a
+        new resource.
+        """
         raise NotImplementedError  # each form has its own
 
     def _nothing(self) -> dict[str, Any]:
@@ -139,7 +177,9 @@ class Declaration:
     def _complain(self, given: Mapping[str, Any]) -> None:
         if unknown := given.keys() - set(self._inputs):
             inputs = [*self._inputs, *(["server"] if self._is_of_a_server else [])]
-            raise WrongArguments(f"{type(self).__name__} has no {_named(unknown)}; there are {_named(inputs)}")
+            raise WrongArguments(
+                f"{type(self).__name__} has no {_named(unknown)}; there are {_named(inputs)}"
+            )
         if missing := [name for name in self._needed if name not in given]:
             raise WrongArguments(f"{type(self).__name__} needs {_named(missing)}")
 
@@ -151,13 +191,18 @@ class Declaration:
 
 
 class Dynamic(Declaration, Resource):
-    """A dynamic resource, served by this package in the program's own Python. It takes over native resources."""
+    """A dynamic resource, served by this package in the program's own Python. It takes over native
+    resources.
+    """
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(module=NAME, name=class_of(cls._kind), **options)
 
     def _form(self, resource_name: str, opts: pulumi.ResourceOptions) -> _Form:
-        ours = pulumi.ResourceOptions(additional_secret_outputs=[*self._secrets], aliases=[pulumi.Alias(type_=token(class_of(self._kind)))])
+        ours = pulumi.ResourceOptions(
+            additional_secret_outputs=[*self._secrets],
+            aliases=[pulumi.Alias(type_=token(class_of(self._kind)))],
+        )
         beside = {IDENTITY: _identity(self._kind, resource_name, opts), **_organization()}
         return partial(Resource.__init__, self, PROVIDERS[self._kind]()), ours, beside
 
@@ -171,19 +216,26 @@ class Native(Declaration, pulumi.CustomResource):
             additional_secret_outputs=[*self._secrets],
             aliases=[pulumi.Alias(type_=dynamic_token(self._kind))],
         )
-        return partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind))), ours, _organization()
+        return (
+            partial(pulumi.CustomResource.__init__, self, token(class_of(self._kind))),
+            ours,
+            _organization(),
+        )
 
 
 class Provider(pulumi.ProviderResource):
-    """An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration says which is meant.
+    """An account, for ``opts=pulumi.ResourceOptions(provider=…)``; without one, the stack's configuration
+    says which is meant.
 
     :param resource_name: Name in the stack.
     :param api_key: API key, ``vk_live_…`` or ``vk_test_…``. Always a secret.
     :param base_url: Address of the API, https, ending in ``/v1``.
     :param mode: ``live`` or ``test``: change nothing with an API key of the other mode.
-    :param max_charge: Order nothing that would make the charges of one run exceed this sum, in the account's currency.
+    :param max_charge: Order nothing that would make the charges of one run exceed this sum, in the account's
+    currency.
     :param scope: A part of the identity of every resource, for stacks of one name on one account.
-    :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers without a scope.
+    :param strict: Refuse what is otherwise only warned of: previews that cannot reach the API, takeovers
+    without a scope.
     """
 
     def __init__(
@@ -209,7 +261,7 @@ class Provider(pulumi.ProviderResource):
         super().__init__(NAME, resource_name, props, _merged(pulumi.ResourceOptions(version=version()), opts))
 
 
-# --- parts -------------------------------------------------------------------------------------------------------------------
+# --- parts -------------------------------------------------------------------------------------------------
 
 
 def _merged(ours: pulumi.ResourceOptions, theirs: pulumi.ResourceOptions | None) -> pulumi.ResourceOptions:
@@ -236,7 +288,9 @@ def _named(names: Iterable[str]) -> str:
 
 
 def _organization() -> dict[str, str]:
-    """The organization that the stack is in. A backend of one's own has none, which Pulumi calls ``organization``."""
+    """The organization that the stack is in. A backend of one's own has none, which Pulumi calls
+    ``organization``.
+    """
     name = pulumi.get_organization()
     return {} if name in ("", "organization") else {ORGANIZATION: name}
 

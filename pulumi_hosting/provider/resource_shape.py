@@ -40,10 +40,14 @@ def inputs_of(resource: Resource[Any, Any]) -> tuple[Field, ...]:
 
 @cache
 def outputs_of(resource: Resource[Any, Any]) -> tuple[Field, ...]:
-    """What a resource shows: the resource's state, then whatever else was declared. The id is Pulumi's own."""
+    """What a resource shows: the resource's state, then whatever else was declared. The id is Pulumi's
+    own.
+    """
     state = tuple(field for field in fields(resource.State) if field.name != "id")
     shown = {field.name for field in state}
-    declared = (replace(field, required=False) for field in fields(resource.Inputs) if field.name not in shown)
+    declared = (
+        replace(field, required=False) for field in fields(resource.Inputs) if field.name not in shown
+    )
     return (*state, *declared)
 
 
@@ -82,6 +86,10 @@ def changes_of(resource: Resource[Any, Any]) -> Mapping[str, tuple[str, ...]]:
 
 
 def summary_of(resource: Resource[Any, Any], spell: Callable[[str], str]) -> str:
-    """What making it costs and what changing it does, with the fields spelled as the reader's language has them."""
+    """What making it costs and what changing it does, with the fields spelled as the reader's language
+    has them.
+    """
     paid = "Making it is paid from the balance. " if isinstance(resource, Priced) else ""
-    return paid + " ".join(f"{words}: {', '.join(map(spell, names))}." for words, names in changes_of(resource).items())
+    return paid + " ".join(
+        f"{words}: {', '.join(map(spell, names))}." for words, names in changes_of(resource).items()
+    )

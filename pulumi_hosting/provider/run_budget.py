@@ -1,8 +1,9 @@
 """What one run may charge, over all its provider processes.
 
-An engine starts one process for each provider that a program declares, and tells each of them its own address. What the processes of one
-address plan to charge on one account is kept in a small private file, and counted together. Entries of processes that have ended do not
-count, so a run that was killed leaves nothing behind, and a preview nothing for the update that follows it.
+An engine starts one process for each provider that a program declares, and tells each of them its own
+address. What the processes of one address plan to charge on one account is kept in a small private file, and
+counted together. Entries of processes that have ended do not count, so a run that was killed leaves nothing
+behind, and a preview nothing for the update that follows it.
 """
 
 import os
@@ -54,7 +55,9 @@ class RunBudget(Budget):
                 self._elsewhere = {}
                 for bookings in members.values():
                     for currency, amounts in bookings.items():
-                        self._elsewhere[currency] = sum(map(Decimal, amounts.values()), self._elsewhere.get(currency, Decimal(0)))
+                        self._elsewhere[currency] = sum(
+                            map(Decimal, amounts.values()), self._elsewhere.get(currency, Decimal(0))
+                        )
                 decision = decide()
                 members[self._member] = self._bookings()
                 local_files.write(scope, _PURPOSE, runs)
@@ -74,7 +77,10 @@ class RunBudget(Budget):
 
 def _of_the_living(runs: dict[str, Any]) -> dict[str, dict[str, Bookings]]:
     """Without the members that have ended, and the runs that have no other."""
-    living = {run: {member: bookings for member, bookings in members.items() if _lives(member)} for run, members in runs.items()}
+    living = {
+        run: {member: bookings for member, bookings in members.items() if _lives(member)}
+        for run, members in runs.items()
+    }
     return {run: members for run, members in living.items() if members}
 
 

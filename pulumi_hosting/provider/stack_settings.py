@@ -1,4 +1,6 @@
-"""The settings of a stack, or of a provider that a program declares: where each is read from, and what it may be."""
+"""The settings of a stack, or of a provider that a program declares: where each is read from, and what it
+may be.
+"""
 
 import os
 import re
@@ -25,13 +27,16 @@ MODES = ("live", "test")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 _SCOPE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
-# An empty one of these would silently mean "no limit" or "another identity": an unset secret of a CI job, for example.
+# An empty one of these would silently mean "no limit" or "another identity": an unset secret of a CI job, for
+# example.
 _NOT_EMPTY = frozenset({"maxCharge", "scope"})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Checked values. ``scope``: a part of every identity; ``strict``: refuse what is otherwise only warned of."""
+    """Checked values. ``scope``: a part of every identity; ``strict``: refuse what is otherwise only
+    warned of.
+    """
 
     api_key: Secret | None = None
     base_url: str | None = None
@@ -42,7 +47,9 @@ class Settings:
 
     @classmethod
     def of(cls, config: Mapping[str, Any], environ: Mapping[str, str] = os.environ) -> "Settings":
-        """Environment first, then ``config``: what an engine stores may be stale, the environment is not. Raises ``ConfigurationError``."""
+        """Environment first, then ``config``: what an engine stores may be stale, the environment is not.
+        Raises ``ConfigurationError``.
+        """
         given: dict[str, Any] = {}
         for name, variable in SETTINGS.items():
             value: Any = environ.get(variable)

@@ -17,7 +17,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.rehearsal.managed_objects import DOMAIN, PTR, SERVER, SERVER_IP, SSH_KEY, WEBHOOK, ManagedObject, ManagedObjects
+from pulumi_hosting.rehearsal.managed_objects import (
+    DOMAIN,
+    PTR,
+    SERVER,
+    SERVER_IP,
+    SSH_KEY,
+    WEBHOOK,
+    ManagedObject,
+    ManagedObjects,
+)
 from pulumi_hosting.resources import RESOURCES
 
 _TOOL_KEY = re.compile(r"iac\d+-")
@@ -32,7 +41,8 @@ _NO_DOMAIN = ("cancelled", "terminated", "transferred_out")
 
 
 class AccountCheck:
-    """The account of one emulator, checked step after step. ``control``: called as ``control("GET", "/objects")``.
+    """The account of one emulator, checked step after step. ``control``: called as ``control("GET",
+    "/objects")``.
 
     ``allowed``: ids (``20001``, ``20001/30003``) of objects that may be in no state and may be charged for:
     adopted by another tool, retained on purpose, existing before. An object that the tool manages is not
@@ -53,10 +63,14 @@ class AccountCheck:
         ``printed``: the output of the step. A domain in no state is no problem if its auto-renew is off and
         the output says that it stays; an SSH key if the output says that it stays.
         """
-        look = _Look(self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), managed)
+        look = _Look(
+            self.control("GET", "/objects"), _rows(self.control("GET", "/ledger"), "ledger"), managed
+        )
         self.allowed |= {item.id for item in self._known.values() if item.is_retained}
         self._known |= {(item.kind, item.id): item for item in managed}
-        self.allowed -= {id for item in managed if item.kind != PTR for id in (item.id, item.id.rpartition("/")[2])}
+        self.allowed -= {
+            id for item in managed if item.kind != PTR for id in (item.id, item.id.rpartition("/")[2])
+        }
         self._servers |= look.servers
         problems = [*self._unmanaged(look, printed), *self._missing(look), *self._unexplained(look)]
         return sorted(dict.fromkeys(problems))
@@ -88,12 +102,20 @@ class AccountCheck:
                 yield f"{word} {id} ({server['name']}, {_price(server)}) is live and in no state"
         for order in look.pending_orders:
             if not (look.holds(SERVER, f"order:{order['id']}") or self._may(order["id"])):
-                yield f"order {order['id']} (server {order['server_name']}, {order['amount']} paid) is being delivered and in no state"
+                yield (
+                    f"order {order['id']} (server {order['server_name']}, {order['amount']} paid) is "
+                    f"being "
+                    f"delivered and in no state"
+                )
 
     def _addresses(self, look: "_Look", server_id: int, server: Mapping[str, Any]) -> Iterator[str]:
         if server["is_sandbox"] or not (look.holds(SERVER, str(server_id)) or self._may(server_id)):
             return  # named with its server, whose price includes it
-        on_their_way = sum(1 for item in look.managed if item.kind == SERVER_IP and item.id.startswith(f"pending:{server_id}/"))
+        on_their_way = sum(
+            1
+            for item in look.managed
+            if item.kind == SERVER_IP and item.id.startswith(f"pending:{server_id}/")
+        )
         unheld = []
         for address in look.addresses_of(server_id):
             id = f"{server_id}/{address['id']}"
@@ -101,10 +123,15 @@ class AccountCheck:
                 unheld.append(address)
             may_point = self._may(address["id"], id, server_id) or ("ptr", id) in self._outside
             if address["ptr"] and not (look.holds(PTR, id) or may_point):
-                yield f"reverse DNS {address['ptr']} of {address['address']} on server {server_id} (0.00 per month) is set and in no state"
+                yield (
+                    f"reverse DNS {address['ptr']} of {address['address']} on server {server_id} (0.00 "
+                    f"per "
+                    f"month) is set and in no state"
+                )
         for address in unheld[: max(0, len(unheld) + server["addresses_coming"] - on_their_way)]:
             yield (
-                f"address {server_id}/{address['id']} ({address['address']} of server {server['name']}, {address['price_monthly']}"
+                f"address {server_id}/{address['id']} ({address['address']} of server {server['name']}, "
+                f"{address['price_monthly']}"
                 " per month) is live and in no state"
             )
         if server["addresses_coming"] > on_their_way:
@@ -142,7 +169,9 @@ class AccountCheck:
         by_invoice: dict[Any, list[Mapping[str, Any]]] = {}
         for movement in look.ledger:
             if movement["type"] in ("payment", "refund"):
-                by_invoice.setdefault(movement["invoice_id"] or f"movement {movement['id']}", []).append(movement)
+                by_invoice.setdefault(movement["invoice_id"] or f"movement {movement['id']}", []).append(
+                    movement
+                )
         for rows in by_invoice.values():
             charges = [row for row in rows if row["direction"] == "debit"]
             refunds = [row for row in rows if row["direction"] == "credit"]
@@ -173,25 +202,42 @@ class AccountCheck:
             yield from self._server_charge(look, row, invoice, paid)
         else:
             id = row["object_id"]
-            if id in look.domains or not paid or (DOMAIN, str(id)) in self._outside or self._is_ours(row, DOMAIN, id):
+            if (
+                id in look.domains
+                or not paid
+                or (DOMAIN, str(id)) in self._outside
+                or self._is_ours(row, DOMAIN, id)
+            ):
                 return
-            yield f"charge of {amount} for {_subject(row)}, which is not on the account and was never in a state"
+            yield (
+                f"charge of {amount} for {_subject(row)}, which is not on the account and was never in a "
+                f"state"
+            )
 
-    def _server_charge(self, look: "_Look", row: Mapping[str, Any], invoice: Mapping[str, Any], paid: Decimal) -> Iterator[str]:
+    def _server_charge(
+        self, look: "_Look", row: Mapping[str, Any], invoice: Mapping[str, Any], paid: Decimal
+    ) -> Iterator[str]:
         order = look.orders.get(row["invoice_id"])
         id = row["object_id"] or invoice.get("server_id") or (order or {}).get("server_id")
         if id in look.servers or (order and order["status"] not in _ORDER_ENDED):
             return
         if id is None:
             if paid and not self._may(row["invoice_id"]):
-                yield f"charge of {row['amount']} for order {row['invoice_id']}, which failed, was not refunded"
+                yield (
+                    f"charge of {row['amount']} for order {row['invoice_id']}, which failed, was not refunded"
+                )
             return
         if paid and not self._is_ours(row, SERVER, id):
-            yield f"charge of {row['amount']} for server {id}, which is not on the account and was never in a state"
+            yield (
+                f"charge of {row['amount']} for server {id}, which is not on the account and was never in "
+                f"a state"
+            )
         elif paid and self._refund_is_due(look, id, invoice, paid):
             yield f"charge of {row['amount']} for server {id}, which is gone, was not refunded"
 
-    def _address_charge(self, look: "_Look", row: Mapping[str, Any], invoice: Mapping[str, Any], paid: Decimal) -> Iterator[str]:
+    def _address_charge(
+        self, look: "_Look", row: Mapping[str, Any], invoice: Mapping[str, Any], paid: Decimal
+    ) -> Iterator[str]:
         server_id = row["object_id"]
         if any(address["invoice_id"] == row["invoice_id"] for address in look.addresses):
             return
@@ -199,25 +245,42 @@ class AccountCheck:
         if not paid or (server and server["addresses_coming"]):
             return
         if not self._is_ours(row, SERVER, server_id):
-            yield f"charge of {row['amount']} for an address of server {server_id}, which was never in a state"
+            yield (
+                f"charge of {row['amount']} for an address of server {server_id}, which was never in a state"
+            )
         elif server or (SERVER, str(server_id)) in self._outside:
             # Released alone, or with a server deleted outside: neither is refunded.
             self._settled.add(row["id"])
         elif not invoice.get("refundable", True):
-            held = [item for item in self._known.values() if item.kind == SERVER_IP and item.id.startswith(f"{server_id}/")]
+            held = [
+                item
+                for item in self._known.values()
+                if item.kind == SERVER_IP and item.id.startswith(f"{server_id}/")
+            ]
             if any(item.leaves_with_server for item in held):
-                yield f"charge of {row['amount']} for an address of server {server_id}: released before its server, so not refunded"
+                yield (
+                    f"charge of {row['amount']} for an address of server {server_id}: released before its "
+                    f"server, so not refunded"
+                )
         elif self._refund_is_due(look, server_id, invoice, paid):
-            yield f"charge of {row['amount']} for an address of server {server_id}, which is gone, was not refunded"
+            yield (
+                f"charge of {row['amount']} for an address of server {server_id}, which is gone, was not "
+                f"refunded"
+            )
 
-    def _refund(self, look: "_Look", row: Mapping[str, Any], charges: list[Mapping[str, Any]]) -> Iterator[str]:
+    def _refund(
+        self, look: "_Look", row: Mapping[str, Any], charges: list[Mapping[str, Any]]
+    ) -> Iterator[str]:
         if row["operation"] != "delete_server":
             return  # of a purchase that failed: the sum of its invoice was compared
         id = row["object_id"]
         if id in look.servers:
             yield f"refund of {row['amount']} for server {id}, which is live"
         elif not any(self._is_ours(charge, SERVER, id) for charge in charges):
-            yield f"refund of {row['amount']} for server {id}, which was never in a state: it was not the tool's to delete"
+            yield (
+                f"refund of {row['amount']} for server {id}, which was never in a state: it was not the "
+                f"tool's to delete"
+            )
 
     def _refund_is_due(self, look: "_Look", id: int, invoice: Mapping[str, Any], paid: Decimal) -> bool:
         """Whether the API refunds what is left of this invoice when server ``id`` is deleted."""
@@ -251,7 +314,9 @@ class AccountCheck:
         return bought or ordered or (kind, str(id)) in self._known or self._may(id)
 
 
-def check(control: Callable[..., Any], managed: ManagedObjects, *, allowed: Iterable[object] = (), printed: str = "") -> list[str]:
+def check(
+    control: Callable[..., Any], managed: ManagedObjects, *, allowed: Iterable[object] = (), printed: str = ""
+) -> list[str]:
     """One check without earlier steps: see :meth:`AccountCheck.check`."""
     return AccountCheck(control, allowed).check(managed, printed=printed)
 
@@ -259,13 +324,17 @@ def check(control: Callable[..., Any], managed: ManagedObjects, *, allowed: Iter
 class _Look:
     """The account at one moment, and what is managed."""
 
-    def __init__(self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], managed: ManagedObjects) -> None:
+    def __init__(
+        self, objects: Mapping[str, Any], ledger: list[dict[str, Any]], managed: ManagedObjects
+    ) -> None:
         account = objects["accounts"][0]["id"]
         # Servers of every account: a tool may manage some of a second one.
         self.everywhere = {str(row["id"]) for row in objects.get("servers", ())}
 
         def table(kind: str) -> dict[int, Mapping[str, Any]]:
-            return {row["id"]: row for row in objects.get(kind, ()) if row.get("account_id", account) == account}
+            return {
+                row["id"]: row for row in objects.get(kind, ()) if row.get("account_id", account) == account
+            }
 
         self.managed = managed
         self.servers = table("servers")
@@ -273,11 +342,19 @@ class _Look:
         self.invoices: Mapping[int, Mapping[str, Any]] = table("invoices")
         self.tariffs: Mapping[int, Mapping[str, Any]] = table("tariffs")
         self.domains = {id: row for id, row in table("domains").items() if row["status"] not in _NO_DOMAIN}
-        self.free = {kind: table(_TABLES.get(kind, f"{kind}s")) for kind in RESOURCES if kind not in (SERVER, SERVER_IP, PTR, DOMAIN)}
+        self.free = {
+            kind: table(_TABLES.get(kind, f"{kind}s"))
+            for kind in RESOURCES
+            if kind not in (SERVER, SERVER_IP, PTR, DOMAIN)
+        }
         """Objects by kind that cost nothing and need no special treatment."""
         self.addresses = list(objects.get("addresses", ()))
         self.ledger = [row for row in ledger if row.get("account_id", account) == account]
-        self.pending_orders = [row for row in self.orders.values() if row["status"] not in _ORDER_ENDED and self._is_paid(row["id"])]
+        self.pending_orders = [
+            row
+            for row in self.orders.values()
+            if row["status"] not in _ORDER_ENDED and self._is_paid(row["id"])
+        ]
         self.now = max((key["last_used_at"] or 0.0 for key in objects.get("keys", ())), default=0.0)
         self._held = {(item.kind, self._current(item)) for item in managed}
 
@@ -322,7 +399,10 @@ def _sum(rows: Iterable[Mapping[str, Any]]) -> Decimal:
 
 
 def _subject(row: Mapping[str, Any]) -> str:
-    return f"{row['operation']} of object {row['object_id']} (invoice {row['invoice_id']}, key {row['idempotency_key'] or 'none'})"
+    return (
+        f"{row['operation']} of object {row['object_id']} (invoice {row['invoice_id']}, key "
+        f"{row['idempotency_key'] or 'none'})"
+    )
 
 
 def _price(server: Mapping[str, Any]) -> str:

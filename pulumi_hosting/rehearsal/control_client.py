@@ -43,6 +43,10 @@ class Control:
         for kind, declaration in RESOURCES.items():
             found = re.fullmatch(control_path(declaration).replace("{}", r"(\d+)"), path)
             removal = declaration.control_removal
-            patched_away = method == "PATCH" and removal is not None and all(key in body and not body[key] for key in removal)
+            patched_away = (
+                method == "PATCH"
+                and removal is not None
+                and all(key in body and not body[key] for key in removal)
+            )
             if found and (method == "DELETE" or patched_away):
                 self.outside.add((kind, "/".join(found.groups())))

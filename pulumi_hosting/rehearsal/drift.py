@@ -1,4 +1,6 @@
-"""Changes resources outside of Pulumi, through the emulator's control interface, as their fields declare it."""
+"""Changes resources outside of Pulumi, through the emulator's control interface, as their fields declare
+it.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +19,9 @@ Call = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Managed:
-    """A resource of a stack: ``declaration`` its kind, ``resource`` its entry as ``stack export`` prints it."""
+    """A resource of a stack: ``declaration`` its kind, ``resource`` its entry as ``stack export`` prints
+    it.
+    """
 
     declaration: Resource[Any, Any]
     resource: Mapping[str, Any]
@@ -41,14 +45,26 @@ class Managed:
         """
         managed = self.resource["outputs"].get("__managed", ())
         declaration = self.declaration
-        inputs = {field: self.resource["inputs"].get(camel(field)) for field in declaration.Inputs.model_fields}
-        repairs = {field: on_change(declaration, field, inputs) for field in drifts(declaration.Inputs) if field in managed}
-        return [field for repair in ("update", "replace") for field, found in repairs.items() if found == repair]
+        inputs = {
+            field: self.resource["inputs"].get(camel(field)) for field in declaration.Inputs.model_fields
+        }
+        repairs = {
+            field: on_change(declaration, field, inputs)
+            for field in drifts(declaration.Inputs)
+            if field in managed
+        }
+        return [
+            field for repair in ("update", "replace") for field, found in repairs.items() if found == repair
+        ]
 
     def change(self, call: Call, field: str) -> None:
         """Change a field outside."""
         drift: Drift = drifts(self.declaration.Inputs)[field]
-        call("PATCH", self.path, {drift.sent_as or field: drift.other(self.resource["outputs"].get(camel(field)))})
+        call(
+            "PATCH",
+            self.path,
+            {drift.sent_as or field: drift.other(self.resource["outputs"].get(camel(field)))},
+        )
 
     def delete(self, call: Call) -> None:
         """Delete the object outside."""
@@ -70,7 +86,11 @@ def managed_resources(export: Mapping[str, Any]) -> list[Managed]:
     Parts of another object (their ids name it) come before it, records of a part (removed by PATCH) before
     the part.
     """
-    declarations = {type: declaration for kind, declaration in RESOURCES.items() for type in (token(class_of(kind)), dynamic_token(kind))}
+    declarations = {
+        type: declaration
+        for kind, declaration in RESOURCES.items()
+        for type in (token(class_of(kind)), dynamic_token(kind))
+    }
     found = [
         Managed(declarations[resource["type"]], resource)
         for resource in export["deployment"].get("resources", [])
@@ -78,6 +98,10 @@ def managed_resources(export: Mapping[str, Any]) -> list[Managed]:
     ]
 
     def order(managed: Managed) -> tuple[int, bool, str]:
-        return -str(managed.resource["id"]).count("/"), managed.declaration.control_removal is None, managed.urn
+        return (
+            -str(managed.resource["id"]).count("/"),
+            managed.declaration.control_removal is None,
+            managed.urn,
+        )
 
     return sorted(found, key=order)

@@ -1,4 +1,5 @@
-"""Runs both engines: Pulumi's CLI where it is on PATH, and the offline engine, which has the same command line.
+"""Runs both engines: Pulumi's CLI where it is on PATH, and the offline engine, which has the same command
+line.
 
 A :class:`Stack` is one program in one stack, isolated from the user's Pulumi: it has its own state, plugins
 and passphrase.
@@ -41,7 +42,9 @@ class Engine:
     def __str__(self) -> str:
         return f"{self.name} {self.version}".strip()
 
-    def stack(self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev") -> "Stack":
+    def stack(
+        self, program: Path, home: Path, environ: Mapping[str, str] | None = None, name: str = "dev"
+    ) -> "Stack":
         """A new stack of the program in ``program``, saved in ``home``.
 
         ``environ``: added to the environment of commands.
@@ -54,7 +57,11 @@ class Engine:
 @cache
 def _pulumi(path: str) -> Engine:
     answer = subprocess.run(
-        [path, "version"], capture_output=True, text=True, check=False, env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"}
+        [path, "version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
     )
     return Engine(PULUMI, answer.stdout.strip(), (path,))
 
@@ -74,7 +81,8 @@ def choose(name: str = "auto") -> Engine:
         return by_name.get(PULUMI, by_name[OFFLINE])
     if name not in by_name:
         raise EngineMissing(
-            f"no {name} command is on PATH. Next: install Pulumi's CLI (pulumi-hosting rehearse --install-pulumi), or use --engine offline"
+            f"no {name} command is on PATH. Next: install Pulumi's CLI (pulumi-hosting rehearse "
+            f"--install-pulumi), or use --engine offline"
         )
     return by_name[name]
 
@@ -109,7 +117,9 @@ class Run:
     @property
     def changed(self) -> dict[str, int]:
         """Counts of actual, or planned, changes by operation."""
-        return {op: count for op, count in self.changes.items() if op not in ("same", "read", "refresh") and count}
+        return {
+            op: count for op, count in self.changes.items() if op not in ("same", "read", "refresh") and count
+        }
 
 
 @dataclass
@@ -151,7 +161,9 @@ class Stack:
         return self.run("cancel", "--yes")
 
     def outputs(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.run("stack", "output", "--json", "--show-secrets").output or "{}")
+        found: dict[str, Any] = json.loads(
+            self.run("stack", "output", "--json", "--show-secrets").output or "{}"
+        )
         return found
 
     def export(self, *flags: str) -> dict[str, Any]:
@@ -161,8 +173,13 @@ class Stack:
 
     def saved(self) -> list[dict[str, Any]]:
         """Every stack saved in ``home``, as ``export`` prints it, read from its file without an engine."""
-        found = [json.loads(path.read_text(encoding="utf-8")) for path in (self.home / "state" / ".pulumi" / "stacks").rglob("*.json")]
-        return [{"version": 3, "deployment": (data.get("checkpoint") or {}).get("latest") or {}} for data in found]
+        found = [
+            json.loads(path.read_text(encoding="utf-8"))
+            for path in (self.home / "state" / ".pulumi" / "stacks").rglob("*.json")
+        ]
+        return [
+            {"version": 3, "deployment": (data.get("checkpoint") or {}).get("latest") or {}} for data in found
+        ]
 
     def run(self, *arguments: str) -> Run:
         """Run one command of the engine."""
@@ -170,12 +187,20 @@ class Stack:
             log = Path(folder) / "events.json"
             command = self.command(*arguments, event_log=log)
             done = subprocess.run(
-                command, cwd=self.program, env=self.environment(), stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+                command,
+                cwd=self.program,
+                env=self.environment(),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             events = _events(log)
         quiet = arguments[0] in ("stack", "config")
         output = done.stdout if quiet and done.returncode == 0 else done.stdout + done.stderr
-        return Run(tuple(arguments), done.returncode, output, _steps(events), _changes(events), _errors(events))
+        return Run(
+            tuple(arguments), done.returncode, output, _steps(events), _changes(events), _errors(events)
+        )
 
     def command(self, *arguments: str, event_log: Path | None = None) -> list[str]:
         """The complete command line."""
@@ -223,7 +248,9 @@ def _steps(events: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
         if kind == "resourcePreEvent" and metadata["op"] == "refresh":
             continue
         diffs = metadata.get("diffs") or sorted(metadata.get("detailedDiff") or {})
-        steps.append(Step(metadata["op"], metadata["urn"].rsplit("::", 1)[-1], metadata["type"], tuple(diffs)))
+        steps.append(
+            Step(metadata["op"], metadata["urn"].rsplit("::", 1)[-1], metadata["type"], tuple(diffs))
+        )
     return tuple(steps)
 
 

@@ -129,7 +129,9 @@ class _KnownFromTasks:
         line = _key(before.get("public_key"))
         gone |= {id for id, known in self._key_lines.items() if kind == SSH_KEY and line and known == line}
         for key, item in list(self.objects.items()):
-            with_its_server = kind == SERVER and item.kind in (SERVER_IP, PTR) and item.id.partition("/")[0] in gone
+            with_its_server = (
+                kind == SERVER and item.kind in (SERVER_IP, PTR) and item.id.partition("/")[0] in gone
+            )
             if with_its_server or (item.kind == kind and gone & {item.id, item.name}):
                 del self.objects[key]
 
@@ -147,7 +149,10 @@ def _before(result: Mapping[str, Any]) -> Mapping[str, Any]:
     diff = result.get("diff")
     before = diff.get("before") if isinstance(diff, Mapping) else None
     arguments = (result.get("invocation") or {}).get("module_args") or {}
-    return {**{key: arguments.get(key) for key in ("id", "name", "url", "public_key")}, **(before if isinstance(before, Mapping) else {})}
+    return {
+        **{key: arguments.get(key) for key in ("id", "name", "url", "public_key")},
+        **(before if isinstance(before, Mapping) else {}),
+    }
 
 
 def _key(line: object) -> str:
@@ -158,4 +163,7 @@ def _key(line: object) -> str:
 def _is_action(result: Mapping[str, Any], operation: str) -> bool:
     """Whether the result is of the module of an operation: ``server_renew`` for ``renew_server``."""
     verb, _, subject = operation.partition("_")
-    return f"{subject}_{verb}" in result or str(result.get("action", "")).rpartition(".")[2] == f"{subject}_{verb}"
+    return (
+        f"{subject}_{verb}" in result
+        or str(result.get("action", "")).rpartition(".")[2] == f"{subject}_{verb}"
+    )

@@ -1,4 +1,5 @@
-"""Runs a Pulumi program through its life against a fresh emulator: preview, up, up again, drift, repair, destroy.
+"""Runs a Pulumi program through its life against a fresh emulator: preview, up, up again, drift, repair,
+destroy.
 
 Nothing real is changed and nothing is charged. Each step reports what it expects, what happened and the
 number of requests. After each step the account must hold exactly what the state holds: an object in no state
@@ -31,7 +32,9 @@ def plugin_environ(engine: Engine, home: Path) -> dict[str, str]:
     """
     place = install.install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
     # Pulumi's CLI searches PULUMI_HOME and warns of a plugin on PATH; the offline engine searches PATH only.
-    return {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    return (
+        {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
+    )
 
 
 @dataclass
@@ -48,9 +51,17 @@ class Rehearsal:
     def run(self) -> bool:
         """Run all steps. True when every one was as expected."""
         self.report(
-            f"engine: {self.engine}" + (" (for trying and testing; real stacks are run by pulumi)" if self.engine.name == "offline" else "")
+            f"engine: {self.engine}"
+            + (
+                (" (for trying and testing; real stacks are run by pulumi)")
+                if self.engine.name == "offline"
+                else ""
+            )
         )
-        with tempfile.TemporaryDirectory(prefix="rehearsal-") as home, running(dialect=self.dialect) as emulator:
+        with (
+            tempfile.TemporaryDirectory(prefix="rehearsal-") as home,
+            running(dialect=self.dialect) as emulator,
+        ):
             self.control = Control(emulator.control_url)
             self.account = AccountCheck(self.control)
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
@@ -58,7 +69,9 @@ class Rehearsal:
             self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
             # A random name: the stack's settings file is beside the program's own ones, and is removed at the
             # end.
-            self.stack = self.engine.stack(self.program, Path(home), environ, name=f"rehearsal-{token_hex(4)}")
+            self.stack = self.engine.stack(
+                self.program, Path(home), environ, name=f"rehearsal-{token_hex(4)}"
+            )
             try:
                 for key, value in self.config.items():
                     self.stack.run("config", "set", key, value)
@@ -67,22 +80,37 @@ class Rehearsal:
                     self.stack.destroy()  # the program may have clean-up of its own
             finally:
                 self.stack.remove()
-        self.report("rehearsal: " + ("everything as expected" if not self.failed else f"not as expected: {'; '.join(self.failed)}"))
+        self.report(
+            "rehearsal: "
+            + (
+                "everything as expected"
+                if not self.failed
+                else (f"not as expected: {'; '.join(self.failed)}")
+            )
+        )
         return not self.failed
 
     # --- the steps
 
     def _run_steps(self) -> None:
         preview = self._step(
-            "preview", self.stack.preview, lambda run: run.exit_code == 0 and bool(run.changed), "shows the planned resources"
+            "preview",
+            self.stack.preview,
+            lambda run: run.exit_code == 0 and bool(run.changed),
+            "shows the planned resources",
         )
         if preview.exit_code:
             return
-        first = self._step("up", self.stack.up, lambda run: run.exit_code == 0 and bool(run.changed), "creates them")
+        first = self._step(
+            "up", self.stack.up, lambda run: run.exit_code == 0 and bool(run.changed), "creates them"
+        )
         if first.exit_code:
             return
         self._step(
-            "up again", lambda: self.stack.up("--expect-no-changes"), lambda run: run.exit_code == 0 and not run.changed, "changes nothing"
+            "up again",
+            lambda: self.stack.up("--expect-no-changes"),
+            lambda run: run.exit_code == 0 and not run.changed,
+            "changes nothing",
         )
         self._step("drift check", self._check_drift, lambda run: run.exit_code == 0, "finds nothing")
         for number, changed in enumerate(self._drifts(), 1):
@@ -94,10 +122,16 @@ class Rehearsal:
     def _drift(self, number: int, changed: list[tuple[str, str | None]]) -> None:
         what = ", ".join(f"{name}.{field}" for name, field in changed if field) or "all deleted"
         self._step(
-            f"drift {number}: {what}", self._check_drift, lambda run: run.exit_code == 7 and self._names(run, changed), "is found and named"
+            f"drift {number}: {what}",
+            self._check_drift,
+            lambda run: run.exit_code == 7 and self._names(run, changed),
+            "is found and named",
         )
         self._step(
-            f"repair {number}", lambda: self.stack.up("--refresh"), lambda run: run.exit_code == 0 and bool(run.changed), "repairs it"
+            f"repair {number}",
+            lambda: self.stack.up("--refresh"),
+            lambda run: run.exit_code == 0 and bool(run.changed),
+            "repairs it",
         )
 
     def _check_drift(self) -> Run:
@@ -131,13 +165,21 @@ class Rehearsal:
         """Whether the display shows which field of which resource differs, or that the resource is gone."""
         gone = {step.name for step in run.steps if step.op == "delete"}
         return all(
-            name in gone if field is None else re.search(rf"{re.escape(name)} .*\[diff: [^]]*[-~+,]{re.escape(field)}\b", run.output)
+            name in gone
+            if field is None
+            else re.search(
+                rf"{re.escape(name)} .*\[diff: "
+                rf"[^]]*[-~+,]{re.escape(field)}\b",
+                run.output,
+            )
             for name, field in changed
         )
 
     # --- the report
 
-    def _step(self, title: str, act: Callable[[], Run], expected: Callable[[Run], bool], expectation: str) -> Run:
+    def _step(
+        self, title: str, act: Callable[[], Run], expected: Callable[[Run], bool], expectation: str
+    ) -> Run:
         # The emulator's clock moves between steps, so that the limits per minute are not reached.
         self.control("POST", "/clock", {"advance": 60})
         before = self.control.requests()
@@ -166,7 +208,12 @@ class Rehearsal:
 
 
 def rehearse(
-    engine: Engine, program: Path, report: Callable[[str], None] = print, *, dialect: str = "spec", config: Mapping[str, str] | None = None
+    engine: Engine,
+    program: Path,
+    report: Callable[[str], None] = print,
+    *,
+    dialect: str = "spec",
+    config: Mapping[str, str] | None = None,
 ) -> bool:
     """Rehearse the program in ``program`` with this stack configuration.
 

@@ -14,4 +14,6 @@ from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRI
 RESOURCES: Mapping[str, Resource[Any, Any]] = {
     resource.kind: resource for resource in (SERVER, DOMAIN, SSH_KEY, SERVER_IP, PTR, WEBHOOK_SUBSCRIPTION)
 }
-"""Every resource by its kind; both frontends enumerate this, so a new resource cannot be forgotten by either."""
+"""Every resource by its kind; both frontends enumerate this, so a new resource cannot be forgotten by
+either.
+"""

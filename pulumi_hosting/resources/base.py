@@ -1,13 +1,15 @@
 """The contract of a resource: its fields with their traits, its state, and four methods.
 
     read     the object by id, or None if it is gone. A failure to read is raised: it never looks like "gone".
-    create   makes it and returns the moment the id is known, so that the id can be saved before anything waits. Doing it
-             twice is the same as once: it looks before it sends, and its keys survive a crash without any stored state.
+    create   makes it and returns the moment the id is known, so that the id can be saved before anything
+             waits. Doing it twice is the same as once: it looks before it sends, and its keys survive a
+             crash without any stored state.
     update   applies the named changes in place and returns the state afterwards.
     delete   removes it; gone already = done.
 
-What only some resources can do (find by a natural key, price, adopt, wait, …) is in ``powers``. Not mentioned = not managed;
-not observable = not compared. Resources turn typed values into API calls and know nothing of previews, check mode or frontends.
+What only some resources can do (find by a natural key, price, adopt, wait, …) is in ``powers``. Not mentioned
+= not managed; not observable = not compared. Resources turn typed values into API calls and know nothing of
+previews, check mode or frontends.
 """
 
 import re
@@ -26,7 +28,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
-# --- traits: a field's facts stand on the field ------------------------------------------------------------------------------
+# --- traits: a field's facts stand on the field ------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,8 @@ class Trait:
     - ``write_only``: the API never shows it, so it is compared with what was last sent, where that is known.
     - ``unordered``: a set; order is no difference.
     - ``rebuilds``: what a change does is for the user to say (``on_change``).
-    - ``trigger``: no property of the object: any other value than before asks for an action, the first one too.
+    - ``trigger``: no property of the object: any other value than before asks for an action, the first one
+      too.
     - ``policy``: how to act, nothing to compare.
     - ``normal``: two texts are the same where this makes them equal.
     """
@@ -57,11 +60,14 @@ REPLACES = Trait(replaces=True)
 WHEN_CREATING = Trait(when_creating=True)
 POLICY = Trait(policy=True)
 OnChange = Literal["update", "replace", "refuse", "keep"]
-"""What a changed input does: update in place, replace the object, fail, or nothing but a remark (what is installed stays)."""
+"""What a changed input does: update in place, replace the object, fail, or nothing but a remark (what is
+installed stays).
+"""
 
 
 def _id_text(value: object) -> object:
-    # Ids are 64-bit; Pulumi's numbers are floats, so an id travels as text and a small number is accepted for convenience.
+    # Ids are 64-bit; Pulumi's numbers are floats, so an id travels as text and a small number is accepted for
+    # convenience.
     if isinstance(value, bool):
         raise ValueError("must be an id")
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -74,7 +80,8 @@ def _id_text(value: object) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _WholeNumber:
-    """A whole number of 64 bits, ``least`` or more. Pulumi's numbers are floats, and templates write digits: both are taken too.
+    """A whole number of 64 bits, ``least`` or more. Pulumi's numbers are floats, and templates write digits:
+    both are taken too.
 
     Written as pydantic's own schemas: a number is checked without a call of Python code.
     """
@@ -103,9 +110,13 @@ WholeNumber = Annotated[int, _WholeNumber(1)]
 
 
 class Inputs(BaseModel):
-    """What a user declares. Closed: an unknown field is refused with its name. Only fields that were given are managed."""
+    """What a user declares. Closed: an unknown field is refused with its name. Only fields that were
+    given are managed.
+    """
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, hide_input_in_errors=True, defer_build=True
+    )
 
     @classmethod
     @cache
@@ -120,8 +131,13 @@ class Inputs(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """The fields that were given, in plain values (secrets revealed), in one normal form."""
-        known = {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
-        return {name: plain(value) if isinstance(value, BaseModel | Secret) else value for name, value in known.items()}
+        known = {
+            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
+        }
+        return {
+            name: plain(value) if isinstance(value, BaseModel | Secret) else value
+            for name, value in known.items()
+        }
 
 
 class Record(BaseModel):
@@ -148,11 +164,15 @@ class State(Record):
     """What exists, as the API shows it, plus what was sent and cannot be read back."""
 
     id: str = Field(description="Id of the object.")
-    mode: str | None = Field(default=None, description="live, or test: made with a test key, so only simulated.")
+    mode: str | None = Field(
+        default=None, description="live, or test: made with a test key, so only simulated."
+    )
 
     @classmethod
     def partial(cls, values: Mapping[str, Any]) -> Self:
-        """A state from what is known: recorded by another version, or little more than the id. What is missing is empty."""
+        """A state from what is known: recorded by another version, or little more than the id. What is
+        missing is empty.
+        """
         empty = {name: "" for name, info in cls.model_fields.items() if info.is_required()}
         return cls.model_validate({**empty, **values})
 
@@ -160,11 +180,15 @@ class State(Record):
     @cache
     def nested_fields(cls) -> frozenset[str]:
         """Fields that hold an object of named fields."""
-        return frozenset(name for name, info in cls.model_fields.items() if any(map(_is_model, _parts(info.annotation))))
+        return frozenset(
+            name for name, info in cls.model_fields.items() if any(map(_is_model, _parts(info.annotation)))
+        )
 
 
 def plain(value: Any) -> Any:
-    """A value as an engine's state holds it: secrets revealed, nested models as mappings without what is absent."""
+    """A value as an engine's state holds it: secrets revealed, nested models as mappings without what is
+    absent.
+    """
     if isinstance(value, BaseModel):
         return value.model_dump(exclude_none=True)
     return value.reveal() if isinstance(value, Secret) else value
@@ -184,7 +208,8 @@ def _mentions_secret(annotation: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Takeover:
-    """An object on the account that ``create`` will take over instead of making one. It costs and books nothing.
+    """An object on the account that ``create`` will take over instead of making one. It costs and books
+    nothing.
 
     - ``state``: the object as it is now.
     - ``reason``: why it is taken for ours, as a clause: "it carries this resource's tag".
@@ -203,7 +228,8 @@ class Takeover:
     title: str = "object"
 
     def announcement(self, now: datetime) -> str:
-        """One line for a preview: ``takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this resource's tag)``.
+        """One line for a preview: ``takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this
+        resource's tag)``.
 
         ``now``: the service's time.
         """
@@ -217,7 +243,7 @@ class Takeover:
         return f"{', '.join(parts)} ({self.reason})"
 
 
-# --- the interface -----------------------------------------------------------------------------------------------------------
+# --- the interface -----------------------------------------------------------------------------------------
 
 I = TypeVar("I", bound=Inputs)  # noqa: E741 — the pair reads as Inputs and State
 S = TypeVar("S", bound=State)
@@ -237,18 +263,24 @@ class Resource(ABC, Generic[I, S]):
     replacement: ClassVar[Literal["ordered", "free", "once"]] = "ordered"
     """What making another one in its place means:
 
-    - ``ordered``: it costs, so a frontend without a preview does not do it automatically. The new one comes first;
+    - ``ordered``: it costs, so a frontend without a preview does not do it automatically. The new one comes
+      first;
     - ``free``: it costs and loses nothing. The natural key is unique, so the old one goes first;
-    - ``once``: as ``ordered``, and only under another name: the service sells each name once and deletes none.
+    - ``once``: as ``ordered``, and only under another name: the service sells each name once and deletes
+      none.
     """
     control_path: ClassVar[str] = ""
-    """Path of one object in the emulator's control interface, ``{}`` for each part of its id; default: ``/<kind>s/{}``."""
+    """Path of one object in the emulator's control interface, ``{}`` for each part of its id; default:
+    ``/<kind>s/{}``.
+    """
     control_removal: ClassVar[Mapping[str, Any] | None] = None
     """The PATCH that removes it there; None: DELETE."""
     default_name: ClassVar[bool] = False
     """Where no ``name`` is given, the declaration's own name is meant."""
     after_failed_deletion: ClassVar[str | None] = None
-    """What a person should know when a deletion was refused or failed: of what an engine forgot before it asked for it."""
+    """What a person should know when a deletion was refused or failed: of what an engine forgot before it
+    asked for it.
+    """
 
     @abstractmethod
     def read(self, request: Request, id: str, last: S | None = None) -> S | None:
@@ -256,7 +288,9 @@ class Resource(ABC, Generic[I, S]):
 
     @abstractmethod
     def create(self, request: Request, inputs: I) -> S:
-        """Make it, or find what an interrupted run of the same declaration made. The id may be provisional (``Provisioned``)."""
+        """Make it, or find what an interrupted run of the same declaration made. The id may be
+        provisional (``Provisioned``).
+        """
 
     @abstractmethod
     def update(self, request: Request, state: S, inputs: I, fields: frozenset[str]) -> S:

@@ -1,8 +1,9 @@
 """A domain name (API document, "Domains").
 
-Registered or, with an auth code, transferred in: once, since the name is unique and every order is keyed. What the registrar has not
-confirmed yet is a state, not a failure. The API cannot delete domains: to remove one from a declaration turns its auto-renewal off, says
-until when it stays, and forgets it. The id is the domain's number; until the service shows one, and in the sandbox, it is the name.
+Registered or, with an auth code, transferred in: once, since the name is unique and every order is keyed.
+What the registrar has not confirmed yet is a state, not a failure. The API cannot delete domains: to remove
+one from a declaration turns its auto-renewal off, says until when it stays, and forgets it. The id is the
+domain's number; until the service shows one, and in the sandbox, it is the name.
 """
 
 import uuid
@@ -109,33 +110,53 @@ class DomainInputs(base.Inputs):
     ]
     years: Annotated[
         Annotated[WholeNumber, AfterValidator(_years)],
-        Field(description="Years paid when registering: 1 to 10, within the zone's bounds. Matters when ordering only."),
+        Field(
+            description="Years paid when registering: 1 to 10, within the zone's bounds. Matters when "
+            "ordering only."
+        ),
         WHEN_CREATING,
     ] = 1
     nameservers: Annotated[
         Annotated[m.Nameservers, AfterValidator(_hosts)] | None,
-        Field(description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not matter."),
+        Field(
+            description="2 to 4 name servers (some deployments take exactly 2); order, case and a dot at "
+            "the end do not matter."
+        ),
         Trait(unordered=True),
         Drift(lambda value: ["ns1.example.org", "ns2.example.org"]),
     ] = None
     privacy: Annotated[
-        bool | None, Field(description="Whether the owner's data is hidden in WHOIS; where the zone allows it."), Drift(inverted)
+        bool | None,
+        Field(description="Whether the owner's data is hidden in WHOIS; where the zone allows it."),
+        Drift(inverted),
     ] = None
-    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)] = None
-    promo_code: Annotated[m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING] = None
+    auto_renew: Annotated[
+        bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)
+    ] = None
+    promo_code: Annotated[
+        m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING
+    ] = None
     auth_code: Annotated[
         Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
-        Field(description="EPP code of the present registrar: the domain is transferred in, not registered. Matters when ordering only."),
+        Field(
+            description="EPP code of the present registrar: the domain is transferred in, not registered. "
+            "Matters when ordering only."
+        ),
         WHEN_CREATING,
     ] = None
     adopt_id: Annotated[
         IdText | None,
-        Field(description="Take over this existing domain of the account, which must have the declared name, instead of ordering it."),
+        Field(
+            description="Take over this existing domain of the account, which must have the declared name, "
+            "instead of ordering it."
+        ),
         WHEN_CREATING,
     ] = None
 
     def order_body(self, privacy: bool) -> dict[str, Any]:
-        """The body of ``POST /domains``; privacy is always said, since its default differs between deployments."""
+        """The body of ``POST /domains``; privacy is always said, since its default differs between
+        deployments.
+        """
         body: dict[str, Any] = {"name": self.name, "years": self.years, "privacy": privacy}
         if self.nameservers is not None:
             body["nameservers"] = self.nameservers
@@ -145,20 +166,37 @@ class DomainInputs(base.Inputs):
 
 
 class DomainState(base.State):
-    id: str = Field(description="Id of the domain; its name until the service shows a number, and in the sandbox.")
+    id: str = Field(
+        description="Id of the domain; its name until the service shows a number, and in the sandbox."
+    )
     name: str = Field(description="Full name in punycode and lower case, such as xn--mnster-3ya.example.")
-    status: str = Field(default="pending", description="One of pending, active, expired, transfer_pending and cancelled.")
-    nameservers: list[str] | None = Field(default=None, description="Host names of its name servers, in lower case and alphabetical order.")
+    status: str = Field(
+        default="pending", description="One of pending, active, expired, transfer_pending and cancelled."
+    )
+    nameservers: list[str] | None = Field(
+        default=None, description="Host names of its name servers, in lower case and alphabetical order."
+    )
     privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
-    auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance before it expires.")
+    auto_renew: bool | None = Field(
+        default=None, description="Whether the service renews it from the balance before it expires."
+    )
     registered_at: str | None = Field(
         default=None,
         description="When it was registered or transferred here (RFC 3339, UTC). Absent until then.",
     )
-    expires_at: str | None = Field(default=None, description="Until when it is paid (RFC 3339, UTC). Without renewal it ends then.")
-    locked: bool | None = Field(default=None, description="Whether the registrar refuses to transfer it elsewhere.")
-    blocked: bool | None = Field(default=None, description="Whether the staff of the service locked it, so that nothing can be changed.")
-    price_renew: str | None = Field(default=None, description="Price of one more year (decimal, in currency).")
+    expires_at: str | None = Field(
+        default=None, description="Until when it is paid (RFC 3339, UTC). Without renewal it ends then."
+    )
+    locked: bool | None = Field(
+        default=None, description="Whether the registrar refuses to transfer it elsewhere."
+    )
+    blocked: bool | None = Field(
+        default=None,
+        description="Whether the staff of the service locked it, so that nothing can be changed.",
+    )
+    price_renew: str | None = Field(
+        default=None, description="Price of one more year (decimal, in currency)."
+    )
     currency: str | None = Field(default=None, description="Currency of its prices (ISO 4217), such as EUR.")
     charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
     created_at: str | None = Field(default=None, description="When it was ordered (RFC 3339, UTC).")
@@ -193,8 +231,15 @@ def _is_settled(domain: m.Domain) -> bool:
 
 
 def _is_unlisted_order(state: DomainState) -> bool:
-    """Whether the state is that of an order whose domain the account does not show yet: it has no number. An import knows no name."""
-    return bool(state.name) and not state.id.isdigit() and state.status in ("pending", "transfer_pending") and state.mode != "test"
+    """Whether the state is that of an order whose domain the account does not show yet: it has no number.
+    An import knows no name.
+    """
+    return (
+        bool(state.name)
+        and not state.id.isdigit()
+        and state.status in ("pending", "transfer_pending")
+        and state.mode != "test"
+    )
 
 
 class DomainBase(base.Resource[DomainInputs, DomainState]):
@@ -240,7 +285,9 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             try:
                 return self._named(request, _domain_name(id))
             except ValueError:
-                raise ResourceError(f"{id!r} is neither the id of a domain nor its name. Next: correct it") from None
+                raise ResourceError(
+                    f"{id!r} is neither the id of a domain nor its name. Next: correct it"
+                ) from None
         if request.reads.many("domain") and (found := self._listed(request).get(id)):
             return found
         try:
@@ -262,26 +309,41 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             if existing is None:
                 return order.place(self._fresh)
             if request.client.is_test_key:
-                request.info(f"{inputs.name} is on this account already (id {existing.id}); with a test key nothing is ordered")
+                request.info(
+                    f"{inputs.name} is on this account already (id {existing.id}); with a test key "
+                    f"nothing is ordered"
+                )
                 return _from_api(existing).model_copy(update={"id": inputs.name})
-            if not request.name_is_identity and str(existing.id) not in request.owned:  # of an own one a replacement is asked for
+            # of an own one a replacement is asked for
+            if not request.name_is_identity and str(existing.id) not in request.owned:
                 refusal = self._not_ours(request, existing)
                 if refusal is None and not order.was_placed():
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
                     raise ResourceConflict(refusal, id=str(existing.id))
-                request.info(_takeover(existing, "this resource's idempotency key names it").announcement(request.service_now()))
+                request.info(
+                    _takeover(existing, "this resource's idempotency key names it").announcement(
+                        request.service_now()
+                    )
+                )
                 request.taken_over.add(str(existing.id))
             return _from_api(existing)
 
     @staticmethod
     def _not_ours(request: Request, existing: m.Domain) -> str | None:
-        """Why a domain of the declared name must not be taken over automatically, as far as that is known without sending the order's key."""
+        """Why a domain of the declared name must not be taken over automatically, as far as that is known
+        without sending the order's key.
+        """
         since = request.service_now() - existing.created_at if existing.created_at else None
         if since is not None and since > _TAKEOVER_AGE:
-            return _refusal(existing, f"it was ordered {age(since)} ago, and after seven days nothing shows by which resource")
+            return _refusal(
+                existing,
+                f"it was ordered {age(since)} ago, and after seven days nothing shows by which resource",
+            )
         if request.strict and request.scope is None:
-            return _refusal(existing, "strict is set and hosting:scope is not, and it may be another backend's")
+            return _refusal(
+                existing, "strict is set and hosting:scope is not, and it may be another backend's"
+            )
         return None
 
     def _fresh(self, request: Request, name: str) -> m.Domain | None:
@@ -291,24 +353,38 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
     def _adoptable(self, request: Request, inputs: DomainInputs, id: str) -> m.Domain:
         found = self._resolved(request, id)
         if found is None:
-            raise ResourceError(f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or leave it out to order it")
+            raise ResourceError(
+                f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, "
+                f"or leave it out to order it"
+            )
         if ascii_name(found.name) != inputs.name:
-            raise ResourceError(f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is")
+            raise ResourceError(
+                f"adopt_id: domain {id} is {found.name}, not {inputs.name}. Next: declare what it is"
+            )
         return found
 
     # --- changing
 
-    def update(self, request: Request, state: DomainState, inputs: DomainInputs, fields: frozenset[str]) -> DomainState:
+    def update(
+        self, request: Request, state: DomainState, inputs: DomainInputs, fields: frozenset[str]
+    ) -> DomainState:
         found = self._resolved(request, state.id)
         if found is None and state.status == "active":
             raise ResourceError(f"domain {state.name} is gone. Next: run again with a refresh")
         if found is None or not _is_settled(found):
             status = found.status if found else state.status
-            request.warn(f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is active. Next: run again then")
+            request.warn(
+                f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it "
+                f"is active. Next: run again then"
+            )
             return (_from_api(found, state) if found else state).model_copy(update={"id": state.id})
         id = found.id
         after = found
-        patch = {name: value for name, value in inputs.given().items() if name in fields & {"privacy", "auto_renew"} and value is not None}
+        patch = {
+            name: value
+            for name, value in inputs.given().items()
+            if name in fields & {"privacy", "auto_renew"} and value is not None
+        }
         try:
             if patch:
                 after = request.client.domains.update(id, **patch)
@@ -328,7 +404,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         if found is None:
             if _is_unlisted_order(state):
                 raise WaitTimeout(
-                    f"domain {state.name} was ordered and is not among the domains of the account yet, so its auto-renew cannot be turned "
+                    f"domain {state.name} was ordered and is not among the domains of the account yet, so "
+                    f"its auto-renew cannot be turned "
                     "off; nothing was changed. Next: run it again later",
                     id=state.id,
                 )
@@ -336,7 +413,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         if found.auto_renew is not False:  # None: not known
             if not _is_settled(found):
                 raise WaitTimeout(
-                    f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be turned off before it is active; "
+                    f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be "
+                    f"turned off before it is active; "
                     "nothing was changed. Next: run it again then, or turn it off in the control panel",
                     id=state.id,
                 )
@@ -346,12 +424,20 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                 request.reads.forget("domains")
             if found.auto_renew:
                 raise ResourceError(
-                    f"domain {state.name} (id {found.id}) still renews: the service did not turn auto-renew off. Next: run it again"
+                    f"domain {state.name} (id {found.id}) still renews: the service did not turn auto-renew "
+                    f"off. Next: run it again"
                 )
-        price = f", renews {found.price_renew} {found.currency or state.currency or ''}".rstrip() + " a year" if found.price_renew else ""
+        price = (
+            (f", renews {found.price_renew} {found.currency or state.currency or ''}").rstrip() + " a year"
+            if found.price_renew
+            else ""
+        )
         until = f" until {found.expires_at:%Y-%m-%d}" if found.expires_at else ""
         pending = "" if _is_settled(found) else f" ({found.status})"
-        request.warn(f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; the API cannot delete domains")
+        request.warn(
+            f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; "
+            f"the API cannot delete domains"
+        )
 
 
 def _takeover(domain: m.Domain, reason: str) -> Takeover:
@@ -360,7 +446,8 @@ def _takeover(domain: m.Domain, reason: str) -> Takeover:
 
 def _refusal(domain: m.Domain, why: str) -> str:
     return (
-        f"{ascii_name(domain.name)} is on this account already (domain {domain.id}): {why}; nothing was ordered. "
+        f"{ascii_name(domain.name)} is on this account already (domain {domain.id}): {why}; nothing was "
+        f"ordered. "
         f"Next: set adopt_id={domain.id} to take it over"
     )
 
@@ -369,14 +456,18 @@ Look = Callable[[Request, str], m.Domain | None]
 
 
 class _Order:
-    """One declaration's order of one name. The name is unique at the registry, so a second order cannot be a second purchase."""
+    """One declaration's order of one name. The name is unique at the registry, so a second order cannot
+    be a second purchase.
+    """
 
     def __init__(self, request: Request, inputs: DomainInputs) -> None:
         self.request, self.inputs = request, inputs
         me = account(request.client)
         zone = zone_of(request, inputs.name)
         privacy = inputs.privacy if inputs.privacy is not None else bool(zone and zone.privacy_supported)
-        self.body: dict[str, Any] = {"name": inputs.name} if inputs.auth_code is not None else inputs.order_body(privacy)
+        self.body: dict[str, Any] = (
+            {"name": inputs.name} if inputs.auth_code is not None else inputs.order_body(privacy)
+        )
         operation = "transfer_domain" if inputs.auth_code is not None else "register_domain"
         # No key is made of a secret: the auth code is sent, and is no part of it.
         self.keys = KeyRing(me.account_id, me.livemode, request.identity, operation, self.body)
@@ -388,10 +479,14 @@ class _Order:
         return domains.register(**self.body, idempotency_key=key)
 
     def was_placed(self) -> bool:
-        """Whether an interrupted run of this declaration ordered the name: its key is bound, and its replay is an accepted order."""
+        """Whether an interrupted run of this declaration ordered the name: its key is bound, and its
+        replay is an accepted order.
+        """
         for generation in range(_GENERATIONS):
             key = self.keys.key(generation)
-            if not key_is_used(partial(self.request.client.domains.renew, nonexistent_id(), years=1, idempotency_key=key)):
+            if not key_is_used(
+                partial(self.request.client.domains.renew, nonexistent_id(), years=1, idempotency_key=key)
+            ):
                 return False
             try:
                 self.send(key)
@@ -412,13 +507,15 @@ class _Order:
                 if generation >= _GENERATIONS:
                     raise ResourceError(
                         f"{_GENERATIONS} orders of {self.inputs.name} within seven days are all spent. "
-                        "Next: wait for the oldest to be forgotten, or set adopt_id if it is on another record"
+                        "Next: wait for the oldest to be forgotten, or set adopt_id if it is on another "
+                        "record"
                     )
                 key = self.keys.key(generation)
             except IdempotencyInProgress:
                 raise
             except IdempotencyConflict:
-                # Bound to a probe, or to a transfer with another auth code: the name keeps it from being bought twice.
+                # Bound to a probe, or to a transfer with another auth code: the name keeps it from being
+                # bought twice.
                 generation += 1
                 if generation >= _GENERATIONS:
                     raise
@@ -436,7 +533,9 @@ class _Order:
                 key = f"{SCHEME}-{uuid.uuid4().hex}"
 
     def _may_be_of_the_past(self, error: ApiError | TransportError) -> bool:
-        """Whether a refusal may be a stored one that no longer holds. Nothing was charged with it, and the name guards the next try."""
+        """Whether a refusal may be a stored one that no longer holds. Nothing was charged with it, and
+        the name guards the next try.
+        """
         if isinstance(error, TransportError) or error.status in (401, 403, 429, 504):
             return False
         if isinstance(error, InsufficientFunds):
@@ -452,21 +551,34 @@ class _Order:
     def _named(self, error: ApiError | TransportError) -> Exception:
         if isinstance(error, TransportError) or error.status >= 500:
             return ResourceError(
-                f"{error} — whether {self.inputs.name} was ordered is not known; it is not among the domains of the account yet. "
+                f"{error} — whether {self.inputs.name} was ordered is not known; it is not among the domains "
+                f"of the account yet. "
                 "Next: run again: the same order is repeated, and never carried out twice"
             )
         return error
 
-    def _accepted(self, answer: m.DomainOrderResult | m.DomainTransferResult, look: Look) -> DomainState | None:
+    def _accepted(
+        self, answer: m.DomainOrderResult | m.DomainTransferResult, look: Look
+    ) -> DomainState | None:
         charged = as_text(answer.charged)
         found = None if self.request.client.is_test_key else look(self.request, self.inputs.name)
         if found is not None:
-            return _from_api(found).model_copy(update={"charged": charged, "currency": answer.currency or found.currency})
+            return _from_api(found).model_copy(
+                update={"charged": charged, "currency": answer.currency or found.currency}
+            )
         if answer.domain_id is not None and not self.request.client.is_test_key:
             return None
-        status = "active" if answer.status == "registered" else "transfer_pending" if "transfer" in answer.status else "pending"
+        status = (
+            "active"
+            if answer.status == "registered"
+            else "transfer_pending"
+            if "transfer" in answer.status
+            else "pending"
+        )
         if status != "active":
-            self.request.info(f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later")
+            self.request.info(
+                f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later"
+            )
         return DomainState(
             id=self.inputs.name,
             name=self.inputs.name,
@@ -483,4 +595,6 @@ class _Order:
 def zone_of(request: Request, name: str) -> m.Zone | None:
     zones = catalog.zones(request)
     labels = name.split(".")
-    return next((zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None)
+    return next(
+        (zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None
+    )

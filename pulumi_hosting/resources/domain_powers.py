@@ -53,34 +53,51 @@ class DomainResource(
     def all(self, request: Request, *, name: str | None = None, **filters: Any) -> Iterable[DomainState]:
         """By ``status`` (the service looks) and by ``name`` (we do)."""
         wanted = None if name is None else ascii_name(name)
-        return (_from_api(found) for found in request.client.domains.list(**filters) if wanted in (None, ascii_name(found.name)))
+        return (
+            _from_api(found)
+            for found in request.client.domains.list(**filters)
+            if wanted in (None, ascii_name(found.name))
+        )
 
-    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
         """The zone and its bounds; for a new name whether it can be had."""
         if desired.get("adopt_id") is not None or "name" not in desired:
             return {}
         name = desired["name"]
         zone = zone_of(request, name)
         if zone is None:
-            return {"name": f"no zone of this provider ends {name!r}: choose one of {', '.join(sorted(catalog.zones(request)))}"}
+            return {
+                "name": (
+                    f"no zone of this provider ends {name!r}: choose one of "
+                    f"{', '.join(sorted(catalog.zones(request)))}"
+                )
+            }
         failures: dict[str, str] = {}
         if desired.get("privacy") and "privacy" in fields and zone.privacy_supported is False:
             failures["privacy"] = f".{zone.tld.lstrip('.')} hides no owner's data: leave it out or say false"
         if "name" not in fields:
             return failures
         if why := look_alike(name):
-            request.warn(f"{name} may be taken for another name: {why}. Next: make sure that this is the name you mean")
+            request.warn(
+                f"{name} may be taken for another name: {why}. Next: make sure that this is the name you mean"
+            )
         if desired.get("auth_code") is not None:
             if zone.price_transfer is None or zone.transfer_supported is False:
                 failures["auth_code"] = f"transfers of .{zone.tld.lstrip('.')} are not offered"
         elif not (zone.min_years or 1) <= desired.get("years", 1) <= (zone.max_years or 10):
             failures["years"] = f"must be {zone.min_years or 1} to {zone.max_years or 10} in this zone"
         elif not failures and (existing := self._named(request, name)) is not None:
-            is_known = request.name_is_identity or request.client.is_test_key or str(existing.id) in request.owned
+            is_known = (
+                request.name_is_identity or request.client.is_test_key or str(existing.id) in request.owned
+            )
             if not is_known and (refusal := self._not_ours(request, existing)):
                 failures["name"] = refusal
         elif not failures:
-            answer = request.shared(("availability", name), lambda: request.client.domains.availability(name=name), 300.0)
+            answer = request.shared(
+                ("availability", name), lambda: request.client.domains.availability(name=name), 300.0
+            )
             if not answer.available:
                 failures["name"] = f"{name} cannot be registered: {answer.reason or 'it is not available'}"
         return failures
@@ -100,23 +117,40 @@ class DomainResource(
         name = f"{desired['name']} ({read})" if (read := unicode_name(desired["name"])) else desired["name"]
         what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
         balance = catalog.balance(request)
-        if self._named(request, desired["name"]) is not None:  # found again, or a stop: nothing is paid for it either way
+        # found again, or a stop: nothing is paid for it either way
+        if self._named(request, desired["name"]) is not None:
             amount, what = Decimal(0), f"{name} is on this account already"
-        return Cost(amount, zone.currency or (balance.currency if balance else ""), what, balance.balance if balance else None)
+        return Cost(
+            amount,
+            zone.currency or (balance.currency if balance else ""),
+            what,
+            balance.balance if balance else None,
+        )
 
     def takeover(self, request: Request, inputs: DomainInputs) -> Takeover | None:
         if inputs.adopt_id is None:
-            existing = None if request.name_is_identity or request.client.is_test_key else self._named(request, inputs.name)
+            existing = (
+                None
+                if request.name_is_identity or request.client.is_test_key
+                else self._named(request, inputs.name)
+            )
             if existing is None or str(existing.id) in request.owned or self._not_ours(request, existing):
                 return None  # ordered, replaced, or refused
-            unless = f"unless an earlier run of this resource ordered it, the order will stop. Next: set adopt_id={existing.id} then"
+            unless = (
+                f"unless an earlier run of this resource ordered it, the order will stop. Next: set "
+                f"adopt_id={existing.id} then"
+            )
             return _takeover(existing, f"it has the name; {unless}")
         return _takeover(self._adoptable(request, inputs, inputs.adopt_id), "adopt_id names it")
 
     def settle(self, request: Request, state: DomainState, inputs: DomainInputs) -> DomainState:
-        """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the rest."""
+        """Set what an order does not carry everywhere: auto-renew, and after a transfer or adoption the
+        rest.
+        """
         late = frozenset(
-            name for name, value in inputs.given().items() if name in _LATE and value is not None and getattr(state, name) != value
+            name
+            for name, value in inputs.given().items()
+            if name in _LATE and value is not None and getattr(state, name) != value
         )
         if not late:
             return state

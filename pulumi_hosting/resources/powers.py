@@ -1,4 +1,5 @@
-"""Optional powers of a resource. A resource derives from those it has; the planner asks ``isinstance(resource, Priced)``.
+"""Optional powers of a resource. A resource derives from those it has; the planner asks
+``isinstance(resource, Priced)``.
 
     Findable      natural_key, find, all                        an object is found by what is declared, and listed
     Adoptable     takeover                                      ``create`` may take over what exists
@@ -35,7 +36,9 @@ class Findable(ABC, Generic[I, S]):
 
     @abstractmethod
     def find(self, request: Request, inputs: I) -> S | None:
-        """The object that the natural key of ``inputs`` names, or None. Raises ``AmbiguousMatch`` for several."""
+        """The object that the natural key of ``inputs`` names, or None. Raises ``AmbiguousMatch`` for
+        several.
+        """
 
     @abstractmethod
     def all(self, request: Request, **filters: Any) -> Iterable[S]:
@@ -47,7 +50,8 @@ class Adoptable(ABC, Generic[I]):
     def takeover(self, request: Request, inputs: I) -> Takeover | None:
         """What ``create`` would take over instead of making one. Raises what ``create`` would raise of it.
 
-        In a preview, inputs that are not known yet are absent from ``inputs``; those of the natural key and ``adopt_id`` are known.
+        In a preview, inputs that are not known yet are absent from ``inputs``; those of the natural key and
+        ``adopt_id`` are known.
         """
 
 
@@ -59,7 +63,9 @@ class Priced(ABC):
 
 class Validated(ABC):
     @abstractmethod
-    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
         """Field → reason, for what only the account can tell (catalog, stock). Raises what a read raises.
 
         ``desired``: the declared values that are known; ``fields``: the names of those that are new.
@@ -69,7 +75,9 @@ class Validated(ABC):
 class Settled(ABC, Generic[I, S]):
     @abstractmethod
     def settle(self, request: Request, state: S, inputs: I) -> S:
-        """Wait until it is usable, and set what creation cannot carry. May exchange a provisional id for the final one."""
+        """Wait until it is usable, and set what creation cannot carry. May exchange a provisional id for
+        the final one.
+        """
 
 
 class Provisioned(Settled[I, S]):
@@ -103,11 +111,15 @@ class Sandboxed(ABC, Generic[S]):
 class Rebuildable(ABC):
     @abstractmethod
     def on_change(self, field: str, desired: Mapping[str, Any]) -> OnChange | None:
-        """What a change of ``field`` means among the ``desired`` values; None where the field's trait says it."""
+        """What a change of ``field`` means among the ``desired`` values; None where the field's trait
+        says it.
+        """
 
     @abstractmethod
     def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
-        """Whether ``field``, whose declared value ``after`` reads differently from the state's (``olds``), means the same."""
+        """Whether ``field``, whose declared value ``after`` reads differently from the state's
+        (``olds``), means the same.
+        """
 
     @abstractmethod
     def consequence(self, fields: frozenset[str]) -> str | None:
@@ -117,29 +129,36 @@ class Rebuildable(ABC):
 class Registered(ABC, Generic[S]):
     @abstractmethod
     def why_unchangeable(self, state: S) -> str | None:
-        """Why nothing of the object can be changed yet, where that passes automatically; None where it can."""
+        """Why nothing of the object can be changed yet, where that passes automatically; None where it
+        can.
+        """
 
     @abstractmethod
     def is_released(self, state: S) -> bool:
-        """Whether nothing is left for ``delete`` to do though the object is still there: it ends when its time is over."""
+        """Whether nothing is left for ``delete`` to do though the object is still there: it ends when its
+        time is over.
+        """
 
 
 class Remarked(ABC, Generic[S]):
     @abstractmethod
     def remarks(self, request: Request, state: S) -> list[str]:
-        """What a person should know of a recorded object: it is gone, or about to be switched off. Empty where the account cannot be read."""
+        """What a person should know of a recorded object: it is gone, or about to be switched off. Empty
+        where the account cannot be read.
+        """
 
 
 class Predicted(ABC, Generic[S]):
     @abstractmethod
     def adjust_prediction(self, predicted: dict[str, Any], state: S | None) -> dict[str, Any]:
-        """The ``predicted`` fields of the state without those that the declared change makes uncertain, or with what else it changes.
+        """The ``predicted`` fields of the state without those that the declared change makes uncertain, or
+        with what else it changes.
 
         ``state``: the object before the change; None where it is made.
         """
 
 
-# --- what holds of any resource, also of one that lacks the power ---------------------------------------------------------------
+# --- what holds of any resource, also of one that lacks the power ------------------------------------------
 
 
 def natural_key(resource: Resource[Any, Any]) -> tuple[str, ...]:
@@ -179,7 +198,9 @@ def mode_of(resource: Resource[Any, Any], state: State) -> str:
 
 
 def listed(request: Request, resource: Resource[Any, S], **filters: Any) -> Iterable[S]:
-    """Every object of the kind on the account, or those that match. Raises ``ResourceError`` where the API has no list of them."""
+    """Every object of the kind on the account, or those that match. Raises ``ResourceError`` where the
+    API has no list of them.
+    """
     if not isinstance(resource, Findable):
         raise ResourceError(f"a {resource.title} cannot be listed")
     found: Iterable[S] = resource.all(request, **filters)

@@ -1,6 +1,7 @@
 """Reverse DNS of one address of a server, the primary one too (API document, "Servers").
 
-Setting it is setting it: the last write wins, and doing it twice is the same as once. The id is ``<server id>/<address id>``.
+Setting it is setting it: the last write wins, and doing it twice is the same as once. The id is ``<server
+id>/<address id>``.
 """
 
 import re
@@ -20,7 +21,8 @@ from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
 
 SIMULATED = "sandbox"
-_LISTED_SECONDS = 30.0  # seconds until an address that was just bought, or just came with its server, must be listed
+# seconds until an address that was just bought, or just came with its server, must be listed
+_LISTED_SECONDS = 30.0
 
 
 def _plain_host(name: str) -> str:
@@ -30,10 +32,17 @@ def _plain_host(name: str) -> str:
 
 
 class PtrInputs(base.Inputs):
-    server_id: Annotated[IdText, Field(description="Id of the server the address belongs to. A change makes another record."), REPLACES]
+    server_id: Annotated[
+        IdText,
+        Field(description="Id of the server the address belongs to. A change makes another record."),
+        REPLACES,
+    ]
     address: Annotated[
         Annotated[str, AfterValidator(addresses.plain_address)] | None,
-        Field(description="An IPv4 or IPv6 address of the server; its primary one when absent. A change makes another record."),
+        Field(
+            description="An IPv4 or IPv6 address of the server; its primary one when absent. A change "
+            "makes another record."
+        ),
         REPLACES,
     ] = None
     domain: Annotated[
@@ -51,7 +60,12 @@ class PtrState(base.State):
 
 
 def _state(server_id: str, ip: m.Ip, domain: str | None) -> PtrState:
-    return PtrState(id=f"{server_id}/{ip.id}", server_id=server_id, address=addresses.plain_address(ip.address), domain=domain)
+    return PtrState(
+        id=f"{server_id}/{ip.id}",
+        server_id=server_id,
+        address=addresses.plain_address(ip.address),
+        domain=domain,
+    )
 
 
 def _domain(ip: m.Ip) -> str | None:
@@ -67,7 +81,9 @@ def _remember(request: Request, server_id: str, ip_id: int, domain: str | None) 
     request.reads.amend(("ips", server_id), written)
 
 
-class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrState], Validated, Sandboxed[PtrState]):
+class PtrResource(
+    base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrState], Validated, Sandboxed[PtrState]
+):
     kind: ClassVar[str] = "ptr"
     title: ClassVar[str] = "PTR record"
     Inputs = PtrInputs
@@ -76,7 +92,9 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
     control_path = "/servers/{}/ips/{}"
     control_removal: ClassVar = {"ptr": None}
     replacement = "free"
-    scopes: ClassVar = dict.fromkeys(("create", "update", "delete"), ("servers:read", "servers:manage")) | {"read": ("servers:read",)}
+    scopes: ClassVar = dict.fromkeys(("create", "update", "delete"), ("servers:read", "servers:manage")) | {
+        "read": ("servers:read",)
+    }
 
     # --- looking
 
@@ -100,12 +118,18 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
 
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
         """Those of one server, or of all."""
-        return (_state(server, ip, _domain(ip)) for server, ip in addresses.everywhere(request, server_id) if ip.ptr)
+        return (
+            _state(server, ip, _domain(ip))
+            for server, ip in addresses.everywhere(request, server_id)
+            if ip.ptr
+        )
 
     def is_simulated(self, id: str) -> bool:
         return id.endswith(f"/{SIMULATED}")
 
-    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
         """The server is there, and the address is one of its."""
         if "server_id" not in desired or not fields & {"server_id", "address"} or request.client.is_test_key:
             return {}
@@ -115,7 +139,12 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
         known = {addresses.plain_address(text) for text in server.ips or ()}
         if known and desired.get("address") is not None and desired["address"] not in known:
-            return {"address": f"server {server.id} has no address {desired['address']}: choose one of {', '.join(sorted(known))}"}
+            return {
+                "address": (
+                    f"server {server.id} has no address {desired['address']}: choose one of "
+                    f"{', '.join(sorted(known))}"
+                )
+            }
         return {}
 
     # --- making and changing
@@ -131,7 +160,10 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
             if request.client.is_test_key:
                 request.info("the address is only simulated, and so is its reverse DNS")
                 return PtrState(
-                    id=f"{inputs.server_id}/{SIMULATED}", server_id=inputs.server_id, address=inputs.address, domain=inputs.domain
+                    id=f"{inputs.server_id}/{SIMULATED}",
+                    server_id=inputs.server_id,
+                    address=inputs.address,
+                    domain=inputs.domain,
                 )
             if found is None or wait.over:
                 break
@@ -139,10 +171,13 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
             wait.pause()
             fresh = True
         if found is None:
-            raise NoSuchObject(f"server_id: there is no server {inputs.server_id} on this account. Next: correct server_id")
+            raise NoSuchObject(
+                f"server_id: there is no server {inputs.server_id} on this account. Next: correct server_id"
+            )
         known = ", ".join(ip.address for ip in found) or "none"
         raise ResourceError(
-            f"address: server {inputs.server_id} has no address {inputs.address or '(primary)'}; it has {known}. Next: correct address"
+            f"address: server {inputs.server_id} has no address {inputs.address or '(primary)'}; it has "
+            f"{known}. Next: correct address"
         )
 
     @staticmethod
@@ -152,7 +187,9 @@ class PtrResource(base.Resource[PtrInputs, PtrState], Findable[PtrInputs, PtrSta
             _remember(request, server_id, ip.id, domain)
         return _state(server_id, ip, domain)
 
-    def update(self, request: Request, state: PtrState, inputs: PtrInputs, fields: frozenset[str]) -> PtrState:
+    def update(
+        self, request: Request, state: PtrState, inputs: PtrInputs, fields: frozenset[str]
+    ) -> PtrState:
         server_id, wanted = addresses.split_id(state.id, "a PTR record")
         if not wanted.isdigit():
             return self.create(request, inputs)

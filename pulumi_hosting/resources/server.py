@@ -1,8 +1,8 @@
 """A virtual server (API document, "Servers" and "Orders").
 
-Ordered once (see ``exactly_once.orders``), waited for through a 202, changed in place where the API can (name, notes, auto-renew), replaced
-where it cannot. The id is ``order:<invoice_id>`` while only its order is known. What the planner asks beside the four methods is in
-``server_powers``.
+Ordered once (see ``exactly_once.orders``), waited for through a 202, changed in place where the API can
+(name, notes, auto-renew), replaced where it cannot. The id is ``order:<invoice_id>`` while only its order is
+known. What the planner asks beside the four methods is in ``server_powers``.
 """
 
 from collections.abc import Callable
@@ -16,10 +16,26 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
 from pulumi_hosting.exactly_once.orders import Ordered, ServerOrder
-from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, was_taken_over, with_tag
+from pulumi_hosting.exactly_once.ownership_tag import (
+    is_tag_of,
+    next_tag,
+    ownership_tag,
+    split_tag,
+    was_taken_over,
+    with_tag,
+)
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import POLICY, REPLACES, WHEN_CREATING, Count, IdText, Takeover, Trait, WholeNumber
+from pulumi_hosting.resources.base import (
+    POLICY,
+    REPLACES,
+    WHEN_CREATING,
+    Count,
+    IdText,
+    Takeover,
+    Trait,
+    WholeNumber,
+)
 from pulumi_hosting.resources.drift import Drift, edited, inverted, renamed
 from pulumi_hosting.resources.server_calls import (
     delete_server,
@@ -57,7 +73,11 @@ def _trimmed(notes: str) -> str:
 
 
 class ServerInputs(base.Inputs):
-    tariff_id: Annotated[WholeNumber, Field(description="Id of the tariff, from the catalog. A change replaces the server."), REPLACES]
+    tariff_id: Annotated[
+        WholeNumber,
+        Field(description="Id of the tariff, from the catalog. A change replaces the server."),
+        REPLACES,
+    ]
     os: Annotated[
         m.OsSlug,
         Field(description="Image slug, from the catalog. A change replaces it, or as rebuild says."),
@@ -67,7 +87,10 @@ class ServerInputs(base.Inputs):
     name: Annotated[m.ServerName, Field(description="Host name: A-Z a-z 0-9 . _ -"), Drift(renamed)]
     months: Annotated[
         Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
-        Field(description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when ordering only."),
+        Field(
+            description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when "
+            "ordering only."
+        ),
         WHEN_CREATING,
     ] = 1
     hours: Annotated[
@@ -83,7 +106,8 @@ class ServerInputs(base.Inputs):
     ssh_key_ids: Annotated[
         Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
         Field(
-            description="Ids of SSH keys to install; order does not matter, and another id of the same key is no change. A change has an "
+            description="Ids of SSH keys to install; order does not matter, and another id of the same key "
+            "is no change. A change has an "
             "effect only with rebuild set to replace or reinstall."
         ),
         Trait(rebuilds=True, write_only=True, unordered=True),
@@ -91,27 +115,39 @@ class ServerInputs(base.Inputs):
     password: Annotated[
         m.RootPassword | None,
         Field(
-            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter and a digit. "
-            "Generated and shown once when absent. A change has an effect only with rebuild set to replace or reinstall."
+            description="Root password: 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with a letter "
+            "and a digit. "
+            "Generated and shown once when absent. A change has an effect only with rebuild set to replace "
+            "or reinstall."
         ),
         Trait(rebuilds=True, write_only=True),
     ] = None
     rebuild: Annotated[
         Literal["replace", "reinstall", "forbid"] | None,
         Field(
-            description="What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one deleted; "
-            "reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change is refused. Without it a "
-            "change of os replaces, and changed keys and passwords are for the next server: the present one keeps what it has."
+            description="What a change of os, ssh_key_ids or password does. replace: a new server is ordered "
+            "and the old one deleted; "
+            "reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change "
+            "is refused. Without it a "
+            "change of os replaces, and changed keys and passwords are for the next server: the present one "
+            "keeps what it has."
         ),
         POLICY,
     ] = None
-    promo_code: Annotated[m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING] = None
+    promo_code: Annotated[
+        m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING
+    ] = None
     custom_fields: Annotated[
         Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None,
-        Field(description="Answers to the provider's extra order questions, up to 30. Matter when ordering only."),
+        Field(
+            description="Answers to the provider's extra order questions, up to 30. Matter when ordering "
+            "only."
+        ),
         WHEN_CREATING,
     ] = None
-    auto_renew: Annotated[bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)] = None
+    auto_renew: Annotated[
+        bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)
+    ] = None
     notes: Annotated[
         Annotated[m.Notes, AfterValidator(_trimmed)] | None,
         Field(description="Free text shown in the control panel."),
@@ -124,12 +160,18 @@ class ServerInputs(base.Inputs):
     ] = None
     adopt_id: Annotated[
         IdText | None,
-        Field(description="Take over this existing server instead of ordering one. Tariff and image must be the declared ones."),
+        Field(
+            description="Take over this existing server instead of ordering one. Tariff and image must be "
+            "the declared ones."
+        ),
         WHEN_CREATING,
     ] = None
     order_attempt: Annotated[
         Annotated[Count, Field(le=10**6)] | None,
-        Field(description="Raise it to say 'order again' where the provider stopped rather than buy a second server of a name."),
+        Field(
+            description="Raise it to say 'order again' where the provider stopped rather than buy a second "
+            "server of a name."
+        ),
         WHEN_CREATING,
     ] = None
 
@@ -148,11 +190,20 @@ class ServerInputs(base.Inputs):
             raise ValueError("months: an hourly server is ordered by hours")
 
     def _check_bodies(self) -> None:
-        """Build and check every body before anything is paid: the order's, and that of the change that follows it."""
+        """Build and check every body before anything is paid: the order's, and that of the change that
+        follows it.
+        """
         if self.tariff_id is None or self.os is None or self.name is None:  # not known yet
             return
-        late = {"name": self.name, "notes": with_tag(self.notes, ownership_tag("", 10**9 - 1)), "auto_renew": self.auto_renew is True}
-        for id, body, where in (("create_server", self.order_body(), "custom_fields"), ("update_server", late, "notes")):
+        late = {
+            "name": self.name,
+            "notes": with_tag(self.notes, ownership_tag("", 10**9 - 1)),
+            "auto_renew": self.auto_renew is True,
+        }
+        for id, body, where in (
+            ("create_server", self.order_body(), "custom_fields"),
+            ("update_server", late, "notes"),
+        ):
             try:
                 check_body(BY_ID[id], body)
             except InvalidInput as error:
@@ -161,7 +212,9 @@ class ServerInputs(base.Inputs):
                 raise ValueError(f"{field}: {reason}") from None
 
     def order_body(self) -> dict[str, Any]:
-        """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly orders say so in both fields."""
+        """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly
+        orders say so in both fields.
+        """
         body: dict[str, Any] = {"tariff_id": self.tariff_id, "os": self.os, "name": self.name}
         if self.hours is not None or self.billing_cycle == "hourly":
             body |= {"hours": self.hours or 1, "billing_cycle": "hourly"}
@@ -200,44 +253,77 @@ class ServerState(base.State):
     name: str | None = Field(default=None, description="Host name.")
     hostname: str | None = Field(default=None, description="Host name kept by the panel.")
     status: str = Field(
-        description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created."
+        description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while "
+        "being created."
     )
-    tariff_id: int | None = Field(default=None, description="Id of the tariff; empty once the tariff is gone.")
+    tariff_id: int | None = Field(
+        default=None, description="Id of the tariff; empty once the tariff is gone."
+    )
     tariff: str | None = Field(default=None, description="Name of the tariff.")
     os: str | None = Field(default=None, description="Image slug.")
     os_shown: str | None = Field(
-        default=None, description="Image slug that the API goes on showing after a reinstallation, where it does not follow."
+        default=None,
+        description="Image slug that the API goes on showing after a reinstallation, where it "
+        "does not follow.",
     )
-    power: str | None = Field(default=None, description="running or stopped; empty while the service keeps it suspended.")
+    power: str | None = Field(
+        default=None, description="running or stopped; empty while the service keeps it suspended."
+    )
     location: str | None = Field(default=None, description="Name of the location.")
     ip: str | None = Field(default=None, description="Primary address.")
     ips: list[str] = Field(default=[], description="Every address, v4 and v6.")
-    notes: str | None = Field(default=None, description="Free text shown in the control panel, without the provider's tag.")
-    auto_renew: bool | None = Field(default=None, description="Whether the service renews it from the balance.")
+    notes: str | None = Field(
+        default=None, description="Free text shown in the control panel, without the provider's tag."
+    )
+    auto_renew: bool | None = Field(
+        default=None, description="Whether the service renews it from the balance."
+    )
     billing_cycle: str | None = Field(default=None, description="monthly or hourly.")
     price_monthly: str | None = Field(default=None, description="Price per month (decimal, in currency).")
-    recurring_amount: str | None = Field(default=None, description="Price of the next renewal (decimal, in currency).")
+    recurring_amount: str | None = Field(
+        default=None, description="Price of the next renewal (decimal, in currency)."
+    )
     currency: str | None = Field(default=None, description="ISO 4217 code.")
     next_due_at: str | None = Field(default=None, description="When the next renewal is due (RFC 3339, UTC).")
-    refund_quote: RefundQuote | None = Field(default=None, description="What a deletion would credit, as of the last single read.")
+    refund_quote: RefundQuote | None = Field(
+        default=None, description="What a deletion would credit, as of the last single read."
+    )
     blocked: bool | None = Field(default=None, description="Locked by staff.")
     created_at: str | None = Field(default=None, description="When it was created (RFC 3339, UTC).")
-    invoice_id: str | None = Field(default=None, description="Invoice of the order; empty in the sandbox and for adopted servers.")
+    invoice_id: str | None = Field(
+        default=None, description="Invoice of the order; empty in the sandbox and for adopted servers."
+    )
     charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
-    root_password: Secret | None = Field(default=None, description="Root password, where it was shown or declared.")
+    root_password: Secret | None = Field(
+        default=None, description="Root password, where it was shown or declared."
+    )
     # Sent, and never shown by the API: kept as declared.
-    ssh_key_ids: list[str] | None = Field(default=None, description="Ids of the SSH keys installed, as declared.")
+    ssh_key_ids: list[str] | None = Field(
+        default=None, description="Ids of the SSH keys installed, as declared."
+    )
     ssh_key_fingerprints: list[str] | None = Field(
-        default=None, description="Fingerprints of the SSH keys installed, in the SHA256 form, where all of them were known."
+        default=None,
+        description="Fingerprints of the SSH keys installed, in the SHA256 form, where all of "
+        "them were known.",
     )
     password: Secret | None = Field(default=None, description="Root password as declared.")
     ownership_tag: str | None = Field(
-        default=None, description="Tag behind the notes on the account, as last written: tells whether a later run took the server over."
+        default=None,
+        description="Tag behind the notes on the account, as last written: tells whether a "
+        "later run took the server over.",
     )
 
 
 POWER = {"active": "running", "stopped": "stopped"}
-KEPT = ("invoice_id", "charged", "root_password", "ssh_key_ids", "ssh_key_fingerprints", "password", "ownership_tag")
+KEPT = (
+    "invoice_id",
+    "charged",
+    "root_password",
+    "ssh_key_ids",
+    "ssh_key_fingerprints",
+    "password",
+    "ownership_tag",
+)
 
 
 def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
@@ -272,13 +358,23 @@ def from_api(server: m.Server, last: ServerState | None = None) -> ServerState:
 
 def _refund(quote: m.RefundQuote) -> RefundQuote:
     return RefundQuote(
-        amount=str(quote.amount), currency=quote.currency, refundable=quote.refundable, excluded_reason=quote.excluded_reason
+        amount=str(quote.amount),
+        currency=quote.currency,
+        refundable=quote.refundable,
+        excluded_reason=quote.excluded_reason,
     )
 
 
 def as_written(request: Request, state: ServerState, last: ServerState | None) -> ServerState:
-    """With what was last written to a simulated server: responses need not show it, and only this account writes to it."""
-    if last is None or not last.status or not request.client.is_test_key or int(state.id) < m.SANDBOX_SERVER_IDS:
+    """With what was last written to a simulated server: responses need not show it, and only this account
+    writes to it.
+    """
+    if (
+        last is None
+        or not last.status
+        or not request.client.is_test_key
+        or int(state.id) < m.SANDBOX_SERVER_IDS
+    ):
         return state
     written = {name: getattr(last, name) for name in ("name", "notes", "auto_renew", "os", "power")}
     return state.model_copy(update={name: value for name, value in written.items() if value is not None})
@@ -307,7 +403,9 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
     Inputs = ServerInputs
     State = ServerState
     default_name = True
-    after_failed_deletion = "addresses and PTR records that were declared with server= are found again by the next up"
+    after_failed_deletion = (
+        "addresses and PTR records that were declared with server= are found again by the next up"
+    )
     scopes: ClassVar = {
         "read": ("servers:read",),
         "create": ("servers:read", "servers:order", "servers:manage"),
@@ -316,7 +414,9 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
     }
 
     def read(self, request: Request, id: str, last: ServerState | None = None) -> ServerState | None:
-        """The tag that is there is recorded where it is this identity's; that of a later run is not, so that no deletion fits it."""
+        """The tag that is there is recorded where it is this identity's; that of a later run is not, so
+        that no deletion fits it.
+        """
         if id.startswith(ORDER_PREFIX):
             order = request.client.orders.get(order_id(id))
             if order.is_failed:
@@ -328,7 +428,8 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         if server is None:
             if last is not None and last.status and not is_simulated(id):
                 request.warn(
-                    f"{how_it_ended(request, id, last.name, last.next_due_at)}; a new one is ordered where the program declares it"
+                    f"{how_it_ended(request, id, last.name, last.next_due_at)}; a new one is ordered where "
+                    f"the program declares it"
                 )
             return None
         state = as_written(request, from_api(server, last), last)
@@ -336,7 +437,8 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         recorded = last.ownership_tag if last is not None else None
         if was_taken_over(recorded, tag) == "by a later run":
             request.warn(
-                f"server {id}: a later run took it over, from another backend perhaps; from here it is not deleted any more, and a "
+                f"server {id}: a later run took it over, from another backend perhaps; from here it is not "
+                f"deleted any more, and a "
                 "deletion says how to leave it to that run, or to take it back"
             )
         tag = tag if is_tag_of(tag, request.identity) and not was_taken_over(recorded, tag) else recorded
@@ -345,8 +447,12 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
     def create(self, request: Request, inputs: ServerInputs) -> ServerState:
         if inputs.adopt_id is not None:
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
-            return self._taken(request, server, from_api(server), inputs, fingerprints_of(request, inputs.ssh_key_ids))
-        must_have_scope_for(request, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None])
+            return self._taken(
+                request, server, from_api(server), inputs, fingerprints_of(request, inputs.ssh_key_ids)
+            )
+        must_have_scope_for(
+            request, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
+        )
         fingerprints = fingerprints_of(request, inputs.ssh_key_ids)
         body = inputs.order_body()
         self._drop_simulated_keys(request, body)
@@ -355,22 +461,30 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
             # Without a state to remember it, a charge is one of this run, and a replay is not.
-            "charged": None if request.name_is_identity and ordered.found and ordered.attempts == 1 else as_text(ordered.charged),
+            "charged": None
+            if request.name_is_identity and ordered.found and ordered.attempts == 1
+            else as_text(ordered.charged),
             "root_password": ordered.root_password,
         }
         state = state.model_copy(update=extra)
         if ordered.found:
             since = ordered.server.created_at if ordered.server else _expect_order(ordered).created_at
-            request.info(Takeover(state, ordered.reason, since, title=self.title).announcement(request.service_now()))
+            request.info(
+                Takeover(state, ordered.reason, since, title=self.title).announcement(request.service_now())
+            )
             request.ownership.add(request.identity, state.id)
             return self._taken(request, ordered.server, state, inputs, fingerprints)
         request.ownership.add(request.identity, state.id)
         own = None if request.name_is_identity else ownership_tag(request.identity)
-        return self._kept(state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints)
+        return self._kept(
+            state.model_copy(update={"name": inputs.name, "ownership_tag": own}), inputs, fingerprints
+        )
 
     @staticmethod
     def _drop_simulated_keys(request: Request, body: dict[str, Any]) -> None:
-        """A simulated order is not sent the ids of simulated keys: no document says that it would know them."""
+        """A simulated order is not sent the ids of simulated keys: no document says that it would know
+        them.
+        """
         if request.client.is_test_key and "ssh_key_ids" in body:
             real = {key.id for key in request.shared(("ssh_keys",), request.client.ssh_keys.list)}
             body["ssh_key_ids"] = [key for key in body["ssh_key_ids"] if key in real]
@@ -378,24 +492,45 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
                 del body["ssh_key_ids"]
 
     def _taken(
-        self, request: Request, server: m.Server | None, state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None
+        self,
+        request: Request,
+        server: m.Server | None,
+        state: ServerState,
+        inputs: ServerInputs,
+        fingerprints: list[str] | None,
     ) -> ServerState:
-        """The state of a server that is taken over: with the tag that is going to be written, so that no earlier state's deletion fits."""
+        """The state of a server that is taken over: with the tag that is going to be written, so that no
+        earlier state's deletion fits.
+        """
         request.taken_over.add(state.id)
-        tag = None if request.name_is_identity else next_tag(split_tag(server.notes)[1] if server else None, request.identity)
+        tag = (
+            None
+            if request.name_is_identity
+            else next_tag(split_tag(server.notes)[1] if server else None, request.identity)
+        )
         return self._kept(state.model_copy(update={"ownership_tag": tag}), inputs, fingerprints)
 
     @staticmethod
     def _kept(state: ServerState, inputs: ServerInputs, fingerprints: list[str] | None = None) -> ServerState:
-        """With what was declared and the API never shows. ``fingerprints``: of the declared keys, where they are not recorded yet."""
+        """With what was declared and the API never shows. ``fingerprints``: of the declared keys, where
+        they are not recorded yet.
+        """
         password = state.root_password or inputs.password
         known = {"ssh_key_ids": inputs.ssh_key_ids, "password": inputs.password, "root_password": password}
-        return state.model_copy(update=known if fingerprints is None else {**known, "ssh_key_fingerprints": fingerprints})
+        return state.model_copy(
+            update=known if fingerprints is None else {**known, "ssh_key_fingerprints": fingerprints}
+        )
 
-    def update(self, request: Request, state: ServerState, inputs: ServerInputs, fields: frozenset[str]) -> ServerState:
+    def update(
+        self, request: Request, state: ServerState, inputs: ServerInputs, fields: frozenset[str]
+    ) -> ServerState:
         if state.id.startswith(ORDER_PREFIX):
             state = self.ordered(request, state, inputs)
-        desired = {name: value for name, value in inputs.given().items() if name in fields & {"name", "notes", "auto_renew"}}
+        desired = {
+            name: value
+            for name, value in inputs.given().items()
+            if name in fields & {"name", "notes", "auto_renew"}
+        }
         if state.ownership_tag is not None:
             must_be_ours(request, state.id, state.ownership_tag)
         if desired:
@@ -403,7 +538,11 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
             request.save(state)
         if fields & {"os", "ssh_key_ids", "password"}:
             state = self.reinstall(request, state, inputs)
-        return self.set_power(request, state, inputs) if "power" in fields or fields & {"os", "ssh_key_ids", "password"} else state
+        return (
+            self.set_power(request, state, inputs)
+            if "power" in fields or fields & {"os", "ssh_key_ids", "password"}
+            else state
+        )
 
     def ordered(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The state once the order is carried out. Raises what ``wait_for_order`` raises."""
@@ -411,7 +550,9 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
 
     @staticmethod
     def patch(request: Request, state: ServerState, desired: dict[str, Any]) -> ServerState:
-        """PATCH what is declared. Whose tag stands behind the notes stays so; where the name is not the identity, it becomes ours."""
+        """PATCH what is declared. Whose tag stands behind the notes stays so; where the name is not the
+        identity, it becomes ours.
+        """
         body = {name: value for name, value in desired.items() if value is not None or name == "notes"}
         if "notes" in body:
             tag: str | None = state.ownership_tag or ownership_tag(request.identity)
@@ -422,7 +563,9 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
                 state = state.model_copy(update={"ownership_tag": tag})
             body["notes"] = with_tag(body["notes"] or "", tag) if tag else body["notes"]
         try:
-            after = as_written(request, from_api(request.client.servers.update(int(state.id), **body), state), state)
+            after = as_written(
+                request, from_api(request.client.servers.update(int(state.id), **body), state), state
+            )
         finally:
             request.reads.forget("servers")
             if "name" in body:
@@ -432,7 +575,11 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
 
     def reinstall(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         """The same server with another image, keys or password."""
-        body = {name: value for name, value in inputs.given().items() if name in ("password", "ssh_key_ids") and value is not None}
+        body = {
+            name: value
+            for name, value in inputs.given().items()
+            if name in ("password", "ssh_key_ids") and value is not None
+        }
         if "ssh_key_ids" in body:
             body["ssh_key_ids"] = [int(key) for key in body["ssh_key_ids"]]
         fingerprints = fingerprints_of(request, inputs.ssh_key_ids)
@@ -440,7 +587,10 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         shown = result.root_password.reveal() if result.root_password else ""
         password = result.root_password if shown else inputs.password
         if password is None and not inputs.ssh_key_ids:
-            request.warn(f"server {state.id}: its new root password was not shown. Next: declare a password, or reset it")
+            request.warn(
+                f"server {state.id}: its new root password was not shown. Next: declare a password, "
+                f"or reset it"
+            )
         installed = {
             "os": inputs.os,
             "ssh_key_ids": inputs.ssh_key_ids,
@@ -449,9 +599,15 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
             "root_password": password,
         }
         # What follows may fail. That the disk was erased, and the new password, must be in the state by then.
-        request.save(state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None}))
-        state = self.until(request, state, lambda server: server.status in POWER and server.os == inputs.os, seconds=120.0)
-        state = state.model_copy(update={**installed, "os_shown": None if state.os == inputs.os else state.os})
+        request.save(
+            state.model_copy(update={**installed, "os_shown": state.os if state.os != inputs.os else None})
+        )
+        state = self.until(
+            request, state, lambda server: server.status in POWER and server.os == inputs.os, seconds=120.0
+        )
+        state = state.model_copy(
+            update={**installed, "os_shown": None if state.os == inputs.os else state.os}
+        )
         request.save(state)
         return state
 
@@ -460,17 +616,22 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         if inputs.power is None or state.power == inputs.power:
             return state
         send_power(request, state.id, inputs.power, state.status, state.power)
-        after = self.until(request, state, lambda server: POWER.get(server.status) == inputs.power, seconds=60.0)
+        after = self.until(
+            request, state, lambda server: POWER.get(server.status) == inputs.power, seconds=60.0
+        )
         return after.model_copy(update={"power": inputs.power})
 
     @staticmethod
-    def until(request: Request, state: ServerState, done: Callable[[m.Server], bool], seconds: float) -> ServerState:
+    def until(
+        request: Request, state: ServerState, done: Callable[[m.Server], bool], seconds: float
+    ) -> ServerState:
         """The state once ``done``, or after ``seconds``."""
         return as_written(request, from_api(wait_until(request, state.id, done, seconds), state), state)
 
     def delete(self, request: Request, state: ServerState) -> None:
-        """Delete it, unless its tag shows that it was taken over: by a later run of the same resource (raises ``TakenOver``), or by
-        another resource, with which it stays. If no tag was recorded, or none is there, it is deleted."""
+        """Delete it, unless its tag shows that it was taken over: by a later run of the same resource (raises
+        ``TakenOver``), or by another resource, with which it stays. If no tag was recorded, or none is there,
+        it is deleted."""
         if state.id.startswith(ORDER_PREFIX):
             current = self.read(request, state.id, state)
             if current is not None and current.id.startswith(ORDER_PREFIX):

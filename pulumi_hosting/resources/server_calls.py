@@ -1,4 +1,6 @@
-"""Calls that change a server, and the waits that belong to them. They know the API's objects only, no inputs and no state."""
+"""Calls that change a server, and the waits that belong to them. They know the API's objects only, no
+inputs and no state.
+"""
 
 import uuid
 from collections.abc import Callable
@@ -29,7 +31,9 @@ def order_id(id: str) -> int:
 
 
 def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
-    """The server of an order. Raises ``OrderFailed``, ``WaitTimeout``, and ``ResourceError`` if the server was deleted meanwhile."""
+    """The server of an order. Raises ``OrderFailed``, ``WaitTimeout``, and ``ResourceError`` if the
+    server was deleted meanwhile.
+    """
     wait = request.poller()
     while True:
         # All waiting resources share one list. An order that left the list is read on its own.
@@ -48,12 +52,14 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
             server = living_server(request, str(order.server_id))
             if server is None:
                 raise ResourceError(
-                    f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run again to order anew"
+                    f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run "
+                    f"again to order anew"
                 )
             return server
         if wait.over:
             raise WaitTimeout(
-                f"order {order.invoice_id} for server {name!r} is still {order.status} after {request.wait_timeout:.0f} s. "
+                f"order {order.invoice_id} for server {name!r} is still {order.status} after "
+                f"{request.wait_timeout:.0f} s. "
                 "Next: run again; the order is known and will be waited for, not placed again",
                 id=id,
             )
@@ -75,8 +81,12 @@ def wait_until(request: Request, id: str, done: Callable[[m.Server], bool], seco
         wait.pause()
 
 
-def send_power(request: Request, id: str, power: Literal["running", "stopped"], status: str, shown: str | None) -> None:
-    """Start or stop it. ``shown``: its power now; None, at some ``status``, if it can be neither started nor stopped."""
+def send_power(
+    request: Request, id: str, power: Literal["running", "stopped"], status: str, shown: str | None
+) -> None:
+    """Start or stop it. ``shown``: its power now; None, at some ``status``, if it can be neither started
+    nor stopped.
+    """
     if shown is None:
         raise ResourceError(
             f"server {id} is {status} and cannot be {'started' if power == 'running' else 'stopped'}. "
@@ -95,7 +105,8 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
         if not error.outcome_unknown:
             raise
         raise ResourceError(
-            f"{error.summary} — whether server {id} was reinstalled is not known. Next: look at it before running again: "
+            f"{error.summary} — whether server {id} was reinstalled is not known. Next: look at it before "
+            f"running again: "
             "a run that still shows the change erases the disk once more"
         ) from None
     request.reads.forget("servers")
@@ -103,7 +114,9 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
 
 
 def must_be_ours(request: Request, id: str, recorded_tag: str | None) -> None:
-    """Raise ``TakenOver`` if a later run took the server over: writing our tag again would let our state delete it."""
+    """Raise ``TakenOver`` if a later run took the server over: writing our tag again would let our state
+    delete it.
+    """
     server = living_server(request, id)
     tag = split_tag(server.notes)[1] if server else None
     if was_taken_over(recorded_tag, tag) == "by a later run":
@@ -111,7 +124,9 @@ def must_be_ours(request: Request, id: str, recorded_tag: str | None) -> None:
 
 
 def stays(request: Request, recorded_tag: str | None, server: m.Server) -> bool:
-    """Whether another resource took the server over, so that it is not deleted. Raises ``TakenOver`` if a later run did."""
+    """Whether another resource took the server over, so that it is not deleted. Raises ``TakenOver`` if a
+    later run did.
+    """
     if recorded_tag is None:
         return False
     tag = split_tag(server.notes)[1]
@@ -120,23 +135,32 @@ def stays(request: Request, recorded_tag: str | None, server: m.Server) -> bool:
         raise TakenOver("server", str(server.id), tag)
     if taken == "by another":
         billing = server.billing
-        price = f" and costs {billing.price_monthly} {billing.currency or ''}".rstrip() + " a month" if billing else ""
+        price = (
+            (f" and costs {billing.price_monthly} {billing.currency or ''}").rstrip() + " a month"
+            if billing
+            else ""
+        )
         request.warn(
-            f"server {server.id} ({server.name}) stays{price}: another resource took it over, its notes carry that one's tag. "
+            f"server {server.id} ({server.name}) stays{price}: another resource took it over, its notes "
+            f"carry that one's tag. "
             "Next: delete it there, if it is not wanted"
         )
     return taken is not None
 
 
 def delete_server(request: Request, server: m.Server) -> None:
-    """Delete it, wait while another operation runs, and report the credit and the addresses that are deleted with it."""
+    """Delete it, wait while another operation runs, and report the credit and the addresses that are
+    deleted with it.
+    """
     id = str(server.id)
     along = addresses_along(request, server)
     wait = request.poller()
     while True:
         try:
             # A new key each time: a stored failure would otherwise block the deletion for seven days.
-            result = request.client.servers.delete(server.id, idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}")
+            result = request.client.servers.delete(
+                server.id, idempotency_key=f"{SCHEME}-delete-{uuid.uuid4().hex}"
+            )
         except NotFound:
             return
         except OperationInProgress:
@@ -154,6 +178,8 @@ def delete_server(request: Request, server: m.Server) -> None:
         if result.refunded is not None or along:
             credit = ""
             if result.refunded is not None:
-                credit = f"{';' if along else ','} {result.refunded} {result.currency or ''}".rstrip() + " credited"
+                credit = (
+                    f"{';' if along else ','} {result.refunded} {result.currency or ''}"
+                ).rstrip() + " credited"
             request.info(f"server {id} deleted{along}{credit}")
         return

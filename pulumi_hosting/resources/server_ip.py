@@ -1,13 +1,16 @@
 """One bought address of a server (API document, "Servers").
 
-The purchase answers "charged" and names no address: that is assigned later and read from the list. So it is bought by these steps, one
-purchase per server at a time (``Owners.turn``):
+The purchase answers "charged" and names no address: that is assigned later and read from the list. So it is
+bought by these steps, one purchase per server at a time (``Owners.turn``):
 
 1. *Settle*: wait until every bought address of the server is in the list.
-2. *Look*: an address that nothing here explains, however old, may be what an interrupted run bought. It is this resource's if the notes of
-   this machine or its key say so: the key was made from the world as it was before the purchase. Without proof: stop before paying.
-3. *Buy*, with a key made from the world as it is now; a crash before anything moved repeats it, and buys once.
-4. *Wait* until the list grows, and claim the new address. The id is ``<server id>/<address id>``, until then ``pending:…``.
+2. *Look*: an address that nothing here explains, however old, may be what an interrupted run bought. It is
+   this resource's if the notes of this machine or its key say so: the key was made from the world as it was
+   before the purchase. Without proof: stop before paying.
+3. *Buy*, with a key made from the world as it is now; a crash before anything moved repeats it, and buys
+   once.
+4. *Wait* until the list grows, and claim the new address. The id is ``<server id>/<address id>``, until then
+   ``pending:…``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,7 +32,16 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
 )
 from pulumi_hosting.exactly_once import addresses, catalog
-from pulumi_hosting.exactly_once.address_facts import World, bought, is_used, keys_of, look, named, quote_of, was_charged
+from pulumi_hosting.exactly_once.address_facts import (
+    World,
+    bought,
+    is_used,
+    keys_of,
+    look,
+    named,
+    quote_of,
+    was_charged,
+)
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText
@@ -41,29 +53,44 @@ from pulumi_hosting.session.text import as_text
 PENDING = "pending:"
 SIMULATED = "sandbox"
 _KEY_MEMORY = timedelta(days=7)
-_MARGIN = timedelta(hours=1)  # a key that is about to be forgotten proves nothing: sent again a moment later, it buys
+# a key that is about to be forgotten proves nothing: sent again a moment later, it buys
+_MARGIN = timedelta(hours=1)
 _GENERATIONS = 4
-_OWNERS_SECONDS = 30.0  # seconds in which the other declarations of a program may still say which addresses are theirs
+# seconds in which the other declarations of a program may still say which addresses are theirs
+_OWNERS_SECONDS = 30.0
 
 
 class ServerIpInputs(base.Inputs):
     server_id: Annotated[
-        IdText, Field(description="Id of the server that gets one more IPv4 address. A change buys another, for that server."), REPLACES
+        IdText,
+        Field(
+            description="Id of the server that gets one more IPv4 address. A change buys another, "
+            "for that server."
+        ),
+        REPLACES,
     ]
     adopt_id: Annotated[
         Annotated[str, Field(min_length=1, max_length=64)] | None,
-        Field(description="Take over this bought address of the server (its id, or the address itself) instead of buying one."),
+        Field(
+            description="Take over this bought address of the server (its id, or the address itself) "
+            "instead of buying one."
+        ),
         WHEN_CREATING,
     ] = None
     order_attempt: Annotated[
         base.WholeNumber | None,
-        Field(description="Buy although the server has up to this many addresses that nothing here explains: they are another's."),
+        Field(
+            description="Buy although the server has up to this many addresses that nothing here explains: "
+            "they are another's."
+        ),
         WHEN_CREATING,
     ] = None
 
 
 class ServerIpState(base.State):
-    id: str = Field(description="<server id>/<address id>; pending:<server id>/… until the address is assigned.")
+    id: str = Field(
+        description="<server id>/<address id>; pending:<server id>/… until the address is assigned."
+    )
     server_id: str = Field(description="Id of the server.")
     address: str | None = Field(default=None, description="The address; empty until it is assigned.")
     gateway: str | None = Field(default=None, description="Gateway of the address.")
@@ -72,10 +99,15 @@ class ServerIpState(base.State):
     currency: str | None = Field(default=None, description="ISO 4217 code.")
     charged: str | None = Field(default=None, description="What the purchase cost (decimal, in currency).")
     added_at: str | None = Field(default=None, description="When it was assigned (RFC 3339, UTC).")
-    purchase_key: str | None = Field(default=None, description="Idempotency key of the purchase; it holds no secret.")
-    invoice_id: str | None = Field(default=None, description="Id of the purchase's invoice, where it is known.")
+    purchase_key: str | None = Field(
+        default=None, description="Idempotency key of the purchase; it holds no secret."
+    )
+    invoice_id: str | None = Field(
+        default=None, description="Id of the purchase's invoice, where it is known."
+    )
     present_before: list[str] | None = Field(
-        default=None, description="Ids of the server's addresses just before the purchase, while it is pending."
+        default=None,
+        description="Ids of the server's addresses just before the purchase, while it is pending.",
     )
 
 
@@ -99,8 +131,14 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     def read(self, request: Request, id: str, last: ServerIpState | None = None) -> ServerIpState | None:
         if id.startswith(PENDING):
             if last is None or last.present_before is None:
-                raise ResourceError(f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>")
-            return None if self._server_is_gone(request, last.server_id) else self._arrived(request, last) or last
+                raise ResourceError(
+                    f"{id!r} stands for a purchase under way. Next: give <server id>/<address id>"
+                )
+            return (
+                None
+                if self._server_is_gone(request, last.server_id)
+                else self._arrived(request, last) or last
+            )
         server_id, wanted = addresses.split_id(id, "an address")
         found = addresses.of_server(request, server_id)
         ip = addresses.pick(found, wanted) if found is not None else None
@@ -110,7 +148,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         return state.id.startswith(PENDING)
 
     @staticmethod
-    def _state(request: Request, server_id: str, ip: m.Ip, last: ServerIpState | None = None) -> ServerIpState:
+    def _state(
+        request: Request, server_id: str, ip: m.Ip, last: ServerIpState | None = None
+    ) -> ServerIpState:
         return ServerIpState(
             id=f"{server_id}/{ip.id}",
             server_id=server_id,
@@ -128,7 +168,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     # --- asking before
 
     def _unexplained(self, request: Request, server_id: str) -> list[m.Ip]:
-        """Bought addresses that neither this run nor the notes of this machine know to be another resource's."""
+        """Bought addresses that neither this run nor the notes of this machine know to be another
+        resource's.
+        """
         found = addresses.of_server(request, server_id) or []
         return self._loose(request, server_id, bought(found), Owners(request, server_id))
 
@@ -180,8 +222,11 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             except OperationInProgress:
                 if wait.over:
                     raise
-                key = keys_of(request, inputs.server_id, inputs.order_attempt or 0, world.before(0)).key(generation)
-                generation += is_used(request, key)  # the refusal may be stored, and would be repeated for ever
+                key = keys_of(request, inputs.server_id, inputs.order_attempt or 0, world.before(0)).key(
+                    generation
+                )
+                # the refusal may be stored, and would be repeated for ever
+                generation += is_used(request, key)
             request.info(f"server {inputs.server_id}: another operation is running")
             wait.pause()
 
@@ -191,11 +236,17 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
             raise ResourceError(
-                f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, or leave it out to buy one"
+                f"adopt_id: {wanted} of server {inputs.server_id} {reason}. Next: correct adopt_id, or leave "
+                f"it out to buy one"
             )
         id = f"{inputs.server_id}/{ip.id}"
-        if id in request.ownership.of_others(request.identity) or Owners(request, inputs.server_id).is_held_by_a_running_process(ip):
-            raise ResourceError(f"adopt_id: another resource has {self.title} {id} already; nothing was changed. Next: correct adopt_id")
+        if id in request.ownership.of_others(request.identity) or Owners(
+            request, inputs.server_id
+        ).is_held_by_a_running_process(ip):
+            raise ResourceError(
+                f"adopt_id: another resource has {self.title} {id} already; nothing was "
+                f"changed. Next: correct adopt_id"
+            )
         return self._state(request, inputs.server_id, ip)
 
     @staticmethod
@@ -223,18 +274,24 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             if not world.missing or (wait.over and world.missing <= (inputs.order_attempt or 0)):
                 return world
             if wait.over:
-                invoice = f"invoice {world.invoices[-1].id}" if world.invoices else "no invoice of it is known"
+                invoice = (
+                    f"invoice {world.invoices[-1].id}" if world.invoices else ("no invoice of it is known")
+                )
                 raise ResourceError(
-                    f"server {inputs.server_id} counts {world.bought} bought addresses and shows {len(world.extra)} ({invoice}); nothing "
-                    f"was bought. Next: run again later, or set order_attempt to {world.missing} to buy another"
+                    f"server {inputs.server_id} counts {world.bought} bought addresses and shows "
+                    f"{len(world.extra)} ({invoice}); nothing "
+                    f"was bought. Next: run again later, or set order_attempt to {world.missing} to buy "
+                    f"another"
                 )
             request.info(f"server {inputs.server_id}: waiting for an address that was bought before")
             wait.pause()
 
     # 2
-    def _lost(self, request: Request, inputs: ServerIpInputs, world: World, owners: Owners) -> ServerIpState | None:
-        """The address that an interrupted run of this resource bought. Raises ``ResourceConflict`` for more addresses that nothing explains than
-        ``order_attempt`` allows for."""
+    def _lost(
+        self, request: Request, inputs: ServerIpInputs, world: World, owners: Owners
+    ) -> ServerIpState | None:
+        """The address that an interrupted run of this resource bought. Raises ``ResourceConflict`` for more
+        addresses that nothing explains than ``order_attempt`` allows for."""
         wait = request.poller(_OWNERS_SECONDS)
         server_id = inputs.server_id
         while loose := self._loose(request, server_id, world.extra, owners):
@@ -246,15 +303,18 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 return None
             if wait.over and request.name_is_identity:
                 raise ResourceConflict(
-                    f"server {server_id} got addresses since this run looked: {named(loose)}; nothing was bought. Next: run again, and "
+                    f"server {server_id} got addresses since this run looked: {named(loose)}; nothing was "
+                    f"bought. Next: run again, and "
                     "they are counted",
                     id=f"{server_id}/{loose[0].id}",
                 )
             if wait.over:
                 invoice = f", newest invoice {world.invoices[-1].id}" if world.invoices else ""
                 raise ResourceConflict(
-                    f"server {server_id} has addresses that nothing here explains: {named(loose)}{invoice}; nothing was bought. Next: if "
-                    f"other stacks, playbooks or people have them, set order_attempt to {allowed} to buy another; if an interrupted run of "
+                    f"server {server_id} has addresses that nothing here explains: {named(loose)}{invoice}; "
+                    f"nothing was bought. Next: if "
+                    f"other stacks, playbooks or people have them, set order_attempt to {allowed} to buy "
+                    f"another; if an interrupted run of "
                     "this resource bought one and nothing else has it, set adopt_id to that one",
                     id=f"{server_id}/{loose[0].id}",
                 )
@@ -265,19 +325,31 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     def _loose(request: Request, server_id: str, extra: Iterable[m.Ip], owners: Owners) -> list[m.Ip]:
         """The addresses that no other resource is known to have, whatever their age."""
         known = request.owned | request.ownership.of_others(request.identity)
-        # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very one that is meant.
+        # Where addresses are counted (Ansible), one that came while this waited for its turn may be the very
+        # one that is meant.
         return [
-            ip for ip in extra if f"{server_id}/{ip.id}" not in known and (request.name_is_identity or not owners.is_noted_as_anothers(ip))
+            ip
+            for ip in extra
+            if f"{server_id}/{ip.id}" not in known
+            and (request.name_is_identity or not owners.is_noted_as_anothers(ip))
         ]
 
-    def _proven(self, request: Request, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners) -> ServerIpState | None:
-        """The one of ``loose`` that is shown to be this resource's, by the notes of this machine or by its purchase's key."""
+    def _proven(
+        self, request: Request, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners
+    ) -> ServerIpState | None:
+        """The one of ``loose`` that is shown to be this resource's, by the notes of this machine or by
+        its purchase's key.
+        """
         ip, paid, key = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None), None, None
         if ip is None:
             since = request.service_now() - _KEY_MEMORY + _MARGIN
             for paid, key, candidates in self._purchases(request, inputs, world, loose, owners):
                 bought_at = candidates[0].added_at or (world.invoices[-1].paid_at if world.invoices else None)
-                if bought_at is not None and bought_at > since and was_charged(request, inputs.server_id, key):
+                if (
+                    bought_at is not None
+                    and bought_at > since
+                    and was_charged(request, inputs.server_id, key)
+                ):
                     ip = self._taken(owners, inputs.server_id, candidates, world, paid)
                     break
         if ip is None:
@@ -291,9 +363,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         return state.model_copy(update={"purchase_key": key, "invoice_id": invoice})
 
     def _taken(self, owners: Owners, server_id: str, new: list[m.Ip], world: World, paid: int) -> m.Ip | None:
-        """The first of the addresses that came since this resource's purchase which no other resource claimed. Two purchases at the same
-        moment bring two addresses, and each may have either. ``paid``: the purchases before it. Raises ``ResourceError`` where claims prove
-        nothing and there are several."""
+        """The first of the addresses that came since this resource's purchase which no other resource
+        claimed. Two purchases at the same moment bring two addresses, and each may have either. ``paid``: the
+        purchases before it. Raises ``ResourceError`` where claims prove nothing and there are several."""
         for ip in new:
             claim = owners.claim(ip)
             if claim == "ours":
@@ -302,8 +374,10 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 if len(new) == 1 and world.paid == paid + 1 and not world.missing:
                     return ip
                 raise ResourceError(
-                    f"server {server_id} got addresses from several purchases at the same time: {named(new)}; which of them is this "
-                    "resource's is not known, and nothing more was bought. Next: give adopt_id the one that no other stack or play has"
+                    f"server {server_id} got addresses from several purchases at the same time: "
+                    f"{named(new)}; which of them is this "
+                    "resource's is not known, and nothing more was bought. Next: give adopt_id the one that "
+                    "no other stack or play has"
                 )
         return None
 
@@ -311,7 +385,8 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     def _must_be_young(cls, request: Request, ip: m.Ip) -> None:
         if cls._is_old(request, ip):
             raise ResourceError(
-                f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource, more than 7 days ago; nothing was "
+                f"address {ip.address} (id {ip.id}) was bought by an earlier run of this resource, more than "
+                f"7 days ago; nothing was "
                 f'bought. Next: set adopt_id="{ip.id}" to take it over'
             )
 
@@ -319,15 +394,16 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     def _must_be_allowed(request: Request, ip: m.Ip) -> None:
         if request.strict and request.scope is None:
             raise ResourceError(
-                f"address {ip.address} (id {ip.id}) was bought by an earlier run under this resource's name, and strict is set; nothing "
+                f"address {ip.address} (id {ip.id}) was bought by an earlier run under this resource's name, "
+                f"and strict is set; nothing "
                 f'was bought. Next: set adopt_id="{ip.id}" to take it over, or set hosting:scope'
             )
 
     def _purchases(
         self, request: Request, inputs: ServerIpInputs, world: World, loose: list[m.Ip], owners: Owners
     ) -> Iterator[tuple[int, str, list[m.Ip]]]:
-        """Purchases that this resource may have made, as noted here or as the world looked before: how many had been paid before, the key,
-        and the addresses that came afterwards."""
+        """Purchases that this resource may have made, as noted here or as the world looked before: how many
+        had been paid before, the key, and the addresses that came afterwards."""
         intent = owners.intent()
         if intent is not None:
             new = [ip for ip in loose if str(ip.id) not in intent["before"]]
@@ -339,8 +415,12 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             yield from ((facts.paid, key, loose[place:]) for key in map(keys.key, range(_GENERATIONS)))
 
     # 3
-    def _buy(self, request: Request, inputs: ServerIpInputs, world: World, owners: Owners, generation: int) -> ServerIpState:
-        """Pay for one. Raises ``OperationInProgress`` where the server is busy: the world may change by that."""
+    def _buy(
+        self, request: Request, inputs: ServerIpInputs, world: World, owners: Owners, generation: int
+    ) -> ServerIpState:
+        """Pay for one. Raises ``OperationInProgress`` where the server is busy: the world may change by
+        that.
+        """
         keys = keys_of(request, inputs.server_id, inputs.order_attempt or 0, world.before(0))
         added: m.IpAdded | None = None
         before = sorted(world.everything, key=int)
@@ -376,17 +456,22 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 present_before=before,
             )
 
-    def _must_have_moved(self, request: Request, inputs: ServerIpInputs, world: World, error: HostingError, key: str) -> None:
+    def _must_have_moved(
+        self, request: Request, inputs: ServerIpInputs, world: World, error: HostingError, key: str
+    ) -> None:
         """After a lost answer: go on if the account shows the purchase, else stop."""
         after = look(request, inputs.server_id)
         if (after.bought, after.paid, after.everything) == (world.bought, world.paid, world.everything):
             raise ResourceError(
-                f"{error} — no purchase and no new address show yet. Next: run again; the same purchase is repeated, never a second "
+                f"{error} — no purchase and no new address show yet. Next: run again; the same purchase is "
+                f"repeated, never a second "
                 f"(key {key})"
             ) from None
 
     def _is_of_the_past(self, request: Request, inputs: ServerIpInputs, error: ApiError) -> bool:
-        """Whether the key is bound to a refusal that the present state of the account contradicts, or to something else."""
+        """Whether the key is bound to a refusal that the present state of the account contradicts, or to
+        something else.
+        """
         if isinstance(error, IdempotencyConflict):
             return True
         if isinstance(error, InsufficientFunds):
@@ -409,7 +494,8 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 return arrived
             if wait.over:
                 raise WaitTimeout(
-                    f"the address bought for server {state.server_id} is not assigned after {request.wait_timeout:.0f} s. "
+                    f"the address bought for server {state.server_id} is not assigned after "
+                    f"{request.wait_timeout:.0f} s. "
                     "Next: run again; it is waited for, not bought again",
                     id=state.id,
                 )
@@ -418,17 +504,25 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         return state
 
     def _arrived(self, request: Request, state: ServerIpState) -> ServerIpState | None:
-        """The new address of the list that is ours. The server itself shows it too and is the cheaper question."""
+        """The new address of the list that is ours. The server itself shows it too and is the cheaper
+        question.
+        """
         before = frozenset(state.present_before or ())
         try:
             shown = len(request.client.servers.get(int(state.server_id)).ips or ())
         except NotFound:
-            raise ResourceError(f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again") from None
+            raise ResourceError(
+                f"server {state.server_id} was deleted meanwhile, its addresses with it. Next: run again"
+            ) from None
         if 0 < shown <= len(before):
             return None
         world = look(request, state.server_id)
         owners = Owners(request, state.server_id)
-        new = [ip for ip in self._loose(request, state.server_id, world.extra, owners) if str(ip.id) not in before]
+        new = [
+            ip
+            for ip in self._loose(request, state.server_id, world.extra, owners)
+            if str(ip.id) not in before
+        ]
         number = state.id.rpartition("/")[2]
         paid = int(number) - 1 if number.isdigit() else max(0, world.paid - 1)
         ip = self._taken(owners, state.server_id, new, world, paid)
@@ -447,7 +541,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
 
     # --- changing and removing
 
-    def update(self, request: Request, state: ServerIpState, inputs: ServerIpInputs, fields: frozenset[str]) -> ServerIpState:
+    def update(
+        self, request: Request, state: ServerIpState, inputs: ServerIpInputs, fields: frozenset[str]
+    ) -> ServerIpState:
         return self.settle(request, state, inputs)
 
     def delete(self, request: Request, state: ServerIpState) -> None:
@@ -461,7 +557,10 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         if ip is None:
             return
         if ip.primary:
-            raise ResourceError(f"{ip.address} is the primary address of server {server_id} and cannot be released. Next: correct the id")
+            raise ResourceError(
+                f"{ip.address} is the primary address of server {server_id} and cannot be "
+                f"released. Next: correct the id"
+            )
         self._release(request, server_id, ip)
         Owners(request, server_id).forget(str(ip.id))
 

@@ -45,12 +45,16 @@ class ServerIpResource(
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:
         """The bought ones of one server, or of all."""
         found = addresses.everywhere(request, server_id)
-        return (self._state(request, server, ip) for server, ip in found if not ip.primary and ip.version != 6)
+        return (
+            self._state(request, server, ip) for server, ip in found if not ip.primary and ip.version != 6
+        )
 
     def is_simulated(self, id: str) -> bool:
         return id.endswith(f"/{SIMULATED}")
 
-    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
         """The server is there and may have one more address."""
         if "server_id" not in desired or desired.get("adopt_id") is not None or request.client.is_test_key:
             return {}
@@ -58,11 +62,18 @@ class ServerIpResource(
         if quote is None:
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
         if quote.extra_ips >= quote.max_extra_ips and not self._unexplained(request, desired["server_id"]):
-            return {"server_id": f"server {desired['server_id']} has all of the {quote.max_extra_ips} addresses its tariff allows"}
+            return {
+                "server_id": (
+                    f"server {desired['server_id']} has all of the {quote.max_extra_ips} "
+                    f"addresses its tariff allows"
+                )
+            }
         return {}
 
     def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
-        """What ``create`` would take over. Where only a key can tell whose an address is, that is said: ``create`` does not pay then."""
+        """What ``create`` would take over. Where only a key can tell whose an address is, that is said:
+        ``create`` does not pay then.
+        """
         if inputs.adopt_id is not None:
             return self._taken_over(self._adopt(request, inputs, inputs.adopt_id), "adopt_id names it")
         if request.client.is_test_key:
@@ -78,7 +89,10 @@ class ServerIpResource(
         intent = owners.intent()
         mine = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None)
         if mine is None and intent is not None:
-            mine = next((ip for ip in loose if str(ip.id) not in intent["before"] and not self._is_old(request, ip)), None)
+            mine = next(
+                (ip for ip in loose if str(ip.id) not in intent["before"] and not self._is_old(request, ip)),
+                None,
+            )
         if mine is not None:
             self._must_be_young(request, mine)
             self._must_be_allowed(request, mine)
@@ -87,8 +101,10 @@ class ServerIpResource(
             return None
         if loose:
             unclear = (
-                "this machine does not know whose it is: an interrupted run of this resource may have bought it; nothing is paid before "
-                f"that is known, and unless another resource here has it, {self._what_follows(request, loose)}"
+                "this machine does not know whose it is: an interrupted run of this resource may have bought "
+                "it; nothing is paid before "
+                f"that is known, and unless another resource here has it, "
+                f"{self._what_follows(request, loose)}"
             )
             return self._taken_over(self._state(request, inputs.server_id, loose[-1]), unclear)
         state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
@@ -103,7 +119,9 @@ class ServerIpResource(
     def _taken_over(self, state: ServerIpState, reason: str) -> Takeover:
         added_at = None if state.added_at is None else datetime.fromisoformat(state.added_at)
         price = None if state.price_monthly is None else Decimal(state.price_monthly)
-        return Takeover(state, reason, added_at, currency=state.currency, price_monthly=price, title=self.title)
+        return Takeover(
+            state, reason, added_at, currency=state.currency, price_monthly=price, title=self.title
+        )
 
 
 SERVER_IP = ServerIpResource()

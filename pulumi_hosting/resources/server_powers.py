@@ -12,8 +12,25 @@ from pulumi_hosting.exactly_once import catalog
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, TAGGED, find_tagged, refuse_namesakes
 from pulumi_hosting.resources.base import OnChange, Takeover
-from pulumi_hosting.resources.powers import Adoptable, Findable, Predicted, Priced, Provisioned, Rebuildable, Remarked, Sandboxed, Validated
-from pulumi_hosting.resources.server import ServerBase, ServerInputs, ServerState, from_api, is_simulated, provisional
+from pulumi_hosting.resources.powers import (
+    Adoptable,
+    Findable,
+    Predicted,
+    Priced,
+    Provisioned,
+    Rebuildable,
+    Remarked,
+    Sandboxed,
+    Validated,
+)
+from pulumi_hosting.resources.server import (
+    ServerBase,
+    ServerInputs,
+    ServerState,
+    from_api,
+    is_simulated,
+    provisional,
+)
 from pulumi_hosting.resources.server_calls import wait_for_order
 from pulumi_hosting.resources.server_reads import (
     adoptable_server,
@@ -55,12 +72,15 @@ class ServerResource(
         for order in request.client.orders.list():
             if order.server_name == inputs.name and order.is_pending:
                 return provisional(order)
-        # An order that was carried out between the two looks is in neither; after it left the orders, it is among the servers.
+        # An order that was carried out between the two looks is in neither; after it left the orders, it is
+        # among the servers.
         return self._named(request, inputs.name)
 
     @staticmethod
     def _named(request: Request, name: str) -> ServerState | None:
-        living = matching(request.client.servers.list(), lambda server: server.name == name and not server.is_gone)
+        living = matching(
+            request.client.servers.list(), lambda server: server.name == name and not server.is_gone
+        )
         if len(living) > 1:
             raise AmbiguousMatch(f"server name {name!r}", [str(server.id) for server in living])
         return from_api(living[0]) if living else None
@@ -74,14 +94,16 @@ class ServerResource(
                 yield from_api(server)
 
     def takeover(self, request: Request, inputs: ServerInputs) -> Takeover | None:
-        """By ``adopt_id`` or by its tag. Raises ``ResourceConflict`` for a namesake beside which nothing is ordered; what only sending the order's
-        key could prove is a remark of ``validate``."""
+        """By ``adopt_id`` or by its tag. Raises ``ResourceConflict`` for a namesake beside which nothing is
+        ordered; what only sending the order's key could prove is a remark of ``validate``."""
         if inputs.adopt_id is not None:
             server = adoptable_server(request, inputs.adopt_id, inputs.given())
             tag = split_tag(server.notes)[1]
             others = is_tag(tag) and not is_tag_of(tag, request.identity)
             reason = "adopt_id names it" + (
-                "; it carries the tag of another resource, which can no longer delete it then" if others else ""
+                ("; it carries the tag of another resource, which can no longer delete it then")
+                if others
+                else ""
             )
             return self._announced(request, server, reason)
         if request.name_is_identity:
@@ -103,8 +125,12 @@ class ServerResource(
             self.title,
         )
 
-    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
-        """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to be paid by the hour."""
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
+        """Tariff and image against the catalog: there, in stock, allowed together, hourly where it is to
+        be paid by the hour.
+        """
         if desired.get("adopt_id") is not None:
             return {}
         failures: dict[str, str] = {}
@@ -113,23 +139,35 @@ class ServerResource(
             tariff = catalog.tariffs(request).get(desired["tariff_id"])
             if tariff is None:
                 failures["tariff_id"] = (
-                    f"there is no tariff {desired['tariff_id']}: choose one of {catalog.choices(catalog.tariffs(request))}"
+                    f"there is no tariff {desired['tariff_id']}: choose one of "
+                    f"{catalog.choices(catalog.tariffs(request))}"
                 )
-            elif "tariff_id" in fields and tariff.in_stock is False and not self._has_started(request, desired):
+            elif (
+                "tariff_id" in fields and tariff.in_stock is False and not self._has_started(request, desired)
+            ):
                 failures["tariff_id"] = f"tariff {tariff.id} ({tariff.name}) is out of stock"
             elif (
-                "hourly" in (desired.get("billing_cycle"), "hourly" if desired.get("hours") else None) and tariff.hourly_available is False
+                "hourly" in (desired.get("billing_cycle"), "hourly" if desired.get("hours") else None)
+                and tariff.hourly_available is False
             ):
                 failures["billing_cycle"] = f"tariff {tariff.id} ({tariff.name}) is not offered by the hour"
             elif "tariff_id" in fields and tariff.in_stock is None:
-                request.warn(f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock")
+                request.warn(
+                    f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock"
+                )
         if fields & {"tariff_id", "os"} and "os" in desired:
             images = catalog.os_images(request)
             if desired["os"] not in images:
-                failures["os"] = f"there is no image {desired['os']!r}: choose one of {', '.join(sorted(images))}"
+                failures["os"] = (
+                    f"there is no image {desired['os']!r}: choose one of {', '.join(sorted(images))}"
+                )
             elif tariff is not None and desired["os"] in (tariff.excluded_os or ()):
-                failures["os"] = f"image {desired['os']} is not offered with tariff {tariff.id} ({tariff.name})"
-        keys = desired.get("ssh_key_ids") if "ssh_key_ids" in fields and not request.client.is_test_key else None
+                failures["os"] = (
+                    f"image {desired['os']} is not offered with tariff {tariff.id} ({tariff.name})"
+                )
+        keys = (
+            desired.get("ssh_key_ids") if "ssh_key_ids" in fields and not request.client.is_test_key else None
+        )
         if keys and (missing := [id for id in keys if id not in known_keys(request, keys)]):
             failures["ssh_key_ids"] = f"there is no SSH key {', '.join(missing)} on this account"
         if "name" in desired:
@@ -139,7 +177,9 @@ class ServerResource(
         return failures
 
     def _has_started(self, request: Request, desired: Mapping[str, Any]) -> bool:
-        """Whether a server of this name exists or is under way: an interrupted run may have taken the last one of its tariff."""
+        """Whether a server of this name exists or is under way: an interrupted run may have taken the
+        last one of its tariff.
+        """
         name = desired.get("name")
         return name is not None and (
             any(order.server_name == name for order in request.client.orders.list())
@@ -163,9 +203,14 @@ class ServerResource(
         if quote is None:
             return None
         if quote.promo is not None and not quote.promo.valid:
-            request.warn(f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is likely to be refused")
+            request.warn(
+                f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order "
+                f"is likely to be refused"
+            )
         tariff = catalog.tariffs(request).get(desired["tariff_id"])
-        return Cost(quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance)
+        return Cost(
+            quote.total, quote.currency, (f"{tariff.name if tariff else 'server'}, {what}"), quote.balance
+        )
 
     def wait(self, request: Request, state: ServerState) -> ServerState:
         if not state.id.startswith(ORDER_PREFIX):
@@ -184,17 +229,29 @@ class ServerResource(
         if unkept and inputs.adopt_id is None and not inputs.ssh_key_ids:
             request.warn(
                 f"server {state.id}: its generated root password "
-                + ("is not returned, since nothing here may keep it" if state.root_password else "was not shown to this run")
-                + ". Next: have another one made (with Ansible hosting.cloud.server_password, with Python servers.reset_password)"
+                + (
+                    ("is not returned, since nothing here may keep it")
+                    if state.root_password
+                    else "was not shown to this run"
+                )
+                + (
+                    ". Next: have another one made (with Ansible hosting.cloud.server_password, with Python "
+                    "servers.reset_password)"
+                )
             )
         return self.set_power(request, self._set_late(request, state, inputs), inputs)
 
     def _set_late(self, request: Request, state: ServerState, inputs: ServerInputs) -> ServerState:
         late = frozenset(inputs.model_fields_set & {"name", "notes", "auto_renew"})
-        desired = {name: value for name, value in inputs.given().items() if name in late and getattr(state, name) != value}
+        desired = {
+            name: value
+            for name, value in inputs.given().items()
+            if name in late and getattr(state, name) != value
+        }
         if request.name_is_identity:
             return self.patch(request, state, desired) if desired else state
-        # What reads back without the tag is what was written with it, so the tag is written even where nothing else is.
+        # What reads back without the tag is what was written with it, so the tag is written even where
+        # nothing else is.
         notes = desired.get("notes", state.notes) or ""
         try:
             return self.patch(request, state, {**desired, "notes": notes})
@@ -222,8 +279,9 @@ class ServerResource(
         return choices.get(desired.get("rebuild") or "", "replace" if field == "os" else "keep")
 
     def is_same(self, request: Request, field: str, olds: Mapping[str, Any], after: Any) -> bool:
-        """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are only the inputs of before and
-        their keys are gone, nothing can be told yet, and the comparison with the state decides."""
+        """SSH keys are the same by fingerprint: a key that was made again has another id. Where ``olds`` are
+        only the inputs of before and their keys are gone, nothing can be told yet, and the comparison with
+        the state decides."""
         if field != "ssh_key_ids" or not after or not olds.get(field):
             return False
         installed = olds.get("ssh_key_fingerprints") or fingerprints_of(request, olds[field])
@@ -244,8 +302,9 @@ class ServerResource(
         try:
             server = listed.get(state.id) or living_server(request, state.id)
             if server is None:
+                ended = how_it_ended(request, state.id, state.name, state.next_due_at)
                 return [
-                    f"{how_it_ended(request, state.id, state.name, state.next_due_at)}, and the state still has it. Next: pulumi up --refresh, which orders a new one"
+                    f"{ended}, and the state still has it. Next: pulumi up --refresh, which orders a new one"
                 ]
             return renewal_remarks(request, server, listed.values())
         except HostingError:
@@ -255,7 +314,8 @@ class ServerResource(
         if state and predicted["name"] != state.name:
             predicted.pop("hostname", None)  # the document leaves open whether the panel's name follows
         if state and predicted["power"] != state.power:
-            predicted.pop("status", None)  # a stopped server's status is stopped, and active once it runs again
+            # a stopped server's status is stopped, and active once it runs again
+            predicted.pop("status", None)
         return predicted
 
 

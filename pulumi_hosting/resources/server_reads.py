@@ -25,7 +25,9 @@ _DUE_SOON = timedelta(days=7)
 
 
 def remark_on_namesakes(request: Request, name: str) -> None:
-    """What stands, or is under way, under the name, and cannot be shown to be this declaration's without sending its key."""
+    """What stands, or is under way, under the name, and cannot be shown to be this declaration's without
+    sending its key.
+    """
     if request.client.is_test_key or request.name_is_identity:
         return
     twins = request.ownership.name(request.identity, name)
@@ -33,12 +35,17 @@ def remark_on_namesakes(request: Request, name: str) -> None:
         if str(server.id) in request.owned:
             continue  # also under the name it had before a rename
         owner = request.ownership.owner(str(server.id))
-        if server.name == name and owner not in (None, request.identity) and request.ownership.named(owner or "") in (None, name):
+        if (
+            server.name == name
+            and owner not in (None, request.identity)
+            and request.ownership.named(owner or "") in (None, name)
+        ):
             twins |= {owner or ""}
     if twins:
         others = ", ".join(sorted(twin.rsplit("/", 1)[-1] for twin in twins))
         request.warn(
-            f"another server of this program is named {name!r} too ({others}): each of them is a server of its own. "
+            f"another server of this program is named {name!r} too ({others}): each of them is a server of "
+            f"its own. "
             "Next: give one of them another name, unless that is meant"
         )
     for server in candidates(request):
@@ -47,15 +54,18 @@ def remark_on_namesakes(request: Request, name: str) -> None:
         since = request.service_now() - server.created_at if server.created_at else None
         ordered = f", ordered {age(since)} ago" if since is not None else ""
         request.warn(
-            f"a server named {name!r} exists (id {server.id}{ordered}): unless an interrupted run of this program ordered it, the order "
+            f"a server named {name!r} exists (id {server.id}{ordered}): unless an interrupted run of this "
+            f"program ordered it, the order "
             f"will stop. Next: set adopt_id={server.id} to take it over, or choose another name"
         )
     if (order := pending_order(request, name)) is not None:
         when = f", placed {age(request.service_now() - order.created_at)} ago" if order.created_at else ""
         price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""
         request.warn(
-            f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is waited for, and taken over if an "
-            "interrupted run of this program ordered it; another one is ordered only if that order comes to nothing"
+            f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is waited "
+            f"for, and taken over if an "
+            "interrupted run of this program ordered it; another one is ordered only if that order comes to "
+            "nothing"
         )
 
 
@@ -64,23 +74,32 @@ def how_it_ended(request: Request, id: str, name: str | None, next_due_at: str |
     how = "is gone from the account"
     statuses: tuple[Literal["terminated", "cancelled"], ...] = ("terminated", "cancelled")
     for status in statuses:
-        if any(str(server.id) == id for server in request.shared(("ended", status), partial(_of_status, request, status))):
+        if any(
+            str(server.id) == id
+            for server in request.shared(("ended", status), partial(_of_status, request, status))
+        ):
             how = f"was {status}"
     due = f" (last due {next_due_at[:10]})" if next_due_at else ""
     return f"server {id}{f' ({name})' if name else ''} {how}{due}"
 
 
 def listed_server(request: Request, id: str) -> m.Server | None:
-    """The server in the list that everybody shares; None where it is not there, or or if so few are read that a list costs more."""
+    """The server in the list that everybody shares; None where it is not there, or or if so few are read
+    that a list costs more.
+    """
     if not request.reads.many("server"):
         return None
-    listed = request.shared(("servers",), lambda: {str(server.id): server for server in request.client.servers.list()})
+    listed = request.shared(
+        ("servers",), lambda: {str(server.id): server for server in request.client.servers.list()}
+    )
     server = listed.get(id)
     return None if server is None or server.is_gone else server
 
 
 def servers_at_first(request: Request) -> dict[str, m.Server] | None:
-    """The living servers as this run first saw them, one list for all; None where they cannot be read, found out once."""
+    """The living servers as this run first saw them, one list for all; None where they cannot be read,
+    found out once.
+    """
 
     def fetch() -> dict[str, m.Server] | None:
         try:
@@ -99,7 +118,9 @@ def _of_status(request: Request, status: Literal["terminated", "cancelled"]) -> 
 
 
 def renewal_remarks(request: Request, server: m.Server, others: Iterable[m.Server]) -> list[str]:
-    """Whether the server will be switched off within days: it is not renewed, or the balance is not enough."""
+    """Whether the server will be switched off within days: it is not renewed, or the balance is not
+    enough.
+    """
     billing, now = server.billing, request.service_now()
     if billing is None or billing.next_due_at is None or billing.next_due_at - now > _DUE_SOON:
         return []
@@ -108,13 +129,26 @@ def renewal_remarks(request: Request, server: m.Server, others: Iterable[m.Serve
     if billing.auto_renew is False:
         return [f"{named} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"]
     balance = catalog.balance(request)
-    paid = [other.billing for other in others if other.billing and other.billing.auto_renew and other.billing.next_due_at]
-    needed = sum((bill.recurring_amount or Decimal(0) for bill in paid if bill.next_due_at and bill.next_due_at <= due), Decimal(0))
+    paid = [
+        other.billing
+        for other in others
+        if other.billing and other.billing.auto_renew and other.billing.next_due_at
+    ]
+    needed = sum(
+        (
+            bill.recurring_amount or Decimal(0)
+            for bill in paid
+            if bill.next_due_at and bill.next_due_at <= due
+        ),
+        Decimal(0),
+    )
     if balance is None or balance.balance >= needed:
         return []
     return [
-        f"{named}, and the balance of {balance.balance} {balance.currency} does not cover the {needed} {balance.currency} that are due by "
-        f"then: it is suspended if they are not paid. Next: top up {needed - balance.balance} {balance.currency}"
+        f"{named}, and the balance of {balance.balance} {balance.currency} does not cover the {needed} "
+        f"{balance.currency} that are due by "
+        f"then: it is suspended if they are not paid. Next: top up {needed - balance.balance} "
+        f"{balance.currency}"
     ]
 
 
@@ -142,12 +176,19 @@ def fingerprints_of(request: Request, ids: list[str] | None) -> list[str] | None
 
 
 def charge_of(request: Request, server: m.Server) -> Decimal | None:
-    """What the order of a server cost, if it is among the latest purchases and the key may see them; one request, shared."""
+    """What the order of a server cost, if it is among the latest purchases and the key may see them; one
+    request, shared.
+    """
 
     def fetch() -> dict[int, Decimal]:
         try:
             latest = islice(request.client.invoices.list(type="vds_purchase", limit=100), 100)
-            return {item.server_id: invoice.amount for invoice in latest for item in invoice.items or () if item.server_id is not None}
+            return {
+                item.server_id: invoice.amount
+                for invoice in latest
+                for item in invoice.items or ()
+                if item.server_id is not None
+            }
         except HostingError:
             return {}
 
@@ -165,12 +206,18 @@ def living_server(request: Request, id: str) -> m.Server | None:
 
 
 def addresses_along(request: Request, server: m.Server) -> str:
-    """The bought addresses that are deleted with ``server``, as a part of a sentence; empty where it shows its primary ones alone."""
+    """The bought addresses that are deleted with ``server``, as a part of a sentence; empty where it
+    shows its primary ones alone.
+    """
     if sum(":" not in address for address in server.ips or ()) < 2:
         return ""
     currency = (server.billing.currency if server.billing else None) or ""
     try:
-        further = [ip for ip in request.client.servers.ips.list(int(server.id)) if not ip.primary and ip.ip_version == 4]
+        further = [
+            ip
+            for ip in request.client.servers.ips.list(int(server.id))
+            if not ip.primary and ip.ip_version == 4
+        ]
     except HostingError:
         return " with its further addresses"
     named = [
@@ -182,26 +229,40 @@ def addresses_along(request: Request, server: m.Server) -> str:
 
 
 def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> m.Server:
-    """The server that ``adopt_id`` names. Raises ``ResourceError`` if there is none, or if it is not what is ``declared``."""
+    """The server that ``adopt_id`` names. Raises ``ResourceError`` if there is none, or if it is not what
+    is ``declared``.
+    """
     server = living_server(request, id)
     if server is None:
-        raise ResourceError(f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or leave it out to order one")
+        raise ResourceError(
+            f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or "
+            f"leave it out to order one"
+        )
     billing = server.billing
-    shown = {"tariff_id": server.tariff.id if server.tariff else None, "os": server.os, "billing_cycle": billing.cycle if billing else None}
+    shown = {
+        "tariff_id": server.tariff.id if server.tariff else None,
+        "os": server.os,
+        "billing_cycle": billing.cycle if billing else None,
+    }
     differing = [
         f"{name} is {shown[name]!r}, not {desired!r}"
         for name, desired in declared.items()
         if name in shown and shown[name] not in (None, desired)
     ]
     if differing:
-        raise ResourceError(f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is")
+        raise ResourceError(
+            f"adopt_id: server {id} is not the declared one: {'; '.join(differing)}. Next: declare what it is"
+        )
     return server
 
 
 def must_have_scope_for(request: Request, late: Sequence[str]) -> None:
-    """Stop before anything is paid if the key may order a server but not set ``late``, the inputs that an order cannot carry."""
+    """Stop before anything is paid if the key may order a server but not set ``late``, the inputs that an
+    order cannot carry.
+    """
     if late and "servers:manage" not in account(request.client).scopes:
         raise ResourceError(
-            f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server is there; nothing was "
+            f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server is "
+            f"there; nothing was "
             "ordered. Next: give the key that scope, or leave them out"
         )

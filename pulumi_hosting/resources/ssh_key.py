@@ -1,10 +1,12 @@
 """An SSH public key of the account (API document, "SSH keys").
 
-Found by its fingerprint and never doubled: the API has neither an idempotency key nor a guard for it, so creation looks before and after
-it sends. It cannot be changed in place; a new name or key is a new object, and the old one goes first.
+Found by its fingerprint and never doubled: the API has neither an idempotency key nor a guard for it, so
+creation looks before and after it sends. It cannot be changed in place; a new name or key is a new object,
+and the old one goes first.
 
-A key is shared: several stacks may declare the same one, and people add keys in the control panel. Nothing on a key tells who added it, so only
-the run that got the answer to its creation counts as its creator. Any other declaration takes the key over and never deletes it.
+A key is shared: several stacks may declare the same one, and people add keys in the control panel. Nothing on
+a key tells who added it, so only the run that got the answer to its creation counts as its creator. Any other
+declaration takes the key over and never deletes it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -38,7 +40,9 @@ def material(public_key: str) -> str:
 class SshKeyInputs(base.Inputs):
     name: Annotated[
         str,
-        Field(min_length=1, max_length=255, description="Name shown in the account. A change makes a new key."),
+        Field(
+            min_length=1, max_length=255, description="Name shown in the account. A change makes a new key."
+        ),
         AfterValidator(check_line),
         REPLACES,
         Drift(renamed),
@@ -49,7 +53,8 @@ class SshKeyInputs(base.Inputs):
         AfterValidator(_normal_form),
         Field(
             max_length=16384,
-            description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. A change makes a new key.",
+            description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. A "
+            "change makes a new key.",
         ),
         Trait(replaces=True, normal=material),
     ]
@@ -57,13 +62,16 @@ class SshKeyInputs(base.Inputs):
 
 class SshKeyState(base.State):
     name: str = Field(description="Name under which the account shows it.")
-    public_key: str = Field(description="The public key line, as declared where the account holds the same key.")
+    public_key: str = Field(
+        description="The public key line, as declared where the account holds the same key."
+    )
     fingerprint: str = Field(description="Fingerprint as ssh-keygen -l prints it: SHA256:…")
     type: str = Field(description="Key type, for example ssh-ed25519.")
     created_at: str | None = Field(default=None, description="When it was added (RFC 3339, UTC).")
     taken_over: bool | None = Field(
         default=None,
-        description="With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible.",
+        description="With Pulumi: whether it was on the account already, so that destroy keeps it. Absent "
+        "with Ansible.",
     )
 
 
@@ -118,7 +126,11 @@ class SshKeyResource(
         for key in request.shared(("ssh_keys",), request.client.ssh_keys.list):
             if str(key.id) == id:
                 known = last.taken_over if last else None
-                return _from_api(key, last.public_key if last else None, self._is_taken_over(request) if known is None else known)
+                return _from_api(
+                    key,
+                    last.public_key if last else None,
+                    self._is_taken_over(request) if known is None else known,
+                )
         return None
 
     @staticmethod
@@ -126,20 +138,33 @@ class SshKeyResource(
         """What is recorded of a key that was found. Nothing where no state remembers it."""
         return None if request.name_is_identity else True
 
-    def all(self, request: Request, *, name: str | None = None, fingerprint: str | None = None, **_: Any) -> Iterable[SshKeyState]:
+    def all(
+        self, request: Request, *, name: str | None = None, fingerprint: str | None = None, **_: Any
+    ) -> Iterable[SshKeyState]:
         """By ``name`` and by ``fingerprint`` in the SHA256 form."""
         states = (_from_api(key) for key in request.client.ssh_keys.list())
-        return (state for state in states if name in (None, state.name) and fingerprint in (None, state.fingerprint))
+        return (
+            state
+            for state in states
+            if name in (None, state.name) and fingerprint in (None, state.fingerprint)
+        )
 
     # --- asking before
 
-    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
         """Whether the key is on the account under another name: it cannot be renamed."""
-        if request.name_is_identity or not {"name", "public_key"} <= desired.keys() or "public_key" not in fields:
+        if (
+            request.name_is_identity
+            or not {"name", "public_key"} <= desired.keys()
+            or "public_key" not in fields
+        ):
             return {}
         keys = request.shared(("ssh_keys",), request.client.ssh_keys.list)
         found = self._same_material(keys, desired["name"], desired["public_key"])
-        if found is None or found.name == desired["name"] or str(found.id) in request.owned:  # an own key goes before the new one comes
+        # an own key goes before the new one comes
+        if found is None or found.name == desired["name"] or str(found.id) in request.owned:
             return {}
         return {"name": _other_name(found)}
 
@@ -181,13 +206,21 @@ class SshKeyResource(
         return _from_api(key, inputs.public_key, self._is_taken_over(request))
 
     def _kept(self, request: Request, inputs: SshKeyInputs, made: m.SshKey) -> SshKeyState:
-        """Of keys that several processes added at the same moment each keeps the one with the lowest id, and deletes its own otherwise."""
+        """Of keys that several processes added at the same moment each keeps the one with the lowest id,
+        and deletes its own otherwise.
+        """
         own = _from_api(made, inputs.public_key, None if request.name_is_identity else False)
         try:
             keys = request.client.ssh_keys.list()
-            same = [key for key in keys if material(key.public_key) == material(inputs.public_key) and key.name == inputs.name]
+            same = [
+                key
+                for key in keys
+                if material(key.public_key) == material(inputs.public_key) and key.name == inputs.name
+            ]
         except HostingError as error:  # it was made, and that must be remembered
-            request.warn(f"SSH key {made.id} was added, and whether another process added it too is not known: {error}")
+            request.warn(
+                f"SSH key {made.id} was added, and whether another process added it too is not known: {error}"
+            )
             return own
         first = min(same, key=lambda key: key.id, default=made)
         if first.id >= made.id:
@@ -195,7 +228,10 @@ class SshKeyResource(
         try:
             request.client.ssh_keys.delete(made.id)
         except HostingError as error:
-            request.warn(f"SSH key {made.id} is the same as {first.id}, which another process added, and could not be deleted: {error}")
+            request.warn(
+                f"SSH key {made.id} is the same as {first.id}, which another process added, and "
+                f"could not be deleted: {error}"
+            )
             return own
         kept = "" if request.name_is_identity else "; destroy keeps it"
         request.info(f"takes over SSH key {first.id}, which another process added at the same moment{kept}")
@@ -203,19 +239,25 @@ class SshKeyResource(
 
     @staticmethod
     def _same_material(keys: Iterable[m.SshKey], name: str | None, public_key: str | None) -> m.SshKey | None:
-        """The key with the same material; of several (a service may allow doubles) one of the declared name, else the oldest."""
+        """The key with the same material; of several (a service may allow doubles) one of the declared
+        name, else the oldest.
+        """
         if public_key is None:  # a declaration that names a key without describing it
             return None
         same = [key for key in keys if material(key.public_key) == material(public_key)]
         return min(same, key=lambda key: (key.name != name, key.id), default=None)
 
-    def update(self, request: Request, state: SshKeyState, inputs: SshKeyInputs, fields: frozenset[str]) -> SshKeyState:
+    def update(
+        self, request: Request, state: SshKeyState, inputs: SshKeyInputs, fields: frozenset[str]
+    ) -> SshKeyState:
         raise ResourceError(f"an SSH key cannot be changed in place ({', '.join(sorted(fields))})")
 
     def delete(self, request: Request, state: SshKeyState) -> None:
         if not request.name_is_identity and state.taken_over is not False:
             if self.read(request, state.id, state) is not None:
-                request.warn(f"SSH key {state.name} ({state.id}) stays: it was not created here. {_HOW_TO_DELETE}")
+                request.warn(
+                    f"SSH key {state.name} ({state.id}) stays: it was not created here. {_HOW_TO_DELETE}"
+                )
             return
         try:
             request.client.ssh_keys.delete(int(state.id))
@@ -233,7 +275,8 @@ _HOW_TO_DELETE = "Next: delete it in the control panel if nothing else uses it"
 
 def _other_name(key: m.SshKey) -> str:
     return (
-        f"this public key is on the account already, as {key.name!r} (id {key.id}), and the API cannot rename it. "
+        f"this public key is on the account already, as {key.name!r} (id {key.id}), and the API cannot "
+        f"rename it. "
         f"Next: declare it with the name {key.name!r}, or delete it first"
     )
 

@@ -1,8 +1,9 @@
 """A subscription to events (API document, "Webhooks", "Events").
 
-The API has no idempotency key for it and shows its secret once, so the description carries the resource's ownership tag: a subscription
-whose answer was lost is found by it and gets a new secret. Of several that runs made at the same moment the one with the lowest id stays.
-What the service disabled after failures in a row is enabled again.
+The API has no idempotency key for it and shows its secret once, so the description carries the resource's
+ownership tag: a subscription whose answer was lost is found by it and gets a new secret. Of several that runs
+made at the same moment the one with the lowest id stays. What the service disabled after failures in a row is
+enabled again.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,15 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
-from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, takeovers, was_taken_over, with_tag
+from pulumi_hosting.exactly_once.ownership_tag import (
+    is_tag_of,
+    next_tag,
+    ownership_tag,
+    split_tag,
+    takeovers,
+    was_taken_over,
+    with_tag,
+)
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift import Drift, edited, inverted
@@ -83,17 +92,27 @@ class WebhookSubscriptionInputs(base.Inputs):
     ] = None
     active: Annotated[
         bool,
-        Field(description="Whether it delivers; true (default) also enables it again when the service has disabled it."),
+        Field(
+            description="Whether it delivers; true (default) also enables it again when the service has "
+            "disabled it."
+        ),
         Drift(inverted),
     ] = True
     rotation: Annotated[
         str | None,
-        Field(max_length=255, description="Any text; when it is another than before, a new secret is made and the old one stops at once."),
+        Field(
+            max_length=255,
+            description="Any text; when it is another than before, a new secret is made "
+            "and the old one stops at once.",
+        ),
         Trait(trigger=True),
     ] = None
     adopt_id: Annotated[
         IdText | None,
-        Field(description="Take over this existing subscription instead of making one. Its secret stays unknown until rotation."),
+        Field(
+            description="Take over this existing subscription instead of making one. Its secret stays "
+            "unknown until rotation."
+        ),
         WHEN_CREATING,
     ] = None
 
@@ -106,14 +125,27 @@ class WebhookSubscriptionInputs(base.Inputs):
 
 class WebhookSubscriptionState(base.State):
     url: str = Field(description="The https:// address that events are delivered to.")
-    events: list[str] = Field(default=[], description="Event types that are delivered, in alphabetical order, or * for all.")
-    description: str | None = Field(default=None, description="Free text shown in the control panel, without the provider's tag.")
-    active: bool | None = Field(default=None, description="Whether it delivers. The service sets it to false after 20 failures in a row.")
-    secret: Secret | None = Field(default=None, description="Signs the deliveries. Empty where it was never shown to the provider.")
-    disabled_reason: str | None = Field(default=None, description="Why the service stopped delivering. Absent while it delivers.")
+    events: list[str] = Field(
+        default=[], description="Event types that are delivered, in alphabetical order, or * for all."
+    )
+    description: str | None = Field(
+        default=None, description="Free text shown in the control panel, without the provider's tag."
+    )
+    active: bool | None = Field(
+        default=None,
+        description="Whether it delivers. The service sets it to false after 20 failures in a row.",
+    )
+    secret: Secret | None = Field(
+        default=None, description="Signs the deliveries. Empty where it was never shown to the provider."
+    )
+    disabled_reason: str | None = Field(
+        default=None, description="Why the service stopped delivering. Absent while it delivers."
+    )
     created_at: str | None = Field(default=None, description="When it was made (RFC 3339, UTC).")
     ownership_tag: str | None = Field(
-        default=None, description="Tag behind the description on the account, as last written: tells whether a later run took it over."
+        default=None,
+        description="Tag behind the description on the account, as last written: tells whether "
+        "a later run took it over.",
     )
 
 
@@ -150,7 +182,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
 
     # --- looking
 
-    def read(self, request: Request, id: str, last: WebhookSubscriptionState | None = None) -> WebhookSubscriptionState | None:
+    def read(
+        self, request: Request, id: str, last: WebhookSubscriptionState | None = None
+    ) -> WebhookSubscriptionState | None:
         # The document shows no read of a single one, so it is looked for in the list.
         listed = list(request.shared(("webhooks",), request.client.webhooks.list))
         found = next((found for found in listed if str(found.id) == id), None)
@@ -162,21 +196,26 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             return state
         if was_taken_over(recorded, _tag(found)) == "by a later run":
             request.warn(
-                f"webhook subscription {id}: a later run took it over, from another backend perhaps, and made a new secret: the one "
-                "recorded here signs nothing any more. From here it is not deleted any more, and a deletion says how to leave it to "
+                f"webhook subscription {id}: a later run took it over, from another backend perhaps, and "
+                f"made a new secret: the one "
+                "recorded here signs nothing any more. From here it is not deleted any more, and a deletion "
+                "says how to leave it to "
                 "that run, or to take it back"
             )
             return state.model_copy(update={"secret": None})
         for double in self._doubles(listed, found):
             request.warn(
-                f"webhook subscription {double.id} is a second one of this resource: a request of an interrupted run was processed late. "
+                f"webhook subscription {double.id} is a second one of this resource: a request of an "
+                f"interrupted run was processed late. "
                 "It is deleted when this resource is changed or destroyed next"
             )
         return state.model_copy(update={"ownership_tag": _tag(found)})
 
     @staticmethod
     def _doubles(listed: Iterable[m.Subscription], found: m.Subscription) -> list[m.Subscription]:
-        """What requests of interrupted runs made after ``found``: the same tag to its count, the same address, and a higher id."""
+        """What requests of interrupted runs made after ``found``: the same tag to its count, the same
+        address, and a higher id.
+        """
         return [
             other
             for other in listed
@@ -194,9 +233,14 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             except NotFound:
                 continue
             except HostingError as error:
-                request.warn(f"webhook subscription {double.id} is a second one of this resource and could not be deleted: {error}")
+                request.warn(
+                    f"webhook subscription {double.id} is a second one of this resource and could "
+                    f"not be deleted: {error}"
+                )
             else:
-                request.info(f"webhook subscription {double.id} was a second one of this resource; it is deleted")
+                request.info(
+                    f"webhook subscription {double.id} was a second one of this resource; it is deleted"
+                )
 
     # --- making
 
@@ -229,19 +273,27 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     @staticmethod
     def _new_tag(request: Request) -> str:
         """Another one than that of an object which is about to be replaced."""
-        old = [tag for found in request.client.webhooks.list() if is_tag_of(tag := _tag(found), request.identity) and tag]
+        old = [
+            tag
+            for found in request.client.webhooks.list()
+            if is_tag_of(tag := _tag(found), request.identity) and tag
+        ]
         return next_tag(max(old, key=takeovers), request.identity) if old else ownership_tag(request.identity)
 
     def _tagged(self, request: Request, inputs: WebhookSubscriptionInputs) -> list[m.Subscription]:
         """What runs of this resource made and no state in this run has, the lowest id first.
 
-        Raises ``ResourceConflict`` where it must not be taken over automatically: it delivers elsewhere by now, it is older than idempotency keys live,
-        or ``strict`` is set without a scope.
+        Raises ``ResourceConflict`` where it must not be taken over automatically: it delivers elsewhere by
+        now, it is older than idempotency keys live, or ``strict`` is set without a scope.
         """
         if request.name_is_identity:
             return []
         known = request.owned | request.ownership.of_others(request.identity)
-        found = [one for one in request.client.webhooks.list() if is_tag_of(_tag(one), request.identity) and str(one.id) not in known]
+        found = [
+            one
+            for one in request.client.webhooks.list()
+            if is_tag_of(_tag(one), request.identity) and str(one.id) not in known
+        ]
         if not found:
             return []
         found.sort(key=lambda one: one.id)
@@ -257,17 +309,22 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             return found
         when = f", made {age(since)} ago" if since is not None else ""
         raise ResourceConflict(
-            f"webhook subscription {first.id}{when} carries this resource's ownership tag: {why}; nothing was changed. Next: set "
+            f"webhook subscription {first.id}{when} carries this resource's ownership tag: {why}; nothing "
+            f"was changed. Next: set "
             f"adopt_id={first.id} to take it over, or give this resource another name",
             id=str(first.id),
         )
 
-    def _take_over(self, request: Request, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]) -> WebhookSubscriptionState:
+    def _take_over(
+        self, request: Request, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]
+    ) -> WebhookSubscriptionState:
         """The first of them. Its secret was lost with an answer, or is another run's: it gets a new one."""
         first, *doubles = tagged
         request.info(self._announced(first, inputs, _TAGGED).announcement(request.service_now()))
         request.taken_over.add(str(first.id))
-        self._delete_doubles(request, [one for one in doubles if _plain_url(one.url) == _plain_url(first.url)])
+        self._delete_doubles(
+            request, [one for one in doubles if _plain_url(one.url) == _plain_url(first.url)]
+        )
         tag = next_tag(_tag(first), request.identity)
         text = split_tag(first.description)[0] if inputs.description is None else inputs.description
         try:
@@ -277,14 +334,23 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             request.reads.forget("webhooks")
 
     def _kept(
-        self, request: Request, inputs: WebhookSubscriptionInputs, made: m.SubscriptionCreated, tag: str | None
+        self,
+        request: Request,
+        inputs: WebhookSubscriptionInputs,
+        made: m.SubscriptionCreated,
+        tag: str | None,
     ) -> WebhookSubscriptionState:
-        """Of those that several runs made at the same moment each keeps the one with the lowest id, and deletes its own otherwise."""
+        """Of those that several runs made at the same moment each keeps the one with the lowest id, and
+        deletes its own otherwise.
+        """
         own = _from_api(made, inputs.url, made.secret, tag)
         try:
             same = [one for one in request.client.webhooks.list() if self._is_same(request, inputs, one)]
         except HostingError as error:  # it was made, and its secret is not shown again
-            request.warn(f"webhook subscription {made.id} was made, and whether another run made one too is not known: {error}")
+            request.warn(
+                f"webhook subscription {made.id} was made, and whether another run made one too is "
+                f"not known: {error}"
+            )
             return own
         first = min(same, key=lambda one: one.id, default=None)
         if first is None or first.id >= made.id:
@@ -294,14 +360,21 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         except NotFound:
             pass
         except HostingError as error:
-            request.warn(f"webhook subscription {made.id} is a second one beside {first.id} and could not be deleted: {error}")
+            request.warn(
+                f"webhook subscription {made.id} is a second one beside {first.id} and could not be "
+                f"deleted: {error}"
+            )
             return own
-        at_once = f"another run made webhook subscription {first.id} at the same moment, and only that run knows its secret"
+        at_once = (
+            f"another run made webhook subscription {first.id} at the same moment, and only that run "
+            f"knows its secret"
+        )
         if request.name_is_identity:
             request.warn(f"{at_once}; this run's own was deleted")
             return _from_api(first, inputs.url)
         raise ResourceConflict(
-            f"{at_once}, or a request of an interrupted run was processed late; this run's own was deleted. Next: run pulumi up again; it "
+            f"{at_once}, or a request of an interrupted run was processed late; this run's own was deleted. "
+            f"Next: run pulumi up again; it "
             "takes over what is left, and makes a new secret",
             id=str(first.id),
         )
@@ -322,33 +395,51 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         for found in request.client.webhooks.list():
             if _plain_url(found.url) == wanted and _tag(found) is None:
                 request.warn(
-                    f"subscription {found.id} delivers to its url already; every event that both want comes twice. "
+                    f"subscription {found.id} delivers to its url already; every event that both want comes "
+                    f"twice. "
                     f"Next: set adopt_id to {found.id} to take it over, or delete it"
                 )
 
     def _adopt(self, request: Request, id: str, inputs: WebhookSubscriptionInputs) -> m.Subscription:
         found = next((one for one in request.client.webhooks.list() if str(one.id) == id), None)
         if found is None:
-            raise ResourceError(f"adopt_id: there is no webhook subscription {id} on this account. Next: correct adopt_id, or leave it out")
+            raise ResourceError(
+                f"adopt_id: there is no webhook subscription {id} on this account. Next: "
+                f"correct adopt_id, or leave it out"
+            )
         return found
 
-    def _adopted(self, request: Request, id: str, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
+    def _adopted(
+        self, request: Request, id: str, inputs: WebhookSubscriptionInputs
+    ) -> WebhookSubscriptionState:
         """With the tag that ``settle`` writes, so that no earlier state's deletion fits."""
         found = self._adopt(request, id, inputs)
         request.taken_over.add(id)
         if inputs.rotation is None:
             request.warn(
-                f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation to have a new one made"
+                f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation "
+                f"to have a new one made"
             )
-        return _from_api(found, inputs.url, tag=None if request.name_is_identity else next_tag(_tag(found), request.identity))
+        return _from_api(
+            found,
+            inputs.url,
+            tag=None if request.name_is_identity else next_tag(_tag(found), request.identity),
+        )
 
     def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
         return Takeover(_from_api(found, inputs.url), reason, found.created_at, title=self.title)
 
     @staticmethod
     def _simulate(request: Request, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
-        request.warn("webhooks are closed to test keys: this subscription is simulated here, and nothing will be delivered")
-        number = KeyRing(0, False, request.identity, "create_webhook", {"url": inputs.url}).key(0).rpartition("-")[2][:16]
+        request.warn(
+            "webhooks are closed to test keys: this subscription is simulated here, and nothing "
+            "will be delivered"
+        )
+        number = (
+            KeyRing(0, False, request.identity, "create_webhook", {"url": inputs.url})
+            .key(0)
+            .rpartition("-")[2][:16]
+        )
         return WebhookSubscriptionState(
             id=f"{SIMULATED}{number}",
             url=inputs.url,
@@ -361,7 +452,11 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     # --- changing
 
     def update(
-        self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs, fields: frozenset[str]
+        self,
+        request: Request,
+        state: WebhookSubscriptionState,
+        inputs: WebhookSubscriptionInputs,
+        fields: frozenset[str],
     ) -> WebhookSubscriptionState:
         if not request.name_is_identity and state.ownership_tag is not None:
             listed = request.client.webhooks.list()
@@ -373,7 +468,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         state = self._patch(request, state, inputs, fields - {"rotation"})
         request.save(state)
         if "rotation" in fields:
-            state = state.model_copy(update={"secret": request.client.webhooks.rotate_secret(int(state.id)).secret})
+            state = state.model_copy(
+                update={"secret": request.client.webhooks.rotate_secret(int(state.id)).secret}
+            )
             request.info(f"webhook subscription {state.id} has a new secret; the old one has stopped")
         return state
 
@@ -388,7 +485,11 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         """``tag``: what to write behind the description instead of what is there or was recorded."""
         body = {name: value for name, value in inputs.given().items() if name in fields}
         if "description" in fields:
-            text = inputs.description or (state.description if "description" not in inputs.model_fields_set else None) or ""
+            text = (
+                inputs.description
+                or (state.description if "description" not in inputs.model_fields_set else None)
+                or ""
+            )
             tag = tag or self._present_tag(request, state)
             body["description"] = with_tag(text, tag)
         if not body:
@@ -402,7 +503,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
 
     @staticmethod
     def _present_tag(request: Request, state: WebhookSubscriptionState) -> str | None:
-        """The tag that stays behind the description: the one that is there if another run or resource wrote it, else the own one."""
+        """The tag that stays behind the description: the one that is there if another run or resource
+        wrote it, else the own one.
+        """
         listed = request.shared(("webhooks",), request.client.webhooks.list)
         there = next((_tag(found) for found in listed if str(found.id) == state.id), None)
         if request.name_is_identity or was_taken_over(state.ownership_tag, there):
@@ -412,8 +515,9 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
     # --- removing
 
     def delete(self, request: Request, state: WebhookSubscriptionState) -> None:
-        """Delete it, unless its tag shows that it was taken over since: by a later run of the same resource (raises ``TakenOver``), or by
-        another resource, with which it stays. Where no tag was recorded, or none is there, it is deleted."""
+        """Delete it, unless its tag shows that it was taken over since: by a later run of the same resource
+        (raises ``TakenOver``), or by another resource, with which it stays. Where no tag was recorded, or
+        none is there, it is deleted."""
         doubles: list[m.Subscription] = []
         if not request.name_is_identity and state.ownership_tag is not None:
             listed = request.client.webhooks.list()
@@ -425,7 +529,8 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 raise TakenOver(self.title, state.id, _tag(found))
             if taken == "by another":
                 request.warn(
-                    f"webhook subscription {state.id} ({state.url}) stays: another resource took it over, its description carries that "
+                    f"webhook subscription {state.id} ({state.url}) stays: another resource took it over, "
+                    f"its description carries that "
                     "one's tag. It costs nothing"
                 )
                 return

@@ -28,7 +28,9 @@ class WebhookSubscriptionResource(
     Sandboxed[WebhookSubscriptionState],
     Predicted[WebhookSubscriptionState],
 ):
-    """A webhook subscription as resource: see ``webhook_subscription`` for its inputs, its state and its methods."""
+    """A webhook subscription as resource: see ``webhook_subscription`` for its inputs, its state and its
+    methods.
+    """
 
     natural_key: ClassVar = ("url",)
     sandbox = "refused"
@@ -43,51 +45,82 @@ class WebhookSubscriptionResource(
             raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
         return _from_api(same[0], inputs.url) if same else None
 
-    def all(self, request: Request, *, url: str | None = None, **_: Any) -> Iterable[WebhookSubscriptionState]:
+    def all(
+        self, request: Request, *, url: str | None = None, **_: Any
+    ) -> Iterable[WebhookSubscriptionState]:
         """By ``url``."""
         wanted = None if url is None else _plain_url(url)
-        return (_from_api(found) for found in request.client.webhooks.list() if wanted in (None, _plain_url(found.url)))
+        return (
+            _from_api(found)
+            for found in request.client.webhooks.list()
+            if wanted in (None, _plain_url(found.url))
+        )
 
     def is_simulated(self, id: str) -> bool:
         return id.startswith(SIMULATED)
 
-    def validate(self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(
+        self, request: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
         """The event types against those the service sends."""
         if request.client.is_test_key or not fields & {"events"} or "events" not in desired:
             return {}
-        known = {event.type for event in request.shared(("events",), request.client.webhooks.events, 300.0)} | {"*"}
+        known = {
+            event.type for event in request.shared(("events",), request.client.webhooks.events, 300.0)
+        } | {"*"}
         strange = [event for event in desired["events"] if event not in known]
-        return {"events": f"there is no event {strange[0]!r}: choose from {', '.join(sorted(known))}"} if strange else {}
+        return (
+            {"events": (f"there is no event {strange[0]!r}: choose from {', '.join(sorted(known))}")}
+            if strange
+            else {}
+        )
 
     def takeover(self, request: Request, inputs: WebhookSubscriptionInputs) -> Takeover | None:
         if request.client.is_test_key:
             return None
         if inputs.adopt_id is not None:
-            secret = "its secret stays unknown here" if inputs.rotation is None else "it gets a new secret, and the present one stops"
-            return self._announced(self._adopt(request, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}")
+            secret = (
+                "its secret stays unknown here"
+                if inputs.rotation is None
+                else ("it gets a new secret, and the present one stops")
+            )
+            return self._announced(
+                self._adopt(request, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}"
+            )
         tagged = self._tagged(request, inputs)
         if not tagged:
             return None
-        also = f"; {', '.join(str(one.id) for one in tagged[1:])} of an interrupted run is deleted" if tagged[1:] else ""
+        also = (
+            (f"; {', '.join(str(one.id) for one in tagged[1:])} of an interrupted run is deleted")
+            if tagged[1:]
+            else ""
+        )
         return self._announced(tagged[0], inputs, _TAGGED + also)
 
-    def settle(self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs) -> WebhookSubscriptionState:
+    def settle(
+        self, request: Request, state: WebhookSubscriptionState, inputs: WebhookSubscriptionInputs
+    ) -> WebhookSubscriptionState:
         """Bring what was found, or could not be said when it was made, to what is declared."""
         if self.is_simulated(state.id):
             return state
         late = {
             name
             for name, value in inputs.given().items()
-            if name in ("url", "events", "description", "active") and (getattr(state, name) or None) != (value or None)
+            if name in ("url", "events", "description", "active")
+            and (getattr(state, name) or None) != (value or None)
         }
         if inputs.adopt_id is None or request.name_is_identity:
             return self._patch(request, state, inputs, frozenset(late))
         state = self._patch(request, state, inputs, frozenset(late | {"description"}), state.ownership_tag)
         if inputs.rotation is None or state.secret is not None:
             return state
-        return state.model_copy(update={"secret": request.client.webhooks.rotate_secret(int(state.id)).secret})
+        return state.model_copy(
+            update={"secret": request.client.webhooks.rotate_secret(int(state.id)).secret}
+        )
 
-    def adjust_prediction(self, predicted: dict[str, Any], state: WebhookSubscriptionState | None) -> dict[str, Any]:
+    def adjust_prediction(
+        self, predicted: dict[str, Any], state: WebhookSubscriptionState | None
+    ) -> dict[str, Any]:
         return {**predicted, "disabled_reason": None} if predicted.get("active") else predicted
 
 

@@ -1,10 +1,12 @@
-"""The shape of our models as the frontends see it: kinds of values, names, what is needed, what is secret, what it means.
+"""The shape of our models as the frontends see it: kinds of values, names, what is needed, what is secret,
+what it means.
 
-One reading of a pydantic model, for schema, generated classes, options, documentation and the values themselves, so that they agree:
+One reading of a pydantic model, for schema, generated classes, options, documentation and the values
+themselves, so that they agree:
 
 - money and time are text (``"12.50"``, RFC 3339 in UTC); a file is text in base64;
-- ids of the account's objects are text, since numbers of frontends may be floats and ids have 64 bits; numbers of the catalog (tariffs,
-  locations) are whole numbers;
+- ids of the account's objects are text, since numbers of frontends may be floats and ids have 64 bits;
+  numbers of the catalog (tariffs, locations) are whole numbers;
 - names are camelCase on Pulumi's wire and Python's elsewhere; keys of open maps stay as they are.
 """
 
@@ -34,7 +36,9 @@ _CATALOG_MODELS = (m.Tariff, m.TariffRef, m.Location)
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A kind of value. ``of``: what an array or a map holds; ``model``: what an object is; ``is_id``: text for a number of 64 bits."""
+    """A kind of value. ``of``: what an array or a map holds; ``model``: what an object is; ``is_id``:
+    text for a number of 64 bits.
+    """
 
     kind: Kind
     of: "Type | None" = None
@@ -51,7 +55,9 @@ class Type:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of a model. ``name`` is Python's, ``wire`` Pulumi's; ``required``: always there (an answer) or always needed (an input)."""
+    """A field of a model. ``name`` is Python's, ``wire`` Pulumi's; ``required``: always there (an answer)
+    or always needed (an input).
+    """
 
     name: str
     type: Type
@@ -64,17 +70,27 @@ class Field:
         return camel(self.name)
 
 
-TEXT, WHOLE, NUMBER, FLAG, ANYTHING = Type("string"), Type("integer"), Type("number"), Type("boolean"), Type("any")
+TEXT, WHOLE, NUMBER, FLAG, ANYTHING = (
+    Type("string"),
+    Type("integer"),
+    Type("number"),
+    Type("boolean"),
+    Type("any"),
+)
 ID = Type("string", is_id=True)
 
 
 def fields(model: type[BaseModel]) -> tuple[Field, ...]:
-    """The fields of a model, in its order. What an answer carries beyond them is left out: it may be a secret of a later version."""
+    """The fields of a model, in its order. What an answer carries beyond them is left out: it may be a
+    secret of a later version.
+    """
     return tuple(_field(model, name, info) for name, info in model.model_fields.items())
 
 
 def type_name(model: type[BaseModel]) -> str:
-    """What an object type is called in every language: the API's own models end in ``Info``, as their names are taken by resources."""
+    """What an object type is called in every language: the API's own models end in ``Info``, as their
+    names are taken by resources.
+    """
     return f"{model.__name__.removesuffix('Info')}Info" if issubclass(model, m.Response) else model.__name__
 
 
@@ -95,7 +111,7 @@ def nested(types: Sequence[Type]) -> tuple[type[BaseModel], ...]:
     return tuple(found)
 
 
-# --- reading a model ---------------------------------------------------------------------------------------------------------
+# --- reading a model ---------------------------------------------------------------------------------------
 
 
 def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
@@ -103,7 +119,9 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     annotation, optional = _without_none(info.annotation)
     found = type_of(annotation, name, model)
     required = info.is_required() if issubclass(model, Inputs | m.Request) else not optional
-    return Field(name, found, required, _is_secret(info.annotation), _description(annotation, name, found, info))
+    return Field(
+        name, found, required, _is_secret(info.annotation), _description(annotation, name, found, info)
+    )
 
 
 def type_of(annotation: Any, name: str = "", owner: type[BaseModel] | None = None) -> Type:
@@ -159,7 +177,9 @@ def _description(annotation: Any, name: str, type: Type, info: FieldInfo) -> str
     """What a field means: its own words, then the values it may have, unless the words name one of them."""
     words, values = info.description or "", _values(annotation, info)
     if words:
-        return words if not values or any(str(value) in words for value in values[1]) else f"{words} {values[0]}"
+        return (
+            words if not values or any(str(value) in words for value in values[1]) else f"{words} {values[0]}"
+        )
     if values:
         return values[0]
     if annotation is Decimal:
@@ -212,7 +232,7 @@ def markdown(docstring: str) -> str:
     return "\n\n".join(" ".join(block.split()) for block in text.split("\n\n"))
 
 
-# --- values ------------------------------------------------------------------------------------------------------------------
+# --- values ------------------------------------------------------------------------------------------------
 
 
 def to_wire(value: Any, type: Type) -> Any:
@@ -246,9 +266,15 @@ def number_from_wire(value: Any) -> Any:
 
 
 def shown(value: Any, type: Type) -> Any:
-    """An answer's value for those who print it: every field by Python's name, None where it is absent, and no secret."""
+    """An answer's value for those who print it: every field by Python's name, None where it is absent,
+    and no secret.
+    """
     if isinstance(value, BaseModel):
-        return {field.name: shown(getattr(value, field.name), field.type) for field in fields(value.__class__) if not field.secret}
+        return {
+            field.name: shown(getattr(value, field.name), field.type)
+            for field in fields(value.__class__)
+            if not field.secret
+        }
     if type.of is not None and type.of.model is not None and value is not None:
         return [shown(item, type.of) for item in value]
     return to_wire(value, type)

@@ -1,8 +1,8 @@
 """Every read of the API as a function, made from the table of operations.
 
 The name follows from the operation's id: its verb becomes ``get``, so ``list_servers`` is ``getServers`` and
-``check_domain_availability`` is ``getDomainAvailability``. The arguments are the ids of the path and the fields of the query; a list is
-walked whole, so ``cursor`` and ``limit`` are no arguments.
+``check_domain_availability`` is ``getDomainAvailability``. The arguments are the ids of the path and the
+fields of the query; a list is walked whole, so ``cursor`` and ``limit`` are no arguments.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,8 +30,8 @@ _WALKING = ("cursor", "limit")
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """One read. ``value`` is what it finds; ``single`` the property a list, a file or an open object travels in, since an answer on
-    Pulumi's wire is always an object."""
+    """One read. ``value`` is what it finds; ``single`` the property a list, a file or an open object travels
+    in, since an answer on Pulumi's wire is always an object."""
 
     operation: Operation
     arguments: tuple[Field, ...]
@@ -66,7 +66,10 @@ class Lookup:
         needs = f" Scope {', '.join(f'`{scope}`' for scope in operation.scopes)}." if operation.scopes else ""
         cost = " Counts as an expensive request." if operation.expensive else ""
         sandbox = " Not for test keys." if operation.sandbox == "forbidden" else ""
-        return f"{operation.summary}.{needs}{cost}{sandbox} (API document, `{operation.method} {operation.path}`)"
+        return (
+            f"{operation.summary}.{needs}{cost}{sandbox} (API document, `{operation.method} "
+            f"{operation.path}`)"
+        )
 
 
 _WHAT = {"array": "What was found.", "string": "The file, in base64.", "map": "The document."}
@@ -91,13 +94,17 @@ def _lookup(operation: Operation) -> Lookup:
 
 def _arguments(operation: Operation) -> tuple[Field, ...]:
     catalog = operation.path.startswith("/catalog/")
-    path = tuple(Field(name, WHOLE if catalog else ID, True, False, id_of(name)) for name in operation.path_parameters)
+    path = tuple(
+        Field(name, WHOLE if catalog else ID, True, False, id_of(name)) for name in operation.path_parameters
+    )
     query: type[BaseModel] | None = operation.query
     asked = fields(query) if query is not None else ()
     return path + tuple(field for field in asked if field.name not in _WALKING)
 
 
-LOOKUPS: Mapping[str, Lookup] = {lookup.wire: lookup for lookup in map(_lookup, (row for row in OPERATIONS if not row.is_write))}
+LOOKUPS: Mapping[str, Lookup] = {
+    lookup.wire: lookup for lookup in map(_lookup, (row for row in OPERATIONS if not row.is_write))
+}
 """Every lookup by its name on the wire."""
 
 

@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 
 
 class Clock:
-    """Time, handed in so that tests need not wait. ``now`` is aware UTC; ``monotonic`` is for deadlines, in seconds."""
+    """Time, handed in so that tests need not wait. ``now`` is aware UTC; ``monotonic`` is for deadlines,
+    in seconds.
+    """
 
     def now(self) -> datetime:
         return datetime.now(UTC)
@@ -18,7 +20,9 @@ class Clock:
 
 
 class Poller:
-    """A wait with an end: pauses are short at first and grow to ``longest``, so that what is quick is seen at once."""
+    """A wait with an end: pauses are short at first and grow to ``longest``, so that what is quick is
+    seen at once.
+    """
 
     def __init__(self, clock: Clock, seconds: float, longest: float) -> None:
         self._clock, self._longest = clock, longest

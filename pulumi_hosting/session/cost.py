@@ -6,7 +6,9 @@ from decimal import Decimal
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What making something charges. ``amount`` is a decimal in ``currency``; ``what`` says for what it is paid."""
+    """What making something charges. ``amount`` is a decimal in ``currency``; ``what`` says for what it
+    is paid.
+    """
 
     amount: Decimal
     currency: str

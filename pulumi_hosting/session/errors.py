@@ -37,7 +37,8 @@ class AmbiguousMatch(ResourceError):
     def __init__(self, what: str, ids: list[str]) -> None:
         self.ids = ids
         super().__init__(
-            f"{what} matches several objects: ids {', '.join(ids)}. Next: give the id of the one you mean, or delete the others"
+            f"{what} matches several objects: ids {', '.join(ids)}. Next: give the id of the one you mean, "
+            f"or delete the others"
         )
 
 
@@ -50,8 +51,9 @@ class ResourceConflict(ResourceError):
 
 
 class TakenOver(ResourceError):
-    """A deletion or change of an object that a later run of the same declaration took over; nothing was done. ``id`` names it, ``tag`` is
-    the later run's. A frontend adds its ``Next:``, where it knows what names the declaration."""
+    """A deletion or change of an object that a later run of the same declaration took over; nothing was done.
+    ``id`` names it, ``tag`` is the later run's. A frontend adds its ``Next:``, where it knows what names the
+    declaration."""
 
     def __init__(self, title: str, id: str, tag: str | None, outcome: str = "nothing was deleted") -> None:
         self.title, self.id, self.tag = title, id, tag
@@ -59,7 +61,9 @@ class TakenOver(ResourceError):
 
 
 class WaitTimeout(ResourceError):
-    """Something asynchronous did not finish in time; running again continues it. ``id`` is what is known of the object by then."""
+    """Something asynchronous did not finish in time; running again continues it. ``id`` is what is known
+    of the object by then.
+    """
 
     def __init__(self, message: str, id: str) -> None:
         self.id = id
@@ -67,7 +71,9 @@ class WaitTimeout(ResourceError):
 
 
 class Failed(ResourceError):
-    """What the service answered, in words that fit the action. ``status``, ``code``, ``request_id``, ``idempotency_key`` are the call's."""
+    """What the service answered, in words that fit the action. ``status``, ``code``, ``request_id``,
+    ``idempotency_key`` are the call's.
+    """
 
     def __init__(self, message: str, error: HostingError) -> None:
         self.status: int | None = getattr(error, "status", None)

@@ -1,7 +1,8 @@
 """What this process knows to belong to whom, so that two declarations never take the same object.
 
-Engines ask for many creations at once and never say which objects a declaration already has at that moment; a process therefore
-remembers every id that it saw with a declaration, and lets only one of several declarations of the same natural key search at a time.
+Engines ask for many creations at once and never say which objects a declaration already has at that moment; a
+process therefore remembers every id that it saw with a declaration, and lets only one of several declarations
+of the same natural key search at a time.
 """
 
 import threading
@@ -10,7 +11,9 @@ from contextlib import contextmanager
 
 
 class Ownership:
-    """Ids by declaration, and one lock per natural key. Thread-safe. Ids of one kind say nothing of another's: see ``of_kind``."""
+    """Ids by declaration, and one lock per natural key. Thread-safe. Ids of one kind say nothing of
+    another's: see ``of_kind``.
+    """
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -38,10 +41,14 @@ class Ownership:
             return frozenset(id for owner, ids in self._ids.items() if owner != identity for id in ids)
 
     def name(self, identity: str, name: str) -> frozenset[str]:
-        """Record the natural key that ``identity`` declares now; the other identities that declare the same one."""
+        """Record the natural key that ``identity`` declares now; the other identities that declare the
+        same one.
+        """
         with self._guard:
             self._names[identity] = name
-            return frozenset(owner for owner, known in self._names.items() if owner != identity and known == name)
+            return frozenset(
+                owner for owner, known in self._names.items() if owner != identity and known == name
+            )
 
     def owner(self, id: str) -> str | None:
         """An identity that was seen with this id."""

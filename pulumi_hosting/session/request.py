@@ -1,4 +1,6 @@
-"""What a resource or an action is given: for which declaration it works, how long it may take, and whom it tells."""
+"""What a resource or an action is given: for which declaration it works, how long it may take, and whom
+it tells.
+"""
 
 import logging
 from collections.abc import Callable
@@ -22,19 +24,24 @@ log = logging.getLogger("pulumi_hosting")
 class Request:
     """One step for one declaration, in a session.
 
-    - ``identity``: what names this declaration for ever: ``pulumi:<project>/<stack>/<type>/<name>`` or ``ansible:<scope>/<name>``.
-      Idempotency keys and the ownership tag are derived from it; it holds no secret.
+    - ``identity``: what names this declaration for ever: ``pulumi:<project>/<stack>/<type>/<name>`` or
+      ``ansible:<scope>/<name>``. Idempotency keys and the ownership tag are derived from it; it holds no
+      secret.
     - ``kind``: the kind of resource whose ids ``ownership`` is about; None for the session's own.
-    - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is the one meant.
+    - ``name_is_identity``: true where nothing else is remembered (Ansible): the living object of that name is
+      the one meant.
     - ``keeps_secrets``: whether a secret that is shown once is kept somewhere by whoever asks.
     - ``owned``: ids this declaration owns already; never mistaken for a lost one.
     - ``wait_timeout``: seconds to wait for anything asynchronous.
     - ``taken_over``: ids that ``create`` took over instead of making them, filled by it.
-    - ``save``: called with the state so far by whoever does several things one after the other, should a later one fail.
-    - ``approve``: called with the price before something is paid that may have been announced as found; raises to refuse it.
+    - ``save``: called with the state so far by whoever does several things one after the other, should a
+      later one fail.
+    - ``approve``: called with the price before something is paid that may have been announced as found;
+      raises to refuse it.
     - ``info``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
-    - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None stops with an error. Only
-      for those who list what there is, never for those who conclude that something is absent.
+    - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
+      stops with an error. Only for those who list what there is, never for those who conclude that something
+      is absent.
     """
 
     session: Session
@@ -90,7 +97,9 @@ class Request:
         return self.session.strict
 
     def service_now(self) -> datetime:
-        """The service's time, for the age of what is on the account: the clock of this machine may be wrong. May send a request."""
+        """The service's time, for the age of what is on the account: the clock of this machine may be
+        wrong. May send a request.
+        """
         return self.client.service_now()
 
     def poller(self, at_most: float | None = None) -> Poller:

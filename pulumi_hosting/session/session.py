@@ -16,7 +16,8 @@ class Session:
 
     - ``declared_mode``: the mode of the keys that may write, ``live`` or ``test``; None if not set.
     - ``scope``: the setting ``hosting:scope``, which is part of each identity; None where it is not set.
-    - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity names, for one.
+    - ``strict``: refuse what is otherwise only warned of: taking over an object that nothing but the identity
+      names, for one.
     - ``poll_interval``: the longest pause between two looks at something asynchronous, in seconds.
     """
 

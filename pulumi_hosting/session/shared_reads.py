@@ -1,7 +1,8 @@
 """Answers that many declarations of one process share: asked for once, for as long as they may be believed.
 
-Engines ask about resources one by one. A thousand servers are ten pages of a list and a thousand requests otherwise, so the first to ask
-fetches the list and the others wait for it. What a write makes untrue is forgotten by whoever writes.
+Engines ask about resources one by one. A thousand servers are ten pages of a list and a thousand requests
+otherwise, so the first to ask fetches the list and the others wait for it. What a write makes untrue is
+forgotten by whoever writes.
 """
 
 import threading
@@ -34,7 +35,9 @@ class Reads:
         self._asked: dict[str, int] = {}
 
     def get(self, key: Key, fetch: Callable[[], T], now: Callable[[], float], max_age: float) -> T:
-        """What ``fetch`` answered at most ``max_age`` seconds ago, or answers now; several askers of one key wait for one answer."""
+        """What ``fetch`` answered at most ``max_age`` seconds ago, or answers now; several askers of one
+        key wait for one answer.
+        """
         with self._guard:
             entry = self._entries.setdefault(key, _Entry())
         with entry.lock:
@@ -60,7 +63,9 @@ class Reads:
                     entry.forgotten += 1
 
     def amend(self, key: Key, change: Callable[[T], T]) -> None:
-        """Bring a remembered answer up to date with a write whose effect on it is known, where reading again is expensive."""
+        """Bring a remembered answer up to date with a write whose effect on it is known, where reading
+        again is expensive.
+        """
         with self._guard:
             entry = self._entries.get(key)
             if entry is not None and entry.at is not None:

@@ -19,7 +19,9 @@ T = TypeVar("T")
 
 
 async def retry_until_success(
-    what_fails: str, action: Callable[[], Awaitable[T]], sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    what_fails: str,
+    action: Callable[[], Awaitable[T]],
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> T:
     """Run ``action`` until it succeeds, with pauses of 1 to 60 seconds. Log one line for each failure, which
     begins with ``what_fails``.
@@ -55,5 +57,7 @@ class LimitedWarnings:
         if self._clock() < self._next_at:
             self._suppressed += 1
             return
-        log.warning("%s%s", line, f" (and {self._suppressed} more since the last line)" if self._suppressed else "")
+        log.warning(
+            "%s%s", line, (f" (and {self._suppressed} more since the last line)") if self._suppressed else ""
+        )
         self._next_at, self._suppressed = self._clock() + WARNING_INTERVAL_SECONDS, 0

@@ -45,21 +45,31 @@ class ReceiverOptions(BaseModel):
       those of the client for it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, hide_input_in_errors=True, arbitrary_types_allowed=True
+    )
 
     # A description completes the sentence "<option> must be …" of an error.
     port: Annotated[int, Field(ge=0, le=65535, description="a whole number from 0 to 65535")]
-    host: Annotated[str, Field(min_length=1, description="an address to listen on, such as 127.0.0.1")] = "127.0.0.1"
+    host: Annotated[str, Field(min_length=1, description="an address to listen on, such as 127.0.0.1")] = (
+        "127.0.0.1"
+    )
     path: Annotated[str, Field(pattern=r"^/[A-Za-z0-9._~/-]*$", description="a path such as /hosting")] = "/"
     secret: Annotated[
-        list[SecretText] | None, BeforeValidator(_as_list), Field(description="the subscription's whsec_…, or a list of them")
+        list[SecretText] | None,
+        BeforeValidator(_as_list),
+        Field(description="the subscription's whsec_…, or a list of them"),
     ] = None
     secret_file: Annotated[Path | None, Field(description="the path of a file")] = None
-    tolerance: Annotated[int, Field(ge=1, le=300, description="a whole number of seconds from 1 to 300")] = 300
+    tolerance: Annotated[int, Field(ge=1, le=300, description="a whole number of seconds from 1 to 300")] = (
+        300
+    )
     state_file: Annotated[Path | None, Field(description="the path of a file")] = None
     certfile: Annotated[Path | None, Field(description="the path of a file")] = None
     keyfile: Annotated[Path | None, Field(description="the path of a file")] = None
-    subscription: Annotated[int | None, Field(ge=1, description="the id of a subscription, a whole number above 0")] = None
+    subscription: Annotated[
+        int | None, Field(ge=1, description="the id of a subscription, a whole number above 0")
+    ] = None
     lookback: Annotated[int, Field(ge=0, description="a whole number of seconds, 0 or more")] = 30 * 86400
     api_key: Annotated[SecretText | None, Field(description="an API key, vk_live_…")] = None
     base_url: Annotated[str | None, Field(description="a URL that ends in /v1")] = None
@@ -72,10 +82,15 @@ class ReceiverOptions(BaseModel):
         try:
             return cls.model_validate(dict(values))
         except ValidationError as error:
-            wrong = dict.fromkeys(str(one["loc"][0]) for one in error.errors(include_input=False, include_context=False))
+            wrong = dict.fromkeys(
+                str(one["loc"][0]) for one in error.errors(include_input=False, include_context=False)
+            )
         # Raised outside of the handler: the ValidationError, which holds the values, is not its context.
         problems = [
-            f"{name} must be {cls.model_fields[name].description}" if name in cls.model_fields else f"{name} is no option" for name in wrong
+            (f"{name} must be {cls.model_fields[name].description}")
+            if name in cls.model_fields
+            else (f"{name} is no option")
+            for name in wrong
         ]
         raise ConfigurationError(f"webhook receiver: {'; '.join(problems)}. Next: correct the options")
 
@@ -95,7 +110,9 @@ class ReceiverOptions(BaseModel):
         try:
             context.load_cert_chain(self.certfile, self.keyfile)
         except OSError:
-            raise ConfigurationError("certfile and keyfile are no certificate with its key in PEM form, or cannot be read") from None
+            raise ConfigurationError(
+                "certfile and keyfile are no certificate with its key in PEM form, or cannot be read"
+            ) from None
         return context
 
     def client(self) -> Client | None:
@@ -103,10 +120,13 @@ class ReceiverOptions(BaseModel):
         ``ConfigurationError`` for a key that may not do so."""
         if self.subscription is None:
             return None
-        client = Client(self.api_key, self.base_url, timeout=10.0, deadline=20.0, ca_file=self.ca_file, read_only=True)
+        client = Client(
+            self.api_key, self.base_url, timeout=10.0, deadline=20.0, ca_file=self.ca_file, read_only=True
+        )
         if client.is_test_key:
             raise ConfigurationError(
-                "subscription needs a live API key: test keys may not read webhooks. Next: give a live key, or leave subscription out"
+                "subscription needs a live API key: test keys may not read webhooks. Next: give a live key, "
+                "or leave subscription out"
             )
         return client
 
@@ -130,10 +150,13 @@ class WebhookSecrets:
         try:
             usable = found.current()
         except (OSError, ValueError):
-            raise ConfigurationError(f"secret_file cannot be read: {file}. Next: check its path and mode") from None
+            raise ConfigurationError(
+                f"secret_file cannot be read: {file}. Next: check its path and mode"
+            ) from None
         if not usable or not all(secret.reveal() for secret in usable):
             raise ConfigurationError(
-                f"no webhook secret. Next: give secret or secret_file, or set {SECRET_VARIABLE} to the subscription's whsec_…"
+                f"no webhook secret. Next: give secret or secret_file, or set {SECRET_VARIABLE} to the "
+                f"subscription's whsec_…"
             )
         return found
 

@@ -94,13 +94,17 @@ class Receiver:
         self._secrets = WebhookSecrets.from_options(options)
         self._client = client or options.client()
         self._warnings = LimitedWarnings()
-        self._server = WebhookServer(self._receive, path=options.path, tls=options.tls(), warnings=self._warnings, limits=limits)
+        self._server = WebhookServer(
+            self._receive, path=options.path, tls=options.tls(), warnings=self._warnings, limits=limits
+        )
         self._arrived = asyncio.Event()
         self._store: EventStore
         # SQLite waits for the disk, in a thread of its own so that nothing else waits with it.
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="pulumi-hosting-webhooks")
 
-    async def run(self, handle: Callable[[ReceivedEvent], Awaitable[None]], *, acknowledge: bool = True) -> None:
+    async def run(
+        self, handle: Callable[[ReceivedEvent], Awaitable[None]], *, acknowledge: bool = True
+    ) -> None:
         """Receive until cancelled. To be called once.
 
         Each event is handed to ``handle``, one after the other, and acknowledged when it returns. With
@@ -112,7 +116,8 @@ class Receiver:
         """
         with self._thread:
             self._store = await self._retry(
-                "cannot open the state file", lambda: self._in_thread(self._open_store, self._options.state_path)
+                "cannot open the state file",
+                lambda: self._in_thread(self._open_store, self._options.state_path),
             )
             try:
                 async with asyncio.TaskGroup() as tasks:
@@ -126,18 +131,24 @@ class Receiver:
 
     async def acknowledge(self, event_id: str) -> None:
         """Mark an event as handled: it is never handed over again."""
-        await self._retry("cannot write the state file", lambda: self._in_thread(self._store.acknowledge, event_id))
+        await self._retry(
+            "cannot write the state file", lambda: self._in_thread(self._store.acknowledge, event_id)
+        )
 
     async def _retry(self, what_fails: str, action: Callable[[], Awaitable[T]]) -> T:
         return await retry_until_success(what_fails, action, self._sleep)
 
     async def _in_thread(self, function: Callable[..., T], *arguments: Any) -> T:
         # Shielded: an event that was handled is marked even when the receiver is cancelled at that moment.
-        return await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments))
+        return await asyncio.shield(
+            asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+        )
 
     async def _listen(self) -> None:
         try:
-            urls = await self._retry("cannot listen", lambda: self._server.start(self._options.host, self._options.port))
+            urls = await self._retry(
+                "cannot listen", lambda: self._server.start(self._options.host, self._options.port)
+            )
             for url in urls:
                 log.info("listening on %s", url)
             await asyncio.get_running_loop().create_future()  # until cancelled
@@ -148,7 +159,9 @@ class Receiver:
         """Keep an event and return the status. However long the handler takes, the service has its answer in
         time."""
         try:
-            event = verify(request.body, request.headers, self._secrets.current(), tolerance=self._options.tolerance)
+            event = verify(
+                request.body, request.headers, self._secrets.current(), tolerance=self._options.tolerance
+            )
             sent = {name.lower(): value for name, value in request.headers}
             headers = {name: sent[name.lower()] for name in SHOWN_HEADERS if name.lower() in sent}
             is_new = await self._in_thread(self._store.add, event.id, request.body, headers, "delivery")
@@ -178,7 +191,11 @@ class Receiver:
             try:
                 await handle(_received(stored))
             except Exception as failure:  # noqa: BLE001  # a handler may raise anything
-                log.error("event %s was not handled (%s); it is handed over again at the next start", stored.id, type(failure).__name__)
+                log.error(
+                    "event %s was not handled (%s); it is handed over again at the next start",
+                    stored.id,
+                    type(failure).__name__,
+                )
                 continue
             if acknowledge:
                 await self.acknowledge(stored.id)

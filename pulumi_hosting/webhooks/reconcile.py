@@ -39,7 +39,11 @@ async def missed_deliveries(
         log.error("cannot ask for missed events, continuing without them: %s", refusal)
         return []
     if not shown.active:
-        log.warning("subscription %d is disabled, nothing is delivered: set active again (%s)", subscription, shown.disabled_reason)
+        log.warning(
+            "subscription %d is disabled, nothing is delivered: set active again (%s)",
+            subscription,
+            shown.disabled_reason,
+        )
     oldest, missed = now() - lookback, dict[str, Delivery]()
     for delivery in deliveries:
         created_at = delivery.created_at.timestamp() if delivery.created_at else now()
@@ -47,7 +51,9 @@ async def missed_deliveries(
             continue
         if delivery.event_id and delivery.event_type != "ping" and not await knows(delivery.event_id):
             missed[delivery.event_id] = delivery
-    return sorted(missed.values(), key=lambda delivery: (delivery.created_at or datetime.now(UTC), delivery.id))
+    return sorted(
+        missed.values(), key=lambda delivery: (delivery.created_at or datetime.now(UTC), delivery.id)
+    )
 
 
 async def event_of(client: Client, delivery: Delivery) -> Event | None:
@@ -56,11 +62,17 @@ async def event_of(client: Client, delivery: Delivery) -> Event | None:
     Logs an error and returns ``None`` when it cannot be had. Raises ``HostingError`` for what may pass.
     """
     try:
-        event = delivery.payload or (await asyncio.to_thread(client.webhooks.deliveries.get, delivery.id)).payload
+        event = (
+            delivery.payload or (await asyncio.to_thread(client.webhooks.deliveries.get, delivery.id)).payload
+        )
     except (ApiError, InvalidResponse) as failure:
         if not _is_permanent(failure):
             raise
-        log.error("cannot fetch missed event %s, continuing without it until the next start: %s", delivery.event_id, failure)
+        log.error(
+            "cannot fetch missed event %s, continuing without it until the next start: %s",
+            delivery.event_id,
+            failure,
+        )
         return None
     if event is None:
         log.error("delivery %d has no payload: its event is left out", delivery.id)

@@ -56,7 +56,13 @@ class WebhookServer:
     """
 
     def __init__(
-        self, handle: Handler, *, path: str, tls: ssl.SSLContext | None, warnings: LimitedWarnings, limits: Limits | None = None
+        self,
+        handle: Handler,
+        *,
+        path: str,
+        tls: ssl.SSLContext | None,
+        warnings: LimitedWarnings,
+        limits: Limits | None = None,
     ) -> None:
         self._handle, self._path, self._tls, self._warnings = handle, path, tls, warnings
         self._limits = limits or Limits()
@@ -66,10 +72,15 @@ class WebhookServer:
     async def start(self, host: str, port: int) -> list[str]:
         """Begin to listen, and return the URLs. Raises ``OSError`` when the address cannot be used."""
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(lambda: _Protocol(self._accept, paused=self._tls is not None), host, port)
+        self._server = await loop.create_server(
+            lambda: _Protocol(self._accept, paused=self._tls is not None), host, port
+        )
         scheme = "http" if self._tls is None else "https"
         addresses = [bound.getsockname()[:2] for bound in self._server.sockets]
-        return [f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._path}" for host, port in addresses]
+        return [
+            f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}{self._path}"
+            for host, port in addresses
+        ]
 
     async def close(self) -> None:
         """Stop listening, and close the connections. Requests that have arrived have 5 seconds to be
@@ -87,7 +98,9 @@ class WebhookServer:
     def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Called by the event loop for each new connection."""
         if len(self._open) >= self._limits.connections:
-            self._warnings.warn(f"{self._limits.connections} connections are open: closed the one that was silent longest")
+            self._warnings.warn(
+                f"{self._limits.connections} connections are open: closed the one that was silent longest"
+            )
             silent = next((one for one in self._open if not one.is_protected), None)
             if silent is None:
                 writer.transport.abort()
@@ -103,7 +116,9 @@ class WebhookServer:
         try:
             async with asyncio.timeout(self._limits.head_seconds):
                 if self._tls is not None:
-                    await connection.writer.start_tls(self._tls, ssl_handshake_timeout=self._limits.head_seconds)
+                    await connection.writer.start_tls(
+                        self._tls, ssl_handshake_timeout=self._limits.head_seconds
+                    )
                 head = await connection.head()
             while head is not None:
                 await self._answer(connection, head)
@@ -128,14 +143,24 @@ class WebhookServer:
             connection.writer.transport.abort()
 
     async def _answer(self, connection: "_Connection", head: h11.Request) -> None:
-        status = 404 if _path(head.target.decode("ascii")) != self._path else 405 if head.method != b"POST" else 503
+        status = (
+            404
+            if _path(head.target.decode("ascii")) != self._path
+            else 405
+            if head.method != b"POST"
+            else 503
+        )
         try:
             async with asyncio.timeout(self._limits.answer_seconds):
                 body = await connection.body()
                 if status == 503:
                     connection.is_protected = True
-                    headers = [(name.decode("ascii"), value.decode("latin-1")) for name, value in head.headers]
-                    status = 413 if body is None else await self._handle(Request(body, headers, connection.remote))
+                    headers = [
+                        (name.decode("ascii"), value.decode("latin-1")) for name, value in head.headers
+                    ]
+                    status = (
+                        413 if body is None else await self._handle(Request(body, headers, connection.remote))
+                    )
         except TimeoutError:
             pass  # the body or the handler takes too long: the status stays as it is
         await connection.answer(status)
@@ -186,7 +211,9 @@ class _Connection:
             *([("Allow", "POST")] if status == HTTPStatus.METHOD_NOT_ALLOWED else []),
             *([("Connection", "close")] if self.http.their_state is not h11.DONE else []),
         ]
-        self._send(h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase.encode()))
+        self._send(
+            h11.Response(status_code=status, headers=headers, reason=HTTPStatus(status).phrase.encode())
+        )
         self._send(h11.Data(data=text))
         self._send(h11.EndOfMessage())
         await self.writer.drain()
@@ -215,7 +242,9 @@ class _Protocol(asyncio.StreamReaderProtocol):
     """A stream whose transport is paused at first, for TLS: the first bytes must reach the handshake, not the
     reader."""
 
-    def __init__(self, accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None], *, paused: bool) -> None:
+    def __init__(
+        self, accept: Callable[[asyncio.StreamReader, asyncio.StreamWriter], None], *, paused: bool
+    ) -> None:
         super().__init__(asyncio.StreamReader(), accept)
         self._starts_paused = paused
 

@@ -5,8 +5,8 @@
         ...
 
 The service may deliver an event twice and in any order. Remember ``event.id`` for 31 days, because deliveries
-are repeated by hand for that long, and remember it after the work is done, not before. Answer any 2xx within 10
-seconds.
+are repeated by hand for that long, and remember it after the work is done, not before. Answer any 2xx within
+10 seconds.
 """
 
 import hashlib
@@ -35,7 +35,14 @@ Secrets = str | bytes | Secret | Sequence[str | bytes | Secret]
 Headers = Mapping[str, Any] | Iterable[tuple[Any, Any]]
 
 
-def verify(body: bytes, headers: Headers, secret: Secrets, *, now: float | None = None, tolerance: float = TOLERANCE_SECONDS) -> Event:
+def verify(
+    body: bytes,
+    headers: Headers,
+    secret: Secrets,
+    *,
+    now: float | None = None,
+    tolerance: float = TOLERANCE_SECONDS,
+) -> Event:
     """Verify a delivery and return its event.
 
     - ``body``: the raw bytes as they were received.
@@ -44,13 +51,14 @@ def verify(body: bytes, headers: Headers, secret: Secrets, *, now: float | None 
     - ``now``: unix seconds; without it the clock of this machine.
     - ``tolerance``: how many seconds the time of the delivery may be off, before or after.
 
-    Raises ``WebhookRejected`` for a delivery that cannot be trusted, ``ConfigurationError`` for an empty secret or
-    arguments of a wrong type.
+    Raises ``WebhookRejected`` for a delivery that cannot be trusted, ``ConfigurationError`` for an empty
+    secret or arguments of a wrong type.
     """
     headers = _pairs(headers)
     verify_signature(body, headers, secret, now=now, tolerance=tolerance)
     event = parse(bytes(body))
-    # The signature covers the body only: an id or a type in the headers that differs was changed by a stranger.
+    # The signature covers the body only: an id or a type in the headers that differs was changed by a
+    # stranger.
     named = _header(headers, ID_HEADER)
     if named is None:
         raise WebhookRejected(f"{ID_HEADER} is missing")
@@ -62,7 +70,12 @@ def verify(body: bytes, headers: Headers, secret: Secrets, *, now: float | None 
 
 
 def verify_signature(
-    body: bytes, headers: Headers, secret: Secrets, *, now: float | None = None, tolerance: float = TOLERANCE_SECONDS
+    body: bytes,
+    headers: Headers,
+    secret: Secrets,
+    *,
+    now: float | None = None,
+    tolerance: float = TOLERANCE_SECONDS,
 ) -> None:
     """Verify the signature and the time only, as :func:`verify` does. Raises ``WebhookRejected``,
     ``ConfigurationError``."""
@@ -71,17 +84,23 @@ def verify_signature(
         raise ConfigurationError("now and tolerance must be numbers of seconds, tolerance not below 0")
     headers = _pairs(headers)
     if not isinstance(body, bytes | bytearray | memoryview):
-        raise ConfigurationError("the body must be the raw bytes of the request. Next: pass them before the request is parsed")
+        raise ConfigurationError(
+            "the body must be the raw bytes of the request. Next: pass them before the request is parsed"
+        )
     if len(body) > MAX_BODY_BYTES:
         raise WebhookRejected("the body is larger than any event")
     stamp = _header(headers, TIMESTAMP_HEADER) or ""
     if not re.fullmatch(r"[0-9]{1,12}", stamp, re.ASCII):
         raise WebhookRejected(f"{TIMESTAMP_HEADER} is missing or not a number of seconds")
     if not abs((time.time() if now is None else now) - int(stamp)) <= tolerance:
-        raise WebhookRejected(f"the delivery's time is more than {tolerance:g} s away. Next: check the clock of this machine")
+        raise WebhookRejected(
+            f"the delivery's time is more than {tolerance:g} s away. Next: check the clock of this machine"
+        )
     # All are compared, also after a match: the time that it takes must not depend on the secret.
     candidates = _signatures(_header(headers, SIGNATURE_HEADER) or "")
-    matches = [hmac.compare_digest(_signature(bytes(body), key, stamp), one) for key in keys for one in candidates]
+    matches = [
+        hmac.compare_digest(_signature(bytes(body), key, stamp), one) for key in keys for one in candidates
+    ]
     if not any(matches):
         raise WebhookRejected(f"no signature in {SIGNATURE_HEADER} matches the body and the secret")
 
@@ -97,7 +116,8 @@ def parse(body: bytes) -> Event:
 
 
 def sign(body: bytes, secret: str | Secret, timestamp: int) -> dict[str, str]:
-    """Sign a delivery of ``body`` at ``timestamp`` (unix seconds) and return its headers. For tests of receivers.
+    """Sign a delivery of ``body`` at ``timestamp`` (unix seconds) and return its headers. For tests of
+    receivers.
 
     The body must be an event. Raises ``WebhookRejected``, ``ConfigurationError``.
     """
@@ -113,11 +133,20 @@ def sign(body: bytes, secret: str | Secret, timestamp: int) -> dict[str, str]:
 
 
 def _keys(secret: Secrets) -> list[bytes]:
-    given: list[Any] = [secret] if isinstance(secret, str | bytes | Secret) else list(secret) if isinstance(secret, Sequence) else []
+    given: list[Any] = (
+        [secret]
+        if isinstance(secret, str | bytes | Secret)
+        else list(secret)
+        if isinstance(secret, Sequence)
+        else []
+    )
     if not all(isinstance(one, str | bytes | Secret) for one in given):
         raise ConfigurationError("the webhook secret must be text, bytes or a Secret, or several of them")
     # A real secret has no lone surrogates. One that has matches nothing, and no error shows it.
-    keys = [one if isinstance(one, bytes) else Secret(one).reveal().encode("utf-8", "surrogatepass") for one in given]
+    keys = [
+        one if isinstance(one, bytes) else Secret(one).reveal().encode("utf-8", "surrogatepass")
+        for one in given
+    ]
     # Anyone can sign with an empty key.
     if not keys or not all(key.strip() for key in keys):
         raise ConfigurationError("the webhook secret is empty. Next: give the whsec_… of the subscription")

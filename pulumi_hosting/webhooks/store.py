@@ -45,7 +45,9 @@ class EventStore:
     Raises ``ConfigurationError`` when the file cannot be used, ``StoreInUse`` while another process uses it.
     """
 
-    def __init__(self, path: Path, *, now: Callable[[], float] = time.time, max_pending: int = MAX_PENDING) -> None:
+    def __init__(
+        self, path: Path, *, now: Callable[[], float] = time.time, max_pending: int = MAX_PENDING
+    ) -> None:
         self._now, self._max_pending = now, max_pending
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,7 +55,9 @@ class EventStore:
             os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
             path.chmod(0o600)
         except OSError as error:
-            raise ConfigurationError(f"state_file cannot be written: {path}: {error.strerror}. Next: give another path") from None
+            raise ConfigurationError(
+                f"state_file cannot be written: {path}: {error.strerror}. Next: give another path"
+            ) from None
         self._db = sqlite3.connect(path, timeout=0.0, isolation_level=None)
         try:
             self._db.execute("PRAGMA locking_mode = EXCLUSIVE")  # until the process ends
@@ -65,7 +69,8 @@ class EventStore:
                 CREATE TABLE IF NOT EXISTS about (born REAL NOT NULL);
                 CREATE TABLE IF NOT EXISTS events (
                     number INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, body BLOB,
-                    headers TEXT, via TEXT NOT NULL, received_at REAL NOT NULL, seen_at REAL NOT NULL, done_at REAL
+                    headers TEXT, via TEXT NOT NULL,
+                    received_at REAL NOT NULL, seen_at REAL NOT NULL, done_at REAL
                 );
                 CREATE INDEX IF NOT EXISTS waiting ON events (number) WHERE done_at IS NULL;
                 COMMIT;
@@ -77,7 +82,8 @@ class EventStore:
             if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise StoreInUse(f"another process uses {path}") from None
             raise ConfigurationError(
-                f"state_file is not the state file of a receiver, or is damaged: {path}: {error}. Next: give another path"
+                f"state_file is not the state file of a receiver, or is damaged: {path}: {error}. Next: give "
+                f"another path"
             ) from None
 
     def close(self) -> None:
@@ -110,7 +116,8 @@ class EventStore:
     def next_pending(self, after: int) -> StoredEvent | None:
         """The first pending event with a ``number`` above ``after``."""
         row = self._db.execute(
-            "SELECT number, id, body, headers, via, received_at FROM events WHERE done_at IS NULL AND number > ? ORDER BY number LIMIT 1",
+            "SELECT number, id, body, headers, via, received_at FROM events WHERE done_at IS NULL AND number "
+            "> ? ORDER BY number LIMIT 1",
             (after,),
         ).fetchone()
         return None if row is None else StoredEvent(*row)
@@ -118,8 +125,13 @@ class EventStore:
     def acknowledge(self, id: str) -> None:
         """Mark an event as handled. Only its id stays. Does nothing for an id that is unknown or marked
         already."""
-        self._db.execute("UPDATE events SET done_at = ?, body = NULL, headers = NULL WHERE id = ? AND done_at IS NULL", (self._now(), id))
+        self._db.execute(
+            "UPDATE events SET done_at = ?, body = NULL, headers = NULL WHERE id = ? AND done_at IS NULL",
+            (self._now(), id),
+        )
 
     def forget_old(self) -> None:
         """Forget the ids of events that were acknowledged, and not seen again for 31 days."""
-        self._db.execute("DELETE FROM events WHERE done_at IS NOT NULL AND seen_at < ?", (self._now() - REMEMBER_SECONDS,))
+        self._db.execute(
+            "DELETE FROM events WHERE done_at IS NOT NULL AND seen_at < ?", (self._now() - REMEMBER_SECONDS,)
+        )

@@ -84,24 +84,41 @@ class Ansible:
     def there(self) -> dict[str, set[str]]:
         """What is on the account: the ids of its objects, each with what names the object."""
         objects = self.control("GET", "/objects")
-        of = {str(row["id"]): {str(row["id"]), row["name"]} for kind in ("servers", "domains") for row in objects[kind]}
+        of = {
+            str(row["id"]): {str(row["id"]), row["name"]}
+            for kind in ("servers", "domains")
+            for row in objects[kind]
+        }
         found = dict(of)
         for row in (*objects["ssh_keys"], *objects["subscriptions"]):
             found[str(row["id"])] = {str(row["id"]), row.get("name") or row["url"]}
         for row in (*objects["invoices"], *objects["orders"]):
             owners = (str(row[owner]) for owner in ("server_id", "domain_id") if row.get(owner))
-            found.setdefault(str(row["id"]), {str(row["id"])}).update({row.get("server_name", "")}, *(of.get(id, {id}) for id in owners))
+            found.setdefault(str(row["id"]), {str(row["id"])}).update(
+                {row.get("server_name", "")}, *(of.get(id, {id}) for id in owners)
+            )
         for row in objects["addresses"]:
             server = of.get(str(row["server_id"]), set())
-            found[f"{row['server_id']}/{row['id']}"] = {row["address"], *server} if row["bought"] else {row["address"]}
+            found[f"{row['server_id']}/{row['id']}"] = (
+                {row["address"], *server} if row["bought"] else {row["address"]}
+            )
         return found
 
     def allow_new(self, named: set[str] | None = None) -> None:
         """Let the account hold what came since the last play and is in no result: all of it, or what one of
         these names."""
-        self.account.allowed |= {id for id, names in self.there().items() if id not in self.seen and (named is None or names & named)}
+        self.account.allowed |= {
+            id
+            for id, names in self.there().items()
+            if id not in self.seen and (named is None or names & named)
+        }
 
-    def play(self, *tasks: Mapping[str, Any], arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None) -> Played:
+    def play(
+        self,
+        *tasks: Mapping[str, Any],
+        arguments: tuple[str, ...] = (),
+        environ: Mapping[str, str] | None = None,
+    ) -> Played:
         """Run these tasks. They must end well unless they say ``ignore_errors``."""
         process = self.start(*tasks, arguments=arguments, environ=environ)
         return self.finish(process)
@@ -128,11 +145,18 @@ class Ansible:
         return self.start_file(playbook, arguments, environ, cold=cold)
 
     def start_file(
-        self, playbook: Path, arguments: tuple[str, ...] = (), environ: Mapping[str, str] | None = None, *, cold: bool = False
+        self,
+        playbook: Path,
+        arguments: tuple[str, ...] = (),
+        environ: Mapping[str, str] | None = None,
+        *,
+        cold: bool = False,
     ) -> "subprocess.Popen[str]":
         self.record.unlink(missing_ok=True)
         self.only_checks = bool({"--check", "-C", "--syntax-check"} & set(arguments))
-        self.by_others = (environ or {}).get("HOSTING_API_KEY", self.emulator.live_key) != self.emulator.live_key
+        self.by_others = (environ or {}).get(
+            "HOSTING_API_KEY", self.emulator.live_key
+        ) != self.emulator.live_key
         if not self.plays_now:
             self.allow_new()  # put there by the test itself
         self.seen, self.plays_now = set(self.there()), True
@@ -150,7 +174,11 @@ class Ansible:
 
     def finish(self, process: "subprocess.Popen[str]", *, well: bool = True) -> Played:
         output, _ = process.communicate(timeout=HANG_SECONDS)
-        lines = [json.loads(line) for line in self.record.read_text().splitlines()] if self.record.exists() else []
+        lines = (
+            [json.loads(line) for line in self.record.read_text().splitlines()]
+            if self.record.exists()
+            else []
+        )
         assert not well or process.returncode == 0, output
         if self.by_others:
             self.allow_new()  # it holds what a play with another key made
@@ -158,7 +186,8 @@ class Ansible:
             self.reported += [
                 {**line["result"], "action": line["action"], "failed": line["outcome"] == "failed"}
                 for line in lines
-                if not line["check_mode"] and line["action"].startswith(("hosting.cloud.", "ansible.builtin.async_status"))
+                if not line["check_mode"]
+                and line["action"].startswith(("hosting.cloud.", "ansible.builtin.async_status"))
             ]
             if named := {name for line in lines for name in named_by_failures(line["result"])}:
                 self.allow_new(named)
@@ -180,23 +209,38 @@ class Ansible:
     def charges(self) -> list[dict[str, Any]]:
         """What was paid for servers."""
         return [
-            movement for movement in self.control.ledger() if movement["operation"] == "create_server" and movement["direction"] == "debit"
+            movement
+            for movement in self.control.ledger()
+            if movement["operation"] == "create_server" and movement["direction"] == "debit"
         ]
 
     def writes(self) -> list[str]:
         requests = self.control("GET", "/requests?since=0")
-        return [f"{request['method']} {request['path']}" for request in requests if request["method"] != "GET"]
+        return [
+            (f"{request['method']} {request['path']}") for request in requests if request["method"] != "GET"
+        ]
 
 
 def named_by_failures(result: Mapping[str, Any]) -> set[str]:
     """What a task named that failed when it may have made or bought something: ids and names in its arguments
     and in its message."""
     failure = result.get("failure") or {}
-    names = {name for item in result.get("results") or () if isinstance(item, Mapping) for name in named_by_failures(item)}
-    if failure.get("charge") or failure.get("outcome_unknown") or failure.get("code") in ("wait_timeout", "server_error"):
+    names = {
+        name
+        for item in result.get("results") or ()
+        if isinstance(item, Mapping)
+        for name in named_by_failures(item)
+    }
+    if (
+        failure.get("charge")
+        or failure.get("outcome_unknown")
+        or failure.get("code") in ("wait_timeout", "server_error")
+    ):
         arguments = (result.get("invocation") or {}).get("module_args") or {}
         given = (arguments.get(name) for name in ("id", "name", "url", "server_id", "server_name"))
-        names |= {str(value) for value in given if value} | set(re.findall(r"(?:server|order|domain|address)[ :](\d+)", result["msg"]))
+        names |= {str(value) for value in given if value} | set(
+            re.findall(r"(?:server|order|domain|address)[ :](\d+)", result["msg"])
+        )
     return names
 
 
@@ -242,4 +286,8 @@ def kill_all(process: "subprocess.Popen[str]") -> None:
 
 
 def _children(pid: int) -> list[int]:
-    return [int(child) for task in Path(f"/proc/{pid}/task").glob("*/children") for child in task.read_text().split()]
+    return [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").glob("*/children")
+        for child in task.read_text().split()
+    ]

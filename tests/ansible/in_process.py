@@ -10,7 +10,10 @@ from typing import Any
 import httpx
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.hosting.cloud.plugins.module_utils.options import boolean_problem, without_unknown_items
+from ansible_collections.hosting.cloud.plugins.module_utils.options import (
+    boolean_problem,
+    without_unknown_items,
+)
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
@@ -31,7 +34,9 @@ def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> Task:
     made = module(name).MODULE
     defaults = {option: value for option, value in play.defaults.items() if option in made.argument_spec}
     given = {"api_key": play.key, "base_url": BASE_URL, **defaults, **options}
-    validated = ArgumentSpecValidator(made.argument_spec, **made.rules).validate(without_unknown_items(given) if play.check_mode else given)
+    validated = ArgumentSpecValidator(made.argument_spec, **made.rules).validate(
+        without_unknown_items(given) if play.check_mode else given
+    )
     params = validated.validated_parameters
     memory = RunMemory(
         RunFiles(play.folder),
@@ -40,7 +45,9 @@ def task_of(play: "Play", name: str, options: Mapping[str, Any]) -> Task:
         holder=play.host,
         check_mode=play.check_mode,
     )
-    refusal = boolean_problem(made.argument_spec, given) or (validated.errors.msg if validated.error_messages else None)
+    refusal = boolean_problem(made.argument_spec, given) or (
+        validated.errors.msg if validated.error_messages else None
+    )
     return Task(
         params,
         frozenset(given),
@@ -67,7 +74,9 @@ class _Hooked(Transport):
         answer = super().handle_request(request)
         if self._play.damage is None or (request.method, request.url.path) != ("POST", "/v1/servers"):
             return answer
-        return httpx.Response(answer.status_code, headers={"Content-Type": "application/json"}, content=self._play.damage)
+        return httpx.Response(
+            answer.status_code, headers={"Content-Type": "application/json"}, content=self._play.damage
+        )
 
 
 class Play:
@@ -77,7 +86,9 @@ class Play:
     ``defaults``: module defaults for all tasks. ``account``: what the account check knows of earlier runs.
     """
 
-    def __init__(self, lab: EmulatorHarness, *, check_mode: bool = False, key: str | None = None, **defaults: Any) -> None:
+    def __init__(
+        self, lab: EmulatorHarness, *, check_mode: bool = False, key: str | None = None, **defaults: Any
+    ) -> None:
         self.lab, self.check_mode, self.defaults = lab, check_mode, defaults
         self.key = key or lab.live_key
         self.host = "localhost"
@@ -88,7 +99,13 @@ class Play:
 
     def client(self, key: str, read_only: bool) -> Client:
         transport = _Hooked(self)
-        return Client(key, BASE_URL, transport=transport, sleep=lambda seconds: self.lab.advance(seconds), read_only=read_only)
+        return Client(
+            key,
+            BASE_URL,
+            transport=transport,
+            sleep=lambda seconds: self.lab.advance(seconds),
+            read_only=read_only,
+        )
 
     def __call__(self, name: str, /, **options: Any) -> dict[str, Any]:
         task = task_of(self, name, options)

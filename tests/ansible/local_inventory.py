@@ -60,7 +60,9 @@ class LocalInventory:
         transport = Transport(emulator.core)
         monkeypatch.setenv("HOSTING_API_KEY", emulator.live_key)
         monkeypatch.setenv("HOSTING_BASE_URL", BASE_URL)
-        monkeypatch.setattr(client_module, "Client", lambda *given, **options: Client(*given, **options, transport=transport))
+        monkeypatch.setattr(
+            client_module, "Client", lambda *given, **options: Client(*given, **options, transport=transport)
+        )
 
     def client(self, key: str | None = None) -> Client:
         return Client(key or self.emulator.live_key, BASE_URL, transport=Transport(self.emulator.core))
@@ -83,7 +85,11 @@ class LocalInventory:
     ) -> Listing:
         """Read a file with these options, or this text. Raises ``AnsibleParserError``."""
         path = self.home / "hosting.yml"
-        path.write_text(options if isinstance(options, str) else yaml.safe_dump({"plugin": plugin.InventoryModule.NAME, **options}))
+        path.write_text(
+            options
+            if isinstance(options, str)
+            else yaml.safe_dump({"plugin": plugin.InventoryModule.NAME, **options})
+        )
         self._patch.setattr(context, "CLIARGS", ImmutableDict(extra_vars=tuple(extra_vars)))
         self._patch.setattr(load_extra_vars, "extra_vars", None, raising=False)
         loader = DataLoader()
@@ -108,10 +114,18 @@ def made() -> Any:
     documentation = yaml.safe_load(plugin.DOCUMENTATION)
     # By their short names, which need no loader of collections in this process.
     fragments = documentation["extends_documentation_fragment"]
-    documentation["extends_documentation_fragment"] = [name.removeprefix("ansible.builtin.") for name in fragments]
+    documentation["extends_documentation_fragment"] = [
+        name.removeprefix("ansible.builtin.") for name in fragments
+    ]
     add_fragments(documentation, plugin.__file__, fragment_loader=fragment_loader)
-    constants.config.initialize_plugin_configuration_definitions("inventory", module.NAME, documentation["options"])
+    constants.config.initialize_plugin_configuration_definitions(
+        "inventory", module.NAME, documentation["options"]
+    )
     module._load_name = module._redirected_names = module.NAME
-    for name, value in {"ansible_name": module.NAME, "ansible_aliases": [module.NAME], "_original_path": plugin.__file__}.items():
+    for name, value in {
+        "ansible_name": module.NAME,
+        "ansible_aliases": [module.NAME],
+        "_original_path": plugin.__file__,
+    }.items():
         setattr(module, name, value)
     return module

@@ -1,4 +1,6 @@
-"""The account check of the plays' fixture excuses only what a failed task names and what the test itself put on the account."""
+"""The account check of the plays' fixture excuses only what a failed task names and what the test itself
+put on the account.
+"""
 
 import json
 from typing import Any
@@ -8,7 +10,11 @@ import pytest
 from tests.ansible.conftest import Ansible
 from tests.ansible.test_playbooks import order
 
-FAILED = {"failure": {"code": "server_error"}, "msg": "server 20001: the service failed", "invocation": {"module_args": {"name": "web-1"}}}
+FAILED = {
+    "failure": {"code": "server_error"},
+    "msg": ("server 20001: the service failed"),
+    "invocation": {"module_args": {"name": "web-1"}},
+}
 
 
 def ended(ansible: Ansible, *made: str, result: dict[str, Any] | None = None) -> None:
@@ -16,7 +22,13 @@ def ended(ansible: Ansible, *made: str, result: dict[str, Any] | None = None) ->
     process = ansible.start()
     order(ansible, *made)
     if result is not None:
-        line = {"task": "t", "action": "hosting.cloud.server", "outcome": "failed", "check_mode": False, "result": result}
+        line = {
+            "task": "t",
+            "action": "hosting.cloud.server",
+            "outcome": "failed",
+            "check_mode": False,
+            "result": result,
+        }
         ansible.record.write_text(json.dumps(line) + "\n")
     ansible.finish(process)
 
@@ -41,7 +53,10 @@ def test_what_a_failed_task_names_is_in_order_and_nothing_else(played: Ansible) 
     assert "web-1" not in str(raised.value)
 
 
-@pytest.mark.parametrize("result", [None, {"ansible_job_id": "j1", "started": 1}, {**FAILED, "failure": {"code": "resource_conflict"}}])
+@pytest.mark.parametrize(
+    "result",
+    [None, {"ansible_job_id": "j1", "started": 1}, {**FAILED, "failure": {"code": "resource_conflict"}}],
+)
 def test_what_no_result_names_is_not(played: Ansible, result: dict[str, Any] | None) -> None:
     with pytest.raises(AssertionError, match=r"\(web-1, .*\) is live and in no state"):
         ended(played, "web-1", result=result)

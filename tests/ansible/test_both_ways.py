@@ -14,7 +14,12 @@ from tests.ansible.test_specs import module as spec_of
 
 Task = dict[str, Any]
 # Not written in the play: Ansible prints the lines around a failed task.
-SECRETS = {"S_PASSWORD": "Zebra-Kettle-4711", "S_WEAK": "weakling-without-digit", "S_AUTH_CODE": "Xy98-Quince", "S_PRIVATE": "c2VjcmV0cw"}
+SECRETS = {
+    "S_PASSWORD": "Zebra-Kettle-4711",
+    "S_WEAK": "weakling-without-digit",
+    "S_AUTH_CODE": "Xy98-Quince",
+    "S_PRIVATE": "c2VjcmV0cw",
+}
 PASSWORD, WEAK, AUTH_CODE, PRIVATE = map(of_env, SECRETS)
 URL = "https://hooks.example.com/both"
 PASSING = {"time", "last_used_at", "checked_at", "uptime_seconds", "latency_ms", "request_id"}
@@ -24,7 +29,9 @@ CHECKED = {"check_mode": True, "diff": True}
 def first_example(module: str) -> dict[str, Any]:
     """The options of a module's first example that names the module."""
     (play,) = yaml.safe_load(spec_of(module).EXAMPLES)
-    found: dict[str, Any] = next(task[f"hosting.cloud.{module}"] for task in play["tasks"] if f"hosting.cloud.{module}" in task)
+    found: dict[str, Any] = next(
+        task[f"hosting.cloud.{module}"] for task in play["tasks"] if f"hosting.cloud.{module}" in task
+    )
     return found
 
 
@@ -42,15 +49,27 @@ LISTED: dict[str, list[tuple[dict[str, Any], Task]]] = {
     ],
     "domain_availability_info": [({"name": "free.com"}, {})],
     "domain_info": [({}, {}), ({"name": "OLD.com"}, {})],
-    "domain_renew": [({"name": "old.com", "until": "2028-06-01"}, CHECKED), ({"name": "none.com", "until": "2028-06-01"}, {})],
-    "domain_transfer": [({"name": "moved.com", "auth_code": AUTH_CODE}, CHECKED), ({"name": "moved.dev", "auth_code": AUTH_CODE}, {})],
+    "domain_renew": [
+        ({"name": "old.com", "until": "2028-06-01"}, CHECKED),
+        ({"name": "none.com", "until": "2028-06-01"}, {}),
+    ],
+    "domain_transfer": [
+        ({"name": "moved.com", "auth_code": AUTH_CODE}, CHECKED),
+        ({"name": "moved.dev", "auth_code": AUTH_CODE}, {}),
+    ],
     "invoice_info": [({}, {}), ({"status": "paid"}, {}), ({"pdf": "x.pdf"}, {})],
     "invoice_pay": [({"id": "{{ invoice }}"}, CHECKED), ({"id": "999999"}, {})],
     "os_image_info": [({"tariff_id": 1}, {})],
-    "ptr": [({"server_name": "old", "domain": "a.example.com"}, CHECKED), ({"server_name": "twin", "domain": "a.example.com"}, {})],
+    "ptr": [
+        ({"server_name": "old", "domain": "a.example.com"}, CHECKED),
+        ({"server_name": "twin", "domain": "a.example.com"}, {}),
+    ],
     "quote_info": [({"tariff_id": 1, "months": 3}, {}), ({"tariff_id": 999}, {})],
     "server": [
-        ({"name": "new", "tariff_id": 1, "os": "debian-12", "password": PASSWORD, "max_charge": "500"}, CHECKED),
+        (
+            {"name": "new", "tariff_id": 1, "os": "debian-12", "password": PASSWORD, "max_charge": "500"},
+            CHECKED,
+        ),
         ({"name": "old", "notes": "other", "state": "stopped"}, CHECKED),
         ({"name": "old", "state": "absent"}, CHECKED),
         ({"name": "old", "state": "reinstalled", "erase": "old", "password": PASSWORD}, CHECKED),
@@ -64,8 +83,14 @@ LISTED: dict[str, list[tuple[dict[str, Any], Task]]] = {
     "server_info": [({}, {}), ({"name": "old", "live": True}, {}), ({"id": "1", "name": "old"}, {})],
     "server_ip": [({"server_name": "old", "max_charge": "500"}, CHECKED), ({"server_name": "missing"}, {})],
     "server_ip_info": [({"server_name": "old", "quote": True}, {})],
-    "server_password": [({"name": "old", "password_file": "old.password"}, CHECKED), ({"name": "old", "password_file": "no/where"}, {})],
-    "server_renew": [({"name": "old", "until": "{{ soon }}"}, CHECKED), ({"name": "old", "until": "soon"}, {})],
+    "server_password": [
+        ({"name": "old", "password_file": "old.password"}, CHECKED),
+        ({"name": "old", "password_file": "no/where"}, {}),
+    ],
+    "server_renew": [
+        ({"name": "old", "until": "{{ soon }}"}, CHECKED),
+        ({"name": "old", "until": "soon"}, {}),
+    ],
     "ssh_key": [
         ({"name": "other", "public_key": OTHER_LINE}, CHECKED),
         ({"name": "renamed", "public_key": KEY_LINE}, CHECKED),
@@ -93,7 +118,12 @@ SAMPLE = ["api_key_revoke", "domain", "server", "server_info", "server_password"
 
 def tasks(way: str, modules: list[str]) -> list[Task]:
     return [
-        {"name": f"{way} {module} {number}", f"hosting.cloud.{module}": options, "ignore_errors": True, **keywords}
+        {
+            "name": (f"{way} {module} {number}"),
+            f"hosting.cloud.{module}": options,
+            "ignore_errors": True,
+            **keywords,
+        }
         for module in modules
         for number, (options, keywords) in enumerate(ASKED[module])
     ]
@@ -105,10 +135,13 @@ def account(ansible: Ansible) -> dict[str, str]:
     made = ansible.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
     ansible.client.ssh_keys.create(name="laptop", public_key=KEY_LINE)
     ansible.client.domains.register(name="old.com", years=1, privacy=True)
-    ansible.client.webhooks.create(url=URL, events=["balance.low"])  # of which nothing is told here, so that it stays as it is
+    # of which nothing is told here, so that it stays as it is
+    ansible.client.webhooks.create(url=URL, events=["balance.low"])
     for name in ("old", "twin", "twin"):
         ansible.client.servers.create(tariff_id=1, os="debian-12", name=name)
-    key = ansible.control("POST", "/keys", {"mode": "live", "rate_per_minute": 10_000, "rate_expensive_per_minute": 10_000})["key"]
+    key = ansible.control(
+        "POST", "/keys", {"mode": "live", "rate_per_minute": 10_000, "rate_expensive_per_minute": 10_000}
+    )["key"]
     soon = "{{ '%Y-%m-%d' | ansible.builtin.strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
     return {"key": key, "invoice": str(made["id"]), "soon": soon}
 
@@ -120,7 +153,11 @@ def elsewhere(ansible: Ansible) -> dict[str, str]:
 def plain(value: Any) -> Any:
     """Without what differs from one moment to the next, and without what Ansible keeps for itself."""
     if isinstance(value, dict):
-        return {name: plain(item) for name, item in value.items() if name not in PASSING and not name.startswith("_ansible")}
+        return {
+            name: plain(item)
+            for name, item in value.items()
+            if name not in PASSING and not name.startswith("_ansible")
+        }
     return [plain(item) for item in value] if isinstance(value, list) else value
 
 
@@ -139,8 +176,12 @@ def differences(name: str, fast: dict[str, Any], by_module: dict[str, Any]) -> l
     ]
 
 
-@pytest.mark.parametrize("modules", [SAMPLE, pytest.param([*ASKED], marks=pytest.mark.slow)], ids=["sample", "all"])
-def test_both_ways_have_the_same_results_and_show_no_secret(modules: list[str], ansible: Ansible, account: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    "modules", [SAMPLE, pytest.param([*ASKED], marks=pytest.mark.slow)], ids=["sample", "all"]
+)
+def test_both_ways_have_the_same_results_and_show_no_secret(
+    modules: list[str], ansible: Ansible, account: dict[str, str]
+) -> None:
     before = ansible.writes()
     defaults = {"group/hosting.cloud.all": {"api_key": of_env("S_KEY")}}
     variables = {name: account[name] for name in ("invoice", "soon")}
@@ -149,13 +190,23 @@ def test_both_ways_have_the_same_results_and_show_no_secret(modules: list[str], 
     printed = ""
     for way, connection in (("fast", {}), ("module", {"ansible_connection": "elsewhere"})):
         block = {"name": way, "module_defaults": defaults, "block": tasks(way, modules)}
-        played = ansible.finish(ansible.start(block, arguments=("-vvvv",), environ=environ, variables={**variables, **connection}))
+        played = ansible.finish(
+            ansible.start(block, arguments=("-vvvv",), environ=environ, variables={**variables, **connection})
+        )
         ways[way] = {line["task"].removeprefix(f"{way} "): line for line in played.lines}
         printed += played.output + ansible.record.read_text()
         assert {line["outcome"] for line in played.lines} == {"ok", "failed"}
         assert ("EXEC /bin/sh" in played.output) == (way == "module")
-    assert list(ways["fast"]) == list(ways["module"]) == [task["name"].removeprefix("fast ") for task in tasks("fast", modules)]
-    different = [line for name, fast in ways["fast"].items() for line in differences(name, fast["result"], ways["module"][name]["result"])]
+    assert (
+        list(ways["fast"])
+        == list(ways["module"])
+        == [task["name"].removeprefix("fast ") for task in tasks("fast", modules)]
+    )
+    different = [
+        line
+        for name, fast in ways["fast"].items()
+        for line in differences(name, fast["result"], ways["module"][name]["result"])
+    ]
     assert not different, "\n".join(different)
     assert ansible.writes() == before
     secrets = {"S_KEY": account["key"], **SECRETS}
@@ -175,11 +226,18 @@ def test_both_ways_use_the_environment_of_a_task(ansible: Ansible, account: dict
             "name": "by option",
             "hosting.cloud.me_info": {"api_key": ansible.emulator.test_key},
             "environment": said,
-            "module_defaults": {"hosting.cloud.me_info": {"api_key": "vk_live_neverneverneverneverneverneverneverne"}},
+            "module_defaults": {
+                "hosting.cloud.me_info": {"api_key": "vk_live_neverneverneverneverneverneverneverne"}
+            },
         },
         {
             "name": "limited",
-            "hosting.cloud.server": {"name": "new", "tariff_id": 1, "os": "debian-12", "password": "Zebra-Kettle-4711"},
+            "hosting.cloud.server": {
+                "name": "new",
+                "tariff_id": 1,
+                "os": "debian-12",
+                "password": "Zebra-Kettle-4711",
+            },
             "environment": said,
             "ignore_errors": True,
         },
@@ -192,7 +250,9 @@ def test_both_ways_use_the_environment_of_a_task(ansible: Ansible, account: dict
         assert "max_charge 0.01" in played["limited"]["msg"], way
 
 
-def test_the_items_of_a_loop_share_a_client_in_the_controller(ansible: Ansible, account: dict[str, str]) -> None:
+def test_the_items_of_a_loop_share_a_client_in_the_controller(
+    ansible: Ansible, account: dict[str, str]
+) -> None:
     """The account is asked for once per client. Each module is a process."""
 
     def asked(played: Played, since: int) -> int:
@@ -208,5 +268,7 @@ def test_the_items_of_a_loop_share_a_client_in_the_controller(ansible: Ansible, 
     counts = []
     for variables in ({}, {"ansible_connection": "elsewhere"}):
         since = ansible.control("GET", "/requests?since=0")[-1]["seq"]
-        counts.append(asked(ansible.finish(ansible.start(loop, environ=elsewhere(ansible), variables=variables)), since))
+        counts.append(
+            asked(ansible.finish(ansible.start(loop, environ=elsewhere(ansible), variables=variables)), since)
+        )
     assert counts == [1, 3]

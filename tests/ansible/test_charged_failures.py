@@ -24,7 +24,9 @@ AGAIN = "Next: run the playbook again, which sets the rest"
 def waits_take_no_time(monkeypatch: pytest.MonkeyPatch) -> None:
     passed = [0.0]
     monkeypatch.setattr(Clock, "monotonic", lambda clock: passed[0])
-    monkeypatch.setattr(Clock, "sleep", lambda clock, seconds: passed.__setitem__(0, passed[0] + max(seconds, 0.1)))
+    monkeypatch.setattr(
+        Clock, "sleep", lambda clock, seconds: passed.__setitem__(0, passed[0] + max(seconds, 0.1))
+    )
 
 
 def reported(*plays: Play) -> Decimal:
@@ -39,16 +41,25 @@ def paid(lab: EmulatorHarness) -> Decimal:
 
 @pytest.mark.parametrize("status", [429, 409, 503])
 @pytest.mark.parametrize("limit", [{}, {"max_charge": "7.00"}])
-def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(status: int, limit: dict[str, str]) -> None:
+def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(
+    status: int, limit: dict[str, str]
+) -> None:
     codes = {429: "rate_limited", 409: "service_state", 503: "unavailable"}
     lab = EmulatorHarness()
     play = Play(lab)
-    lab.fault({"status": status, "code": codes[status], "retry_after": 2}, method="PATCH", path="^/servers/", times=99)
+    lab.fault(
+        {"status": status, "code": codes[status], "retry_after": 2},
+        method="PATCH",
+        path="^/servers/",
+        times=99,
+    )
     result = play("server", **SERVER, **limit)
     assert result["failed"]
     assert (result["changed"], result["charge"]) == (True, FIVE)
     assert (result["server"]["id"], result["server"]["name"]) == ("20001", "one")
-    assert result["msg"].startswith("server 20001 exists and was charged 5.00 EUR; update_server: "), result["msg"]
+    assert result["msg"].startswith("server 20001 exists and was charged 5.00 EUR; update_server: "), result[
+        "msg"
+    ]
     assert result["msg"].endswith(AGAIN), result["msg"]
     assert result["msg"].count("Next:") == 1
     assert "root_password" not in result["server"]
@@ -80,7 +91,9 @@ def test_an_address_that_cannot_be_read_after_its_purchase_is_reported_with_its_
     lab = EmulatorHarness()
     play = Play(lab)
     play("server", name="one", tariff_id=1, os="debian-12")
-    play.before_write = lambda: lab.fault({"status": 503, "code": "unavailable"}, method="GET", path="^/servers", times=99)
+    play.before_write = lambda: lab.fault(
+        {"status": 503, "code": "unavailable"}, method="GET", path="^/servers", times=99
+    )
     result = play("server_ip", server_id="20001")
     assert result["failed"]
     assert result["changed"] is True
@@ -105,7 +118,9 @@ def test_a_payment_whose_object_cannot_be_read_afterwards_is_reported(name: str)
         "domain_renew": {"name": "example-1.com", "until": ahead(400)},
         "invoice_pay": {"id": str(invoice["id"])},
     }[name]
-    play.before_write = lambda: lab.fault({"status": 503, "code": "unavailable"}, method="GET", path="^/", times=99)
+    play.before_write = lambda: lab.fault(
+        {"status": 503, "code": "unavailable"}, method="GET", path="^/", times=99
+    )
     before = len(charged(lab))
     result = play(name, **options)
     assert len(charged(lab)) == before + 1
@@ -124,7 +139,11 @@ def test_a_change_before_a_failure_is_reported() -> None:
     play = Play(lab)
     play("ssh_key", name="k", public_key=KEY_LINE)
     lab.fault({"status": 503, "code": "unavailable"}, method="POST", path="^/ssh-keys$", times=99)
-    result = play("ssh_key", name="k", public_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBMGJqVhzKcYkTQvkGbOmYH2RfpAc0bB8DLVhqEUHiYz k")
+    result = play(
+        "ssh_key",
+        name="k",
+        public_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIBMGJqVhzKcYkTQvkGbOmYH2RfpAc0bB8DLVhqEUHiYz k",
+    )
     assert (result["failed"], result["changed"]) == (True, True), result
 
 
@@ -133,7 +152,9 @@ def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(
     play = Play(lab)
     file = tmp_path / "secret"
     play.before_write = lambda: file.mkdir()
-    result = play("webhook_subscription", url="https://hooks.example.com/x", events=["*"], secret_file=str(file))
+    result = play(
+        "webhook_subscription", url="https://hooks.example.com/x", events=["*"], secret_file=str(file)
+    )
     assert (result["failed"], result["changed"]) == (True, True), result
     assert result["webhook_subscription"]["id"]
     assert " exists; " in result["msg"]
@@ -164,4 +185,6 @@ def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_pa
 
 def test_an_empty_limit_is_refused() -> None:
     result = Play(EmulatorHarness())("server", **SERVER, max_charge="")
-    assert "is empty, which would be no limit. Next: give an amount such as 25.00, or unset it" in result["msg"]
+    assert ("is empty, which would be no limit. Next: give an amount such as 25.00, or unset it") in result[
+        "msg"
+    ]

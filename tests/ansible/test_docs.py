@@ -16,7 +16,13 @@ ENVIRON = {"PATH": f"{BIN}:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "ANSIBLE_COLLECT
 def run(home: Path, *command: str, cwd: Path = COLLECTION) -> str:
     """What a program prints. It must end well."""
     done = subprocess.run(
-        command, cwd=cwd, env={**ENVIRON, "HOME": str(home)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        command,
+        cwd=cwd,
+        env={**ENVIRON, "HOME": str(home)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -26,7 +32,9 @@ def code_blocks(guide: str, language: str = "yaml") -> list[str]:
     """The blocks of a guide that are in this language, without their indentation."""
     blocks: list[list[str]] = []
     open_block: list[str] | None = None
-    for line in (COLLECTION / "docs" / "docsite" / "rst" / f"{guide}.rst").read_text(encoding="utf-8").splitlines():
+    for line in (
+        (COLLECTION / "docs" / "docsite" / "rst" / f"{guide}.rst").read_text(encoding="utf-8").splitlines()
+    ):
         if line == f".. code-block:: {language}":
             blocks.append(open_block := [])
         elif line and not line.startswith("   "):
@@ -58,7 +66,9 @@ def test_the_pages_are_built(tmp_path: Path) -> None:
 
 
 def test_every_guide_is_listed_and_shows_yaml() -> None:
-    listed = yaml.safe_load((COLLECTION / "docs" / "docsite" / "extra-docs.yml").read_text())["sections"][0]["toctree"]
+    listed = yaml.safe_load((COLLECTION / "docs" / "docsite" / "extra-docs.yml").read_text())["sections"][0][
+        "toctree"
+    ]
     assert sorted(listed) == GUIDES
     for guide in GUIDES:
         for block in code_blocks(guide):
@@ -96,8 +106,15 @@ def test_the_changelog_is_complete(tmp_path: Path) -> None:
     assert run(tmp_path, "antsibull-changelog", "lint") == ""
     assert run(tmp_path, "antsibull-changelog", "lint-changelog-yaml", "changelogs/changelog.yaml") == ""
     released = yaml.safe_load((COLLECTION / "changelogs" / "changelog.yaml").read_text())["releases"].values()
-    named = {(kind, entry["name"]) for release in released for kind, entries in release.get("plugins", {}).items() for entry in entries}
+    named = {
+        (kind, entry["name"])
+        for release in released
+        for kind, entries in release.get("plugins", {}).items()
+        for entry in entries
+    }
     assert named == {("inventory", "servers"), ("callback", "drift")}
-    (source,) = (path.stem for path in (COLLECTION / "extensions" / "eda" / "plugins" / "event_source").glob("*.py"))
+    (source,) = (
+        path.stem for path in (COLLECTION / "extensions" / "eda" / "plugins" / "event_source").glob("*.py")
+    )
     written = (COLLECTION / "CHANGELOG.rst").read_text()
     assert all(f"hosting.cloud.{name}" in written for name in (*MODULES, "servers", "drift", source))

@@ -41,7 +41,11 @@ def run_files(
     ansible: Ansible, first: Path, *, arguments: tuple[str, ...], environ: Mapping[str, str] | None = None
 ) -> tuple[Played, dict[str, Any]]:
     report = ansible.home / "reports" / "drift.json"
-    chosen = {"ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,record", "HOSTING_DRIFT_REPORT": str(report), **(environ or {})}
+    chosen = {
+        "ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,record",
+        "HOSTING_DRIFT_REPORT": str(report),
+        **(environ or {}),
+    }
     played = ansible.finish(ansible.start_file(first, arguments, chosen), well=False)
     assert "Traceback" not in played.output
     assert "WARNING" not in played.output, played.output
@@ -55,15 +59,32 @@ def test_a_check_that_finds_drift_ends_with_3(ansible: Ansible) -> None:
     """Missing: 3, with the difference in the report. Created: 0, with the same change. Checked again: 0, no
     change."""
     junit = ansible.home / "junit"
-    as_junit = {"JUNIT_OUTPUT_DIR": str(junit), "JUNIT_FAIL_ON_CHANGE": "true", "JUNIT_HIDE_TASK_ARGUMENTS": "true"}
+    as_junit = {
+        "JUNIT_OUTPUT_DIR": str(junit),
+        "JUNIT_FAIL_ON_CHANGE": "true",
+        "JUNIT_HIDE_TASK_ARGUMENTS": "true",
+    }
     both = {"ANSIBLE_CALLBACKS_ENABLED": "hosting.cloud.drift,ansible.builtin.junit,record"}
     played, report = run(ansible, KEY, environ={**both, **as_junit})
     assert played.code == 3, played.output
-    assert (report["drift"], report["check_mode"], report["playbooks"]) == (True, True, [str(ansible.home / "site.yml")])
+    assert (report["drift"], report["check_mode"], report["playbooks"]) == (
+        True,
+        True,
+        [str(ansible.home / "site.yml")],
+    )
     (change,) = report["changes"]
-    assert (change["host"], change["play"], change["task"], change["module"]) == ("localhost", "site", "key", "hosting.cloud.ssh_key")
+    assert (change["host"], change["play"], change["task"], change["module"]) == (
+        "localhost",
+        "site",
+        "key",
+        "hosting.cloud.ssh_key",
+    )
     assert change["path"].endswith("site.yml:7")
-    assert change["diff"] == [played["key"]["diff"]] if isinstance(played["key"]["diff"], dict) else played["key"]["diff"]
+    assert (
+        change["diff"] == [played["key"]["diff"]]
+        if isinstance(played["key"]["diff"], dict)
+        else played["key"]["diff"]
+    )
     assert report["failures"] == []
     assert report["totals"] == {
         "hosts": 1,
@@ -104,22 +125,49 @@ def test_loops_handlers_and_failures(ansible: Ansible) -> None:
         "loop_control": {"label": "{{ item.word }}"},
         "notify": "handler",
     }
-    censored = {"name": "hidden", "ansible.builtin.debug": {"msg": "Zebra-4711"}, "changed_when": True, "no_log": True}
-    censored_loop = {**censored, "name": "hidden loop", "ansible.builtin.debug": {"msg": "{{ item }}"}, "loop": ["Zebra-4712"]}
+    censored = {
+        "name": "hidden",
+        "ansible.builtin.debug": {"msg": "Zebra-4711"},
+        "changed_when": True,
+        "no_log": True,
+    }
+    censored_loop = {
+        **censored,
+        "name": "hidden loop",
+        "ansible.builtin.debug": {"msg": "{{ item }}"},
+        "loop": ["Zebra-4712"],
+    }
     refused = {"name": "refused", "hosting.cloud.server": {"id": 4711, "notes": "?"}, "ignore_errors": True}
     rescued = {
         "block": [{"name": "dies", "ansible.builtin.fail": {"msg": "once"}}],
         "rescue": [{"ansible.builtin.debug": {"msg": "saved"}}],
     }
     plain = {"name": "plain", "ansible.builtin.debug": {"msg": "no change"}}
-    notifies = {"name": "notifies", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True, "notify": "handler"}
+    notifies = {
+        "name": "notifies",
+        "ansible.builtin.debug": {"msg": "x"},
+        "changed_when": True,
+        "notify": "handler",
+    }
     end: list[dict[str, Any]] = [
         {"name": "end", "ansible.builtin.meta": "end_play"},
         {"name": "never", "ansible.builtin.debug": {"msg": "x"}, "changed_when": True},
     ]
     handler = {"name": "handler", "ansible.builtin.debug": {"msg": "handled"}, "changed_when": True}
     flush = {"name": "flush", "ansible.builtin.meta": "flush_handlers"}
-    played, report = run(ansible, loop, censored, censored_loop, refused, rescued, plain, notifies, flush, *end, handlers=(handler,))
+    played, report = run(
+        ansible,
+        loop,
+        censored,
+        censored_loop,
+        refused,
+        rescued,
+        plain,
+        notifies,
+        flush,
+        *end,
+        handlers=(handler,),
+    )
     assert played.code == 3, played.output
     assert [(change["task"], change.get("item")) for change in report["changes"]] == [
         ("words", "one"),
@@ -130,14 +178,27 @@ def test_loops_handlers_and_failures(ansible: Ansible) -> None:
     ]
     words, refusal, dies = report["failures"]
     assert (words["task"], words["item"], words["ignored"]) == ("words", "bad", True)
-    assert (refusal["task"], refusal["ignored"], refusal["failure"]) == ("refused", True, played["refused"]["failure"])
+    assert (refusal["task"], refusal["ignored"], refusal["failure"]) == (
+        "refused",
+        True,
+        played["refused"]["failure"],
+    )
     assert refusal["message"] == played["refused"]["msg"]
     assert (dies["task"], dies["ignored"], dies["message"]) == ("dies", False, "once")
-    assert (report["totals"]["ignored"], report["totals"]["rescued"], report["totals"]["failures"]) == (2, 1, 0)
+    assert (report["totals"]["ignored"], report["totals"]["rescued"], report["totals"]["failures"]) == (
+        2,
+        1,
+        0,
+    )
     assert "Zebra" not in json.dumps(report)
 
     # A failure that is not ignored keeps its exit code. The drift is in the report.
-    played, report = run(ansible, notifies, {"name": "fails", "ansible.builtin.fail": {"msg": "no"}, "no_log": True}, handlers=(handler,))
+    played, report = run(
+        ansible,
+        notifies,
+        {"name": "fails", "ansible.builtin.fail": {"msg": "no"}, "no_log": True},
+        handlers=(handler,),
+    )
     assert (played.code, report["drift"], report["totals"]["failures"]) == (2, True, 1)
     assert report["failures"][0]["message"].startswith("the output has been hidden")
 

@@ -23,16 +23,23 @@ Ensure = Callable[..., Outcome]
 @pytest.fixture
 def ensure(emulator: Any) -> Iterator[Ensure]:
     """``ensure(kind, id=None, absent=False, dry_run=False, **inputs)``; a dry run's client only reads."""
-    with Client(emulator.live_key, emulator.base_url) as live, Client(emulator.live_key, emulator.base_url, read_only=True) as reading:
+    with (
+        Client(emulator.live_key, emulator.base_url) as live,
+        Client(emulator.live_key, emulator.base_url, read_only=True) as reading,
+    ):
 
-        def bring(kind: str, *, id: str | None = None, absent: bool = False, dry_run: bool = False, **raw: Any) -> Outcome:
+        def bring(
+            kind: str, *, id: str | None = None, absent: bool = False, dry_run: bool = False, **raw: Any
+        ) -> Outcome:
             resource = RESOURCES[kind]
             declared = engine.declared(resource, raw)
             assert declared.failures == {}
             session = Session(reading if dry_run else live)
             context = Request(session, f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None)
             ensure = engine.ensure_absent if absent else engine.ensure
-            return ensure(context, resource, declared.inputs, id=id, terms=engine.ApplyOptions(dry_run=dry_run))
+            return ensure(
+                context, resource, declared.inputs, id=id, terms=engine.ApplyOptions(dry_run=dry_run)
+            )
 
         yield bring
 
@@ -45,8 +52,12 @@ def order(ensure: Ensure, name: str) -> str:
 
 def test_an_incomplete_declaration_is_validated() -> None:
     assert engine.declared(RESOURCES["server"], {"name": "web 1"}).failures.keys() == {"name"}
-    assert engine.declared(RESOURCES["server"], {"name": "web-1", "months": 1, "hours": 5}).failures.keys() == {"hours"}
-    assert engine.declared(RESOURCES["server"], {"nmae": "web-1"}).failures == {"nmae": "is not an input of this resource"}
+    assert engine.declared(
+        RESOURCES["server"], {"name": "web-1", "months": 1, "hours": 5}
+    ).failures.keys() == {"hours"}
+    assert engine.declared(RESOURCES["server"], {"nmae": "web-1"}).failures == {
+        "nmae": ("is not an input of this resource")
+    }
     assert engine.declared(RESOURCES["server"], {"name": "web-1"}).inputs.given() == {"name": "web-1"}
 
 

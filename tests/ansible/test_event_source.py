@@ -42,10 +42,14 @@ def test_a_delivery_reaches_the_queue(tmp_path: Path) -> None:
 
     async def play() -> dict[str, Any]:
         queue: asyncio.Queue[dict[str, Any]] = asyncio.Queue(1)
-        task = asyncio.create_task(main(queue, {"port": port, "secret": SECRET, "state_file": str(tmp_path / "events.sqlite")}))
+        task = asyncio.create_task(
+            main(queue, {"port": port, "secret": SECRET, "state_file": str(tmp_path / "events.sqlite")})
+        )
         transport = httpx.AsyncHTTPTransport(retries=10)  # with growing pauses, until it listens
         async with httpx.AsyncClient(transport=transport, timeout=120) as http:
-            assert (await http.post(f"http://127.0.0.1:{port}/", content=raw, headers=signed(raw))).status_code == 200
+            assert (
+                await http.post(f"http://127.0.0.1:{port}/", content=raw, headers=signed(raw))
+            ).status_code == 200
         async with asyncio.timeout(120):
             event = await queue.get()
         task.cancel()
@@ -77,7 +81,9 @@ class Account:
         """Order a server; the id of the event that says so."""
         self.servers += 1
         key = f"order-of-server-{self.servers:04d}"
-        self.client.servers.create(tariff_id=tariff_id, os="debian-12", name=f"web-{self.servers}", idempotency_key=key, **period)
+        self.client.servers.create(
+            tariff_id=tariff_id, os="debian-12", name=f"web-{self.servers}", idempotency_key=key, **period
+        )
         self.control("POST", "/clock", {"advance": 0})
         return self.newest("server.created").event_id or ""
 
@@ -169,7 +175,9 @@ class Program:
             return probe.connect_ex(("127.0.0.1", self.port)) == 0
 
     def deliver(self, raw: bytes, headers: Mapping[str, str]) -> int:
-        return httpx.post(f"http://127.0.0.1:{self.port}/hosting", content=raw, headers=dict(headers)).status_code
+        return httpx.post(
+            f"http://127.0.0.1:{self.port}/hosting", content=raw, headers=dict(headers)
+        ).status_code
 
     def said(self, text: str) -> int:
         return self.output.read_text().count(text)
@@ -183,7 +191,9 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
 
     # Kept and acknowledged, but no rule ever had it: the process is gone.
     arguments = [sys.executable, "-c", NEVER_TAKES, str(FILE), str(program.port), str(program.state)]
-    doomed = subprocess.Popen(arguments, env={**program.environ, "HOSTING_WEBHOOK_SECRET": account.secret}, cwd=tmp_path)
+    doomed = subprocess.Popen(
+        arguments, env={**program.environ, "HOSTING_WEBHOOK_SECRET": account.secret}, cwd=tmp_path
+    )
     wait_until(program.listens)
     account.order()
     (server,) = account.client.servers.list()
@@ -194,7 +204,9 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
 
     running = program.start()
     try:
-        wait_until(lambda: program.said(f"{server.name} ({server.id}) is suspended. Look at unpaid invoices") == 1)
+        wait_until(
+            lambda: program.said(f"{server.name} ({server.id}) is suspended. Look at unpaid invoices") == 1
+        )
         account.order(HOURLY, hours=24)
         account.control("PATCH", "/account", {"balance": "0.01"})
         account.delivered("balance.low")
@@ -209,7 +221,9 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
 
     # This time an event is marked when the rule engine confirms it.
     rulebook = program.folder / "account.yml"
-    rulebook.write_text(rulebook.read_text().replace("path: /hosting\n", "path: /hosting\n        feedback: true\n"))
+    rulebook.write_text(
+        rulebook.read_text().replace("path: /hosting\n", "path: /hosting\n        feedback: true\n")
+    )
     running = program.start("-vv", "--persistence-id", "account")
     try:
         account.redeliver(suspended)
@@ -235,4 +249,8 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
     assert [path for path, content in files.items() if account.secret.encode() in content] == [program.secret]
     # The API key is the playbooks' own, so it is in the environment that ansible-runner writes down for each.
     runners = {path for path in files if path.name == "command"}
-    assert [path for path, content in files.items() if account.emulator.live_key.encode() in content and path not in runners] == []
+    assert [
+        path
+        for path, content in files.items()
+        if account.emulator.live_key.encode() in content and path not in runners
+    ] == []

@@ -1,4 +1,6 @@
-"""The modules' own examples are programs: all are run, as printed, against an emulator whose account holds what they speak of."""
+"""The modules' own examples are programs: all are run, as printed, against an emulator whose account
+holds what they speak of.
+"""
 
 import json
 import os
@@ -20,7 +22,9 @@ LIMITED = ("server_renew", "domain_transfer", "invoice_pay")
 def test_examples_run(ansible: Ansible, tmp_path: Path) -> None:
     (ansible.home / ".ssh").mkdir()
     (ansible.home / ".ssh" / "id_ed25519.pub").write_text(KEY_LINE + "\n")
-    patient = ansible.control("POST", "/keys", {"mode": "live", "rate_per_minute": 10_000, "rate_expensive_per_minute": 10_000})["key"]
+    patient = ansible.control(
+        "POST", "/keys", {"mode": "live", "rate_per_minute": 10_000, "rate_expensive_per_minute": 10_000}
+    )["key"]
     ansible.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
     ansible.client.domains.register(name="example-blog.com", years=1, privacy=True)
     ansible.client.servers.create(tariff_id=1, os="debian-12", name="web-1")
@@ -30,18 +34,25 @@ def test_examples_run(ansible: Ansible, tmp_path: Path) -> None:
     playbooks = {}
     for name in MODULES:
         playbooks[name] = tmp_path / f"{name}.yml"
-        playbooks[name].write_text(module(name).EXAMPLES.replace("https://api.example.com/v1", ansible.emulator.base_url))
+        playbooks[name].write_text(
+            module(name).EXAMPLES.replace("https://api.example.com/v1", ansible.emulator.base_url)
+        )
 
     def play(*names: str) -> Played:
         arguments = (*(str(playbooks[name]) for name in names[1:]), "--extra-vars", f"@{variables}")
-        return ansible.finish(ansible.start_file(playbooks[names[0]], arguments, {"HOSTING_API_KEY": patient}))
+        return ansible.finish(
+            ansible.start_file(playbooks[names[0]], arguments, {"HOSTING_API_KEY": patient})
+        )
 
-    # What limits the charges of its run comes first, and last, alone, what ends without the server that the others speak of.
+    # What limits the charges of its run comes first, and last, alone, what ends without the server that the
+    # others speak of.
     others = [name for name in MODULES if name not in (*LIMITED, "server")]
     runs = [play(*LIMITED, *others), play("server")]
     lines = [line for played in runs for line in played.lines]
     # Revoking the key is the one example that waits to be told; its target shows that it works.
-    assert {f"hosting.cloud.{name}" for name in MODULES} - {line["action"] for line in lines} == {"hosting.cloud.api_key_revoke"}
+    assert {f"hosting.cloud.{name}" for name in MODULES} - {line["action"] for line in lines} == {
+        "hosting.cloud.api_key_revoke"
+    }
     assert {line["outcome"] for line in lines} == {"ok"}
     password = (tmp_path / "credentials" / "db-1").read_text().strip()
     assert len(password) == 24
@@ -56,8 +67,27 @@ def test_ansible_lint_accepts_the_examples(tmp_path: Path) -> None:
     """With its strictest profile, where warnings count too."""
     for name in MODULES:
         (tmp_path / f"{name}.yml").write_text("---\n" + module(name).EXAMPLES.lstrip())
-    environ = {"PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}", "HOME": str(tmp_path), "ANSIBLE_COLLECTIONS_PATH": str(ROOT)}
+    environ = {
+        "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
+    }
     files = sorted(str(path) for path in tmp_path.glob("*.yml"))
-    command = [str(BIN / "ansible-lint"), "--offline", "--strict", "--nocolor", "--profile", "production", *files]
-    done = subprocess.run(command, cwd=tmp_path, env={**environ, "LC_ALL": "C.UTF-8"}, capture_output=True, text=True, check=False)
+    command = [
+        str(BIN / "ansible-lint"),
+        "--offline",
+        "--strict",
+        "--nocolor",
+        "--profile",
+        "production",
+        *files,
+    ]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**environ, "LC_ALL": "C.UTF-8"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout + done.stderr

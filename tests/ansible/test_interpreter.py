@@ -34,7 +34,9 @@ def bare_with_ansible(bare: Path) -> Path:
     """The same with ansible-core, and what that needs."""
     packages = packages_of(bare)
     for needed in closure("ansible-core"):
-        for name in {file.parts[0] for file in needed.files or () if file.parts[0] not in ("..", "__pycache__")}:
+        for name in {
+            file.parts[0] for file in needed.files or () if file.parts[0] not in ("..", "__pycache__")
+        }:
             (packages / name).symlink_to(Path(str(needed.locate_file(name))))
     return bare
 
@@ -52,7 +54,11 @@ def closure(name: str) -> Iterator[Distribution]:
         if each not in seen:
             seen[each] = distribution(each)
             requirements = map(Requirement, seen[each].requires or ())
-            wanted += [str(found.name).lower() for found in requirements if found.marker is None or found.marker.evaluate({"extra": ""})]
+            wanted += [
+                str(found.name).lower()
+                for found in requirements
+                if found.marker is None or found.marker.evaluate({"extra": ""})
+            ]
     yield from seen.values()
 
 
@@ -87,7 +93,8 @@ def is_one_line_for(played: Played, python: Path, told: str) -> None:
 
 
 def test_a_module_without_and_with_an_old_core(ansible: Ansible, bare: Path) -> None:
-    ansible.environ["ANSIBLE_ASYNC_DIR"] = str(ansible.home / "async")  # else looked for in the user's own HOME
+    # else looked for in the user's own HOME
+    ansible.environ["ANSIBLE_ASYNC_DIR"] = str(ansible.home / "async")
     by_module = task(bare, **{"async": 60, "poll": 1})
     is_one_line_for(ansible.play(by_module), bare, "pulumi-hosting >= 0.1.0")
     give(bare, "0.0.9")
@@ -100,7 +107,8 @@ def test_a_controller_without_and_with_an_old_core(ansible: Ansible, bare_with_a
     python = bare_with_ansible
     ansible.program = (str(python), "-m", "ansible", "playbook")
     is_one_line_for(ansible.play(task(python)), python, "pulumi-hosting >= 0.1.0")
-    assert ansible.play(task(Path(sys.executable)))["read"]["servers"] == []  # the module's interpreter has it, and that will do
+    # the module's interpreter has it, and that will do
+    assert ansible.play(task(Path(sys.executable)))["read"]["servers"] == []
     give(python, "0.0.9")
     is_one_line_for(ansible.play(task(python)), python, "version 0.0.9 is installed")
     give(python, None)

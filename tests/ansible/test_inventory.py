@@ -20,8 +20,11 @@ from tests.emulator.support import EmulatorHarness
 
 
 @pytest.fixture(params=["spec"])
-def inventory(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalInventory:
-    monkeypatch.chdir(tmp_path)  # for relative paths of caches, and for what an evaluated template would leave
+def inventory(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> LocalInventory:
+    # for relative paths of caches, and for what an evaluated template would leave
+    monkeypatch.chdir(tmp_path)
     return LocalInventory(EmulatorHarness(dialect=request.param), tmp_path, monkeypatch)
 
 
@@ -37,8 +40,16 @@ def test_servers_become_hosts(inventory: LocalInventory) -> None:
     assert found.groups["hosting"] == ["web-1", "web-2"]
     for server in inventory.client().servers.list():
         variables = found.hosts[server.name]
-        assert (variables["hosting_id"], variables["hosting_name"], variables["hosting_mode"]) == (str(server.id), server.name, "live")
-        assert (variables["hosting_status"], variables["hosting_ip"], variables["ansible_host"]) == ("active", server.ip, server.ip)
+        assert (variables["hosting_id"], variables["hosting_name"], variables["hosting_mode"]) == (
+            str(server.id),
+            server.name,
+            "live",
+        )
+        assert (variables["hosting_status"], variables["hosting_ip"], variables["ansible_host"]) == (
+            "active",
+            server.ip,
+            server.ip,
+        )
 
 
 def test_every_page_is_read(inventory: LocalInventory) -> None:
@@ -86,7 +97,10 @@ def test_a_simulated_server_has_mode_test(inventory: LocalInventory, monkeypatch
     assert list(inventory.listed({}).hosts) == ["web-1"]
     monkeypatch.setenv("HOSTING_API_KEY", inventory.emulator.test_key)
     found = inventory.listed({})
-    assert {name: variables["hosting_mode"] for name, variables in found.hosts.items()} == {"web-1": "live", "tried": "test"}
+    assert {name: variables["hosting_mode"] for name, variables in found.hosts.items()} == {
+        "web-1": "live",
+        "tried": "test",
+    }
     assert found.hosts["tried"]["hosting_id"] == simulated
 
 
@@ -117,11 +131,15 @@ def test_a_server_that_moves_between_pages_comes_once(inventory: LocalInventory)
 def test_no_server_is_lost(inventory: LocalInventory) -> None:
     """A host whose name is not unique or not valid gets the server's id in its name, and a warning says
     so."""
-    one, two, local, group, option, path, text = inventory.order("twin", "twin", "localhost", "hosting", "a", "b", "c")
+    one, two, local, group, option, path, text = inventory.order(
+        "twin", "twin", "localhost", "hosting", "a", "b", "c"
+    )
     template = "{{ lookup('pipe', 'touch pwned') }}"
     for id, name in ((option, "-oProxyCommand=id"), (path, "../x"), (text, template)):
         inventory.emulator.control("PATCH", f"/servers/{id}", {"name": name})
-    found = inventory.listed({"compose": {"again": "hosting_name"}, "keyed_groups": [{"key": "hosting_name", "prefix": "named"}]})
+    found = inventory.listed(
+        {"compose": {"again": "hosting_name"}, "keyed_groups": [{"key": "hosting_name", "prefix": "named"}]}
+    )
     assert {name: variables["hosting_id"] for name, variables in found.hosts.items()} == {
         f"twin-{one}": one,
         f"twin-{two}": two,
@@ -131,7 +149,9 @@ def test_no_server_is_lost(inventory: LocalInventory) -> None:
         f"server-{path}": path,
         f"server-{text}": text,
     }
-    assert f"servers {one}, {two} are all called 'twin'. Their hosts are twin-{one}, twin-{two}" in found.warnings
+    assert (
+        f"servers {one}, {two} are all called 'twin'. Their hosts are twin-{one}, twin-{two}"
+    ) in found.warnings
     for id in (local, group, option, path, text):
         assert [warning for warning in found.warnings if warning.startswith(f"server {id} is called")]
     assert found.hosts[f"server-{text}"]["again"] == template
@@ -152,7 +172,12 @@ def test_values_of_the_api_are_never_evaluated(inventory: LocalInventory) -> Non
 
 def test_names_and_variables_of_your_own(inventory: LocalInventory) -> None:
     inventory.order("web-1")
-    options = {"hostname": "{{ vds_name_now }}.{{ domain }}", "hostvars_prefix": "vds_", "hostvars_suffix": "_now", "group": ""}
+    options = {
+        "hostname": ("{{ vds_name_now }}.{{ domain }}"),
+        "hostvars_prefix": "vds_",
+        "hostvars_suffix": "_now",
+        "group": "",
+    }
     found = inventory.listed(options, extra_vars=["domain=example.com"])
     assert list(found.hosts) == ["web-1.example.com"]
     assert found.hosts["web-1.example.com"]["vds_status_now"] == "active"
@@ -167,12 +192,19 @@ def test_filters_of_the_api_and_of_the_plugin(inventory: LocalInventory) -> None
     inventory.emulator.control("PATCH", f"/servers/{stopped}", {"status": "stopped"})
     address = inventory.client().servers.get(int(web)).ip
     before = len(inventory.requests())
-    options: dict[str, Any] = {"api_filters": {"status": "{{ wanted }}"}, "filters": ["hosting_name is match(start)"]}
+    options: dict[str, Any] = {
+        "api_filters": {"status": "{{ wanted }}"},
+        "filters": [("hosting_name is match(start)")],
+    }
     assert list(inventory.listed(options, extra_vars=["wanted=active start=web"]).hosts) == ["web-1"]
     assert list(inventory.listed({"api_filters": {"ip": address}}).hosts) == ["web-1"]
     template = "{{ hosting_power == 'stopped' and hosting_name in ['web-2', 'db-1'] }}"
     assert list(inventory.listed({"filters": template}).hosts) == ["web-2"]
-    assert inventory.requests()[before:] == ["/servers limit=100&status=active", f"/servers limit=100&ip={address}", "/servers limit=100"]
+    assert inventory.requests()[before:] == [
+        "/servers limit=100&status=active",
+        f"/servers limit=100&ip={address}",
+        "/servers limit=100",
+    ]
 
 
 def test_a_filter_that_cannot_be_evaluated(inventory: LocalInventory) -> None:
@@ -199,7 +231,12 @@ def test_what_to_connect_to(inventory: LocalInventory) -> None:
     (id,) = inventory.order("web-1")
     (v4, v6) = inventory.client().servers.get(int(id)).ips or []
     assert ":" in v6
-    for kinds, address in ((["public_ipv4"], v4), (["public_ipv6", "public_ipv4"], v6), (["hostname"], "web-1"), (["none"], None)):
+    for kinds, address in (
+        (["public_ipv4"], v4),
+        (["public_ipv6", "public_ipv4"], v6),
+        (["hostname"], "web-1"),
+        (["none"], None),
+    ):
         assert inventory.listed({"connect_with": kinds}).hosts["web-1"].get("ansible_host") == address
 
 
@@ -215,7 +252,14 @@ def test_addresses_cost_one_request_each(inventory: LocalInventory) -> None:
     assert found.hosts["web-1"]["ansible_host"] == "web-1.example.com"
     assert "ansible_host" not in found.hosts["web-2"]
     first = found.hosts["web-1"]["hosting_addresses"][0]
-    assert (first["id"], first["address"], first["version"], first["primary"], first["ptr"], first["price_monthly"]) == (
+    assert (
+        first["id"],
+        first["address"],
+        first["version"],
+        first["primary"],
+        first["ptr"],
+        first["price_monthly"],
+    ) == (
         f"{named}/{entry.id}",
         entry.address,
         4,
@@ -239,7 +283,12 @@ def test_a_server_without_an_address_is_still_a_host(inventory: LocalInventory) 
 
 
 def cached(inventory: LocalInventory, **options: Any) -> dict[str, Any]:
-    return {"cache": True, "cache_plugin": "jsonfile", "cache_connection": str(inventory.home / "cache"), **options}
+    return {
+        "cache": True,
+        "cache_plugin": "jsonfile",
+        "cache_connection": str(inventory.home / "cache"),
+        **options,
+    }
 
 
 def test_a_cached_inventory_sends_no_request_and_holds_no_key(inventory: LocalInventory) -> None:
@@ -247,7 +296,8 @@ def test_a_cached_inventory_sends_no_request_and_holds_no_key(inventory: LocalIn
     first = inventory.listed(cached(inventory))
     assert inventory.listed(cached(inventory)).hosts == first.hosts
     assert len(inventory.requests()) == 1
-    assert inventory.listed(cached(inventory), keep_cache=False).hosts == first.hosts  # as meta: refresh_inventory asks
+    # as meta: refresh_inventory asks
+    assert inventory.listed(cached(inventory), keep_cache=False).hosts == first.hosts
     assert len(inventory.requests()) == 2
     stored = "".join(path.read_text() for path in (inventory.home / "cache").iterdir())
     assert "web-1" in stored
@@ -259,7 +309,14 @@ def test_options_of_the_plugin_apply_to_the_cache_and_those_of_the_api_do_not(
 ) -> None:
     inventory.order("web-1", "db-1")
     inventory.listed(cached(inventory))
-    found = inventory.listed(cached(inventory, filters="hosting_name == 'db-1'", hostname="x-{{ hosting_name }}", connect_with="hostname"))
+    found = inventory.listed(
+        cached(
+            inventory,
+            filters="hosting_name == 'db-1'",
+            hostname="x-{{ hosting_name }}",
+            connect_with="hostname",
+        )
+    )
     assert found.hosts["x-db-1"]["ansible_host"] == "db-1"
     assert len(inventory.requests()) == 1
     assert inventory.listed(cached(inventory, api_filters={"status": "stopped"})).hosts == {}
@@ -271,15 +328,21 @@ def test_options_of_the_plugin_apply_to_the_cache_and_those_of_the_api_do_not(
 # --- keys
 
 
-def test_a_key_from_a_template_or_extra_variables(inventory: LocalInventory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_from_a_template_or_extra_variables(
+    inventory: LocalInventory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inventory.order("web-1")
     key = inventory.emulator.live_key
     monkeypatch.delenv("HOSTING_API_KEY")
     monkeypatch.delenv("HOSTING_BASE_URL")
     monkeypatch.setenv("MY_KEY", key)
-    assert list(inventory.listed({"api_key": "{{ lookup('env', 'MY_KEY') }}", "base_url": BASE_URL}).hosts) == ["web-1"]
+    assert list(
+        inventory.listed({"api_key": ("{{ lookup('env', 'MY_KEY') }}"), "base_url": BASE_URL}).hosts
+    ) == ["web-1"]
     variables = {"api_key": "{{ my_key }}", "base_url": "{{ my_url }}"}
-    assert list(inventory.listed(variables, extra_vars=[f"my_key={key} my_url={BASE_URL}"]).hosts) == ["web-1"]
+    assert list(inventory.listed(variables, extra_vars=[(f"my_key={key} my_url={BASE_URL}")]).hosts) == [
+        "web-1"
+    ]
 
 
 # --- refusals
@@ -288,20 +351,35 @@ def test_a_key_from_a_template_or_extra_variables(inventory: LocalInventory, mon
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"api_key": "vk_live_wrongwrongwrongwrongwrongwrong"}, "the API key is not valid. Next: check HOSTING_API_KEY"),
-        ({"api_key": "{{ nowhere }}"}, "api_key cannot be resolved: 'nowhere' is undefined. Next: correct the template"),
+        (
+            {"api_key": "vk_live_wrongwrongwrongwrongwrongwrong"},
+            "the API key is not valid. Next: check HOSTING_API_KEY",
+        ),
+        (
+            {"api_key": "{{ nowhere }}"},
+            "api_key cannot be resolved: 'nowhere' is undefined. Next: correct the template",
+        ),
         ({"api_key": "{{ 'vk_live_wrongwrongwrong' | nothing }}"}, "api_key cannot be resolved: "),
         ({"base_url": "ftp://nowhere"}, "the base URL must be https"),
         ({"filter": "true"}, "'filter' is no option of hosting.cloud.servers. Next: correct it"),
         ({"filters": [1]}, "filters must be an expression or a list of expressions"),
         (
             {"api_filters": {"os": "debian-12"}},
-            "api_filters: the API has no filter 'os', only status and ip. Next: use the option filters for it",
+            (
+                "api_filters: the API has no filter 'os', only status and ip. "
+                "Next: use the option filters for it"
+            ),
         ),
         ({"api_filters": {"status": "running"}}, "api_filters: status: "),
-        ({"connect_with": "ipv4_dns_ptr"}, "connect_with: ipv4_dns_ptr needs the addresses of every server, one request each"),
+        (
+            {"connect_with": "ipv4_dns_ptr"},
+            "connect_with: ipv4_dns_ptr needs the addresses of every server, one request each",
+        ),
         ({"connect_with": "private_ipv4"}, "private_ipv4"),
-        ({"hostvars_prefix": ""}, "hostvars_prefix and hostvars_suffix turn 'name' into 'name', which is no valid variable name"),
+        (
+            {"hostvars_prefix": ""},
+            "hostvars_prefix and hostvars_suffix turn 'name' into 'name', which is no valid variable name",
+        ),
         ({"hostname": "{{ nowhere }}"}, "hostname gives no name for server"),
         ({"hostname": "{{ hosting_notes }}"}, "the result is empty. Next: correct the template"),
     ],
@@ -319,7 +397,9 @@ def test_a_refusal_of_the_api_has_its_code_and_request(inventory: LocalInventory
     inventory.emulator.fault({"status": 403, "code": "account_suspended"}, path="^/servers$", times=9)
     with pytest.raises(AnsibleParserError) as caught:
         inventory.listed({})
-    start = "list_servers: the account is suspended. Next: contact the provider (403 account_suspended, request "
+    start = (
+        "list_servers: the account is suspended. Next: contact the provider (403 account_suspended, request "
+    )
     assert str(caught.value).startswith(start)
 
 
@@ -329,10 +409,15 @@ def test_a_refusal_of_the_api_has_its_code_and_request(inventory: LocalInventory
 def test_every_example_lists_servers(inventory: LocalInventory) -> None:
     inventory.order("web-1", "db-1")
     # The cache plugin by its short name, which needs no loader of collections in this process.
-    text = plugin.EXAMPLES.replace("https://api.example.com/v1", BASE_URL).replace("ansible.builtin.jsonfile", "jsonfile")
+    text = plugin.EXAMPLES.replace("https://api.example.com/v1", BASE_URL).replace(
+        "ansible.builtin.jsonfile", "jsonfile"
+    )
     examples = [example for example in text.split("---\n") if example.strip()]
     assert len(examples) == 7
     key = [f"vault_hosting_api_key={inventory.emulator.live_key}"]
-    names = [list(inventory.listed({**yaml.safe_load(example), "strict": True}, extra_vars=key).hosts) for example in examples]
+    names = [
+        list(inventory.listed({**yaml.safe_load(example), "strict": True}, extra_vars=key).hosts)
+        for example in examples
+    ]
     both = ["db-1", "web-1"]
     assert names == [both, both, both, ["web-1"], both, ["db-1.example.com", "web-1.example.com"], both]

@@ -34,7 +34,13 @@ def run(
 ) -> "subprocess.CompletedProcess[str]":
     """List one inventory file. A source that cannot be read is an error."""
     return subprocess.run(
-        [*(command or (*ansible.python, str(BIN / "ansible-inventory"))), "-i", str(write(ansible, options, name)), "--list", *arguments],
+        [
+            *(command or (*ansible.python, str(BIN / "ansible-inventory"))),
+            "-i",
+            str(write(ansible, options, name)),
+            "--list",
+            *arguments,
+        ],
         env={**ansible.environ, "ANSIBLE_INVENTORY_ANY_UNPARSED_IS_FAILED": "1", **(environ or {})},
         cwd=ansible.home,
         stdin=subprocess.DEVNULL,
@@ -57,7 +63,11 @@ def refusal(done: "subprocess.CompletedProcess[str]") -> str:
 
 
 def cached(ansible: Ansible) -> dict[str, Any]:
-    return {"cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(ansible.home / "cache")}
+    return {
+        "cache": True,
+        "cache_plugin": "ansible.builtin.jsonfile",
+        "cache_connection": str(ansible.home / "cache"),
+    }
 
 
 def order(ansible: Ansible, name: str) -> None:
@@ -99,7 +109,9 @@ def test_a_playbook_runs_on_the_hosts(ansible: Ansible) -> None:
     (server,) = ansible.servers()
     notes = "{{ lookup('pipe', 'touch pwned') }}"
     ansible.control("PATCH", f"/servers/{server['id']}", {"notes": notes})
-    inventory = write(ansible, {**cached(ansible), "connect_with": "none", "compose": {"ansible_connection": "'local'"}})
+    inventory = write(
+        ansible, {**cached(ansible), "connect_with": "none", "compose": {"ansible_connection": "'local'"}}
+    )
     playbook = ansible.home / "play.yml"
     playbook.write_text(
         yaml.safe_dump(
@@ -108,7 +120,10 @@ def test_a_playbook_runs_on_the_hosts(ansible: Ansible) -> None:
                     "hosts": "hosting",
                     "gather_facts": False,
                     "tasks": [
-                        {"name": "before", "ansible.builtin.debug": {"msg": "{{ hosting_id }} {{ ansible_host }}"}},
+                        {
+                            "name": "before",
+                            "ansible.builtin.debug": {"msg": ("{{ hosting_id }} {{ ansible_host }}")},
+                        },
                         {"ansible.builtin.meta": "refresh_inventory"},
                         {"name": "after", "ansible.builtin.debug": {"msg": "{{ hosting_notes }}"}},
                     ],
@@ -129,10 +144,16 @@ def test_a_vaulted_key(ansible: Ansible) -> None:
     order(ansible, "web-1")
     password = ansible.home / "vault"
     password.write_text("open sesame\n")
+    vault = [str(BIN / "ansible-vault")]
     vaulted = subprocess.run(
-        [str(BIN / "ansible-vault"), "encrypt_string", "--vault-password-file", str(password), "--stdin-name", "api_key"],
-        env=ansible.environ, cwd=ansible.home, input=ansible.emulator.live_key, capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        [*vault, "encrypt_string", "--vault-password-file", str(password), "--stdin-name", "api_key"],
+        env=ansible.environ,
+        cwd=ansible.home,
+        input=ansible.emulator.live_key,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     text = f"plugin: {PLUGIN}\nbase_url: {ansible.emulator.base_url}\n{vaulted}"
     assert ansible.emulator.live_key not in text
     bare = {"HOSTING_API_KEY": "", "HOSTING_BASE_URL": ""}
@@ -179,6 +200,12 @@ def test_ansible_doc_shows_every_option(ansible: Ansible) -> None:
         env=ansible.environ, cwd=ansible.home, capture_output=True, text=True, check=True,
     )  # fmt: skip
     options = json.loads(done.stdout)[PLUGIN]["doc"]["options"]
-    assert set(yaml.safe_load(plugin.DOCUMENTATION)["options"]) | {"keyed_groups", "cache", "strict"} <= set(options)
-    assert all("type" in option and option["description"] for name, option in options.items() if name != "cache_prefix")
+    assert set(yaml.safe_load(plugin.DOCUMENTATION)["options"]) | {"keyed_groups", "cache", "strict"} <= set(
+        options
+    )
+    assert all(
+        "type" in option and option["description"]
+        for name, option in options.items()
+        if name != "cache_prefix"
+    )
     assert done.stderr == ""

@@ -9,16 +9,28 @@ from tests.ansible.conftest import Ansible
 from tests.ansible.test_playbooks import SERVER, refused, server
 
 CONNECTIONS = Path(__file__).parent / "connection"
-ORDER: dict[str, Any] = {name: value for name, value in SERVER.items() if name not in ("name", "password", "ssh_key_ids")}
+ORDER: dict[str, Any] = {
+    name: value for name, value in SERVER.items() if name not in ("name", "password", "ssh_key_ids")
+}
 URL = "https://hooks.example.com/kept"
 
 
 def hook(_name: str, **options: Any) -> dict[str, Any]:
-    return {"name": _name, "hosting.cloud.webhook_subscription": {"url": URL, **options}, "ignore_errors": True}
+    return {
+        "name": _name,
+        "hosting.cloud.webhook_subscription": {"url": URL, **options},
+        "ignore_errors": True,
+    }
 
 
 def fail(ansible: Ansible, method: str, path: str, times: int, after: int = 0) -> None:
-    fault = {"method": method, "path": path, "times": times, "after": after, "action": {"status": 500, "code": "server_error"}}
+    fault = {
+        "method": method,
+        "path": path,
+        "times": times,
+        "after": after,
+        "action": {"status": 500, "code": "server_error"},
+    }
     ansible.control("POST", "/faults", fault)
 
 
@@ -36,9 +48,25 @@ def test_a_root_password_is_written_as_soon_as_it_is_shown(ansible: Ansible) -> 
     # Reinstalled, and then the service fails: the disk is erased, and with which password it begins again
     # must be known.
     ansible.control(
-        "POST", "/faults", {"path": "^/servers/[0-9]+$", "times": 20, "after": 3, "action": {"status": 404, "code": "not_found"}}
+        "POST",
+        "/faults",
+        {
+            "path": "^/servers/[0-9]+$",
+            "times": 20,
+            "after": 3,
+            "action": {"status": 404, "code": "not_found"},
+        },
     )
-    ansible.play(refused("anew", name="web-1", os="debian-12", erase="web-1", state="reinstalled", root_password_file=str(file)))
+    ansible.play(
+        refused(
+            "anew",
+            name="web-1",
+            os="debian-12",
+            erase="web-1",
+            state="reinstalled",
+            root_password_file=str(file),
+        )
+    )
     ansible.control("DELETE", "/faults")
     assert file.read_text().strip() not in ("", password)
     file.unlink()
@@ -54,7 +82,11 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_order(ansible: Ansi
         refused("root", name="web-1", root_password_file=folder, **ORDER),
         hook("hook", events=["*"], secret_file=folder),
         hook("nowhere", events=["*"], secret_file=f"{folder}/no/such"),
-        {"name": "reset", "hosting.cloud.server_password": {"name": "x", "password_file": folder}, "ignore_errors": True},
+        {
+            "name": "reset",
+            "hosting.cloud.server_password": {"name": "x", "password_file": folder},
+            "ignore_errors": True,
+        },
     )
     assert [line["result"]["failure"]["code"] for line in played.lines] == ["invalid_input"] * 4
     assert ansible.writes() == []
@@ -62,7 +94,9 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_order(ansible: Ansi
 
 def test_the_file_holds_the_signing_secret_of_the_present_subscription(ansible: Ansible) -> None:
     file = ansible.home / "secret"
-    made = ansible.play(hook("make", events=["*"], secret_file=str(file)), hook("again", events=["*"], secret_file=str(file)))
+    made = ansible.play(
+        hook("make", events=["*"], secret_file=str(file)), hook("again", events=["*"], secret_file=str(file))
+    )
     assert made.changed == [True, False]
     first = file.read_text()
     file.unlink()
@@ -80,7 +114,10 @@ def test_the_file_holds_the_signing_secret_of_the_present_subscription(ansible: 
     ansible.play(hook("anew", events=["*"], secret_file=str(file)))
     assert len({first, second, file.read_text()}) == 3
     kept = file.read_text()
-    simulated = ansible.play(hook("simulated", events=["*"], secret_file=str(file)), environ={"HOSTING_API_KEY": ansible.emulator.test_key})
+    simulated = ansible.play(
+        hook("simulated", events=["*"], secret_file=str(file)),
+        environ={"HOSTING_API_KEY": ansible.emulator.test_key},
+    )
     assert file.read_text() == kept
     assert "not written with a test key" in " ".join(simulated["simulated"]["warnings"])
 
@@ -93,12 +130,21 @@ def test_check_mode_of_a_play_that_creates_one_of_everything(ansible: Ansible) -
         {"name": "renew", "hosting.cloud.server_renew": {"name": "web-1", "until": until}},
         {"name": "address", "hosting.cloud.server_ip": {"server_id": "{{ web.server.id }}"}},
         {"name": "name", "hosting.cloud.ptr": {"server_name": "web-1", "domain": "web-1.example.com"}},
-        {"name": "reset", "hosting.cloud.server_password": {"name": "web-1", "password_file": str(ansible.home / "password")}},
+        {
+            "name": "reset",
+            "hosting.cloud.server_password": {
+                "name": "web-1",
+                "password_file": str(ansible.home / "password"),
+            },
+        },
         server("restart", name="web-1", state="restarted"),
         {"name": "domain", "hosting.cloud.domain": {"name": "example-1.com"}},
         {
             "name": "longer",
-            "hosting.cloud.domain_renew": {"name": "example-1.com", "until": "{{ (now(utc=true).year + 2) | string }}-06-01"},
+            "hosting.cloud.domain_renew": {
+                "name": "example-1.com",
+                "until": ("{{ (now(utc=true).year + 2) | string }}-06-01"),
+            },
         },
         hook("hook", events=["*"], secret_file=str(ansible.home / "secret")),
         {"name": "ping", "hosting.cloud.webhook_test": {"url": URL}, "ignore_errors": True},
@@ -112,8 +158,12 @@ def test_check_mode_of_a_play_that_creates_one_of_everything(ansible: Ansible) -
 
 def test_missing_ssh_keys_are_reported_before_the_order(ansible: Ansible) -> None:
     for arguments in (("--check",), ()):
-        played = ansible.play(refused("order", name="web-1", ssh_key_ids=["999"], **ORDER), arguments=arguments)
-        assert played["order"]["failure"]["fields"] == {"ssh_key_ids": "there is no SSH key 999 on this account"}
+        played = ansible.play(
+            refused("order", name="web-1", ssh_key_ids=["999"], **ORDER), arguments=arguments
+        )
+        assert played["order"]["failure"]["fields"] == {
+            "ssh_key_ids": ("there is no SSH key 999 on this account")
+        }
     assert ansible.writes() == []
 
 
@@ -170,7 +220,9 @@ def test_every_failure_has_facts(ansible: Ansible) -> None:
     wrong = {"name": "wrong", "hosting.cloud.server": {"name": "web-1", "months": 2}, "ignore_errors": True}
     unknown = {"name": "unknown", "hosting.cloud.server": {"nmae": "web-1"}, "ignore_errors": True}
     played = ansible.play(
-        wrong, unknown, {"name": "wait", "hosting.cloud.server": {"name": "x", "wait_timeout": -1}, "ignore_errors": True}
+        wrong,
+        unknown,
+        {"name": "wait", "hosting.cloud.server": {"name": "x", "wait_timeout": -1}, "ignore_errors": True},
     )
     assert [line["result"]["failure"]["code"] for line in played.lines] == ["invalid_input"] * 3
 
@@ -181,7 +233,11 @@ def test_check_mode_knows_tasks_of_the_controller_and_of_modules(ansible: Ansibl
     tasks: list[dict[str, Any]] = [
         server("order", name="web-1", **ORDER),
         {**server("describe", name="web-1", notes="two"), **away},
-        {"name": "renew", "hosting.cloud.server_renew": {"name": "web-1", "until": until, "max_charge": "30.00"}, **away},
+        {
+            "name": "renew",
+            "hosting.cloud.server_renew": {"name": "web-1", "until": until, "max_charge": "30.00"},
+            **away,
+        },
         {**server("remove", name="web-1", state="absent"), **away},
         {**server("gone", name="web-1", notes="three"), "ignore_errors": True},
         {**server("another", name="web-2", **ORDER), **away},
@@ -192,7 +248,10 @@ def test_check_mode_knows_tasks_of_the_controller_and_of_modules(ansible: Ansibl
     assert ansible.writes() == []
     played = ansible.play(*tasks, environ=environ)
     for one, other in zip(checked.lines, played.lines, strict=True):
-        facts = [(line["outcome"], line["result"].get("changed"), line["result"].get("charge")) for line in (one, other)]
+        facts = [
+            (line["outcome"], line["result"].get("changed"), line["result"].get("charge"))
+            for line in (one, other)
+        ]
         assert facts[0] == facts[1], one["task"]
     assert played["gone"]["failure"]["fields"] == {"tariff_id": "is required", "os": "is required"}
     assert "_hosting" not in checked.output + played.output + str(played.results)

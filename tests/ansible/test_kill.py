@@ -14,7 +14,10 @@ from tests.support.waiting import wait_until
 
 
 def orders_of(ansible: Ansible) -> int:
-    return sum(request["method"] == "POST" and request["path"] == "/servers" for request in ansible.control("GET", "/requests?since=0"))
+    return sum(
+        request["method"] == "POST" and request["path"] == "/servers"
+        for request in ansible.control("GET", "/requests?since=0")
+    )
 
 
 def killed_once(ansible: Ansible, process: "subprocess.Popen[str]") -> None:
@@ -36,11 +39,14 @@ def test_killed_before_the_answer(ansible: Ansible, dialect: str) -> None:
     ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"delay": 30}})
     killed_once(ansible, ansible.start(server(**SERVER, notes="kept", max_charge="7.00"), cold=True))
     ansible.control("DELETE", "/faults")
-    played = ansible.play(server(**SERVER, notes="kept", max_charge="7.00"), server("calm", **SERVER, max_charge="7.00"))
+    played = ansible.play(
+        server(**SERVER, notes="kept", max_charge="7.00"), server("calm", **SERVER, max_charge="7.00")
+    )
     bought_once(ansible, played)
     # The limit begins at nothing again; what the killed run may have charged is reported once.
     reported = [
-        "was killed after it had charged, or may have charged, 5.00 EUR" in str(result.get("warnings")) for result in played.results
+        ("was killed after it had charged, or may have charged, 5.00 EUR") in str(result.get("warnings"))
+        for result in played.results
     ]
     assert reported == [True, False]
     assert played["server"]["server"]["notes"] == "kept"
@@ -59,23 +65,43 @@ def test_charges_of_killed_runs_are_reported_for_every_way_of_running_a_task(ans
     tasks: list[dict[str, Any]] = []
     for number, (way, keywords) in enumerate(ways.items(), start=1):
         folder = ansible.home / ".ansible" / "tmp" / f"ansible-local-{ended.pid}abcdefg{number}"
-        left = {"booked": {"one web-1": {"account": "one", "amount": f"{number}.00", "currency": "EUR", "holders": []}}}
+        left = {
+            "booked": {
+                "one web-1": {"account": "one", "amount": f"{number}.00", "currency": "EUR", "holders": []}
+            }
+        }
         tasks += [
-            {"name": "folder", "ansible.builtin.file": {"path": str(folder), "state": "directory", "mode": "0700"}},
-            {"name": "left", "ansible.builtin.copy": {"dest": f"{folder}/hosting.cloud.charged.json", "content": json.dumps(left)}},
+            {
+                "name": "folder",
+                "ansible.builtin.file": {"path": str(folder), "state": "directory", "mode": "0700"},
+            },
+            {
+                "name": "left",
+                "ansible.builtin.copy": {
+                    "dest": f"{folder}/hosting.cloud.charged.json",
+                    "content": json.dumps(left),
+                },
+            },
             server(way, name="missing", state="absent", max_charge="7.00") | keywords,
         ]
-    environ = {"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS), "ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}
+    environ = {
+        "ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS),
+        "ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs"),
+    }
     played = ansible.play(*tasks, environ=environ)
     printed = " ".join(played.output.split())
     for number in range(1, len(ways) + 1):
-        assert f"was killed after it had charged, or may have charged, {number}.00 EUR" in printed, played.output
+        assert (f"was killed after it had charged, or may have charged, {number}.00 EUR") in printed, (
+            played.output
+        )
     assert ansible.charges() == []
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=60, own=True)
 def test_killed_while_the_order_is_carried_out(ansible: Ansible) -> None:
-    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    ansible.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    )
     killed_once(ansible, ansible.start(server(**SERVER), cold=True))
     assert ansible.servers() == []
     process = ansible.start(server(**SERVER))

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.slow
 
 
 def test_the_scenario(ansible: Ansible, emulator: Any) -> None:
-    environ = {name: value for name, value in ansible.environ.items() if not name.startswith("ANSIBLE_CALLBACK")}
+    environ = {
+        name: value for name, value in ansible.environ.items() if not name.startswith("ANSIBLE_CALLBACK")
+    }
     done = subprocess.run(
         [str(BIN / "molecule"), "test"],
         cwd=COLLECTION / "extensions",

@@ -36,7 +36,11 @@ def test_all_tasks_of_a_run_share_the_limit(ansible: Ansible) -> None:
         limited("a", "10.00"),
         limited("b", "10.00"),
         limited("c", "10.00"),
-        {"name": "d", "hosting.cloud.domain": {"name": "new.com", "max_charge": "20.00"}, "ignore_errors": True},
+        {
+            "name": "d",
+            "hosting.cloud.domain": {"name": "new.com", "max_charge": "20.00"},
+            "ignore_errors": True,
+        },
         {"name": "e", "hosting.cloud.domain": {"name": "new.com", "max_charge": "22.00"}},
     ]
     before = ansible.writes()
@@ -47,7 +51,9 @@ def test_all_tasks_of_a_run_share_the_limit(ansible: Ansible) -> None:
         assert outcomes(run) == ["ok", "ok", "failed", "failed", "ok"]
         assert "this run would charge 15.00 EUR, more than max_charge 10.00" in run["c"]["msg"]
         assert "this run would charge 22.00 EUR, more than max_charge 20.00" in run["d"]["msg"]
-        assert [run[name]["charge"] for name in "abe"] == [{"amount": amount, "currency": "EUR"} for amount in ("5.00", "5.00", "12.00")]
+        assert [run[name]["charge"] for name in "abe"] == [
+            {"amount": amount, "currency": "EUR"} for amount in ("5.00", "5.00", "12.00")
+        ]
     assert len(ansible.charges()) == 2
     # What is there costs nothing, whatever the limit; the next run begins at nothing.
     again = ansible.play(limited("a", "0.00"), limited("b", "0.00"), limited("c", "5.00"))
@@ -72,8 +78,14 @@ def test_charges_of_modules_count_towards_the_limit(ansible: Ansible) -> None:
 def test_the_limit_applies_to_every_way_of_running_a_task(ansible: Ansible) -> None:
     """Async jobs, loops, another user, another host, a rescue, retries: the run never charges more than the
     limit."""
-    jobs = {"ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}  # else Ansible looks for them in the HOME that the system knows
-    loop = {"name": "loop", "hosting.cloud.server": {"name": "as-{{ item }}", "max_charge": "12.00", **ORDER}, "loop": [1, 2, 3, 4], **AWAY}
+    # else Ansible looks for them in the HOME that the system knows
+    jobs = {"ANSIBLE_ASYNC_DIR": str(ansible.home / "jobs")}
+    loop = {
+        "name": "loop",
+        "hosting.cloud.server": {"name": ("as-{{ item }}"), "max_charge": "12.00", **ORDER},
+        "loop": [1, 2, 3, 4],
+        **AWAY,
+    }
     other_user = {"become": True, "vars": {"ansible_become_exe": "env", "ansible_become_flags": ""}}
     played = ansible.play(
         {**loop, "ignore_errors": True},
@@ -81,12 +93,19 @@ def test_the_limit_applies_to_every_way_of_running_a_task(ansible: Ansible) -> N
         limited("user", "12.00", **other_user),
         limited("host", "12.00", vars={"ansible_connection": "elsewhere"}),
         limited("retries", "12.00", retries=2, delay=0, until="false"),
-        {"name": "block", "block": [{**limited("rescued", "12.00"), "ignore_errors": False}], "rescue": [limited("rescue", "12.00")]},
+        {
+            "name": "block",
+            "block": [{**limited("rescued", "12.00"), "ignore_errors": False}],
+            "rescue": [limited("rescue", "12.00")],
+        },
         limited("there", "12.00") | {"hosting.cloud.server": {"name": "as-1", "max_charge": "12.00"}},
         environ={**jobs, "ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS)},
     )
     assert [bool(item.get("failed")) for item in played["loop"]["results"]] == [False, False, True, True]
-    for item in (*played["loop"]["results"][2:], *(played[name] for name in ("fast", "user", "host", "rescued", "rescue"))):
+    for item in (
+        *played["loop"]["results"][2:],
+        *(played[name] for name in ("fast", "user", "host", "rescued", "rescue")),
+    ):
         assert "this run would charge 15.00 EUR, more than max_charge 12.00" in item["msg"]
         assert item["failure"]["code"] == "max_charge"
     assert outcome(played, "retries") == "failed"
@@ -103,7 +122,9 @@ def test_a_job_without_a_limit_counts_and_stops_with_the_run(ansible: Ansible) -
     assert "this run would charge 10.00 EUR, more than max_charge 7.00" in played["b"]["msg"]
     assert [row["amount"] for row in ansible.charges()] == ["5.00"]
     # A charge above its announced price ends the purchases of the run, those of jobs too.
-    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"patch": {"charged": "50.00"}}})
+    ansible.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"patch": {"charged": "50.00"}}}
+    )
     later = {**server("later", name="later", **ORDER), **AWAY, "ignore_errors": True}
     played = ansible.play(server("c", name="c", **ORDER, max_charge="99.00"), later, environ=environ)
     assert outcomes(played) == ["ok", "failed"], played.output
@@ -115,7 +136,10 @@ def test_a_job_without_a_limit_counts_and_stops_with_the_run(ansible: Ansible) -
 def test_an_empty_limit_is_an_error(ansible: Ansible) -> None:
     """A variable that was meant to hold the limit, and is not set, must not lift it."""
     tasks = [{**server("fast", name="a", **ORDER), "ignore_errors": True}]
-    tasks += [{**tasks[0], "name": "host", "vars": {"ansible_connection": "elsewhere"}}, {**tasks[0], "name": "job", **AWAY}]
+    tasks += [
+        {**tasks[0], "name": "host", "vars": {"ansible_connection": "elsewhere"}},
+        {**tasks[0], "name": "job", **AWAY},
+    ]
     environ = {"HOSTING_MAX_CHARGE": "", "ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS)}
     played = ansible.play(*tasks, environ=environ)
     assert [line["result"]["failure"]["fields"].keys() for line in played.lines] == [{"max_charge"}] * 3
@@ -141,7 +165,11 @@ def test_a_test_key_changes_no_real_object(ansible: Ansible) -> None:
         refused("change", name="real", notes="new"),
         refused("delete", name="real", state="absent"),
         refused("restart", name="real", state="restarted"),
-        {"name": "renew", "hosting.cloud.server_renew": {"name": "real", "until": "2099-01-01"}, "ignore_errors": True},
+        {
+            "name": "renew",
+            "hosting.cloud.server_renew": {"name": "real", "until": "2099-01-01"},
+            "ignore_errors": True,
+        },
         refused("guard", name="sandboxed", mode="live", **ORDER),
         server("make", name="sandboxed", mode="test", **ORDER),
         server("again", name="sandboxed", **ORDER),
@@ -158,14 +186,22 @@ def test_a_test_key_changes_no_real_object(ansible: Ansible) -> None:
         assert "\n" not in played[name]["msg"], name
     assert outcome(played, "renew") == "failed"
     assert "live" in played["guard"]["msg"]
-    assert [played[name]["changed"] for name in ("make", "again", "update", "remove", "gone")] == [True, False, True, True, False]
+    assert [played[name]["changed"] for name in ("make", "again", "update", "remove", "gone")] == [
+        True,
+        False,
+        True,
+        True,
+        False,
+    ]
     assert played["make"]["server"]["mode"] == "test"
     assert (ansible.servers(), ansible.charges()) == (before, paid)
     assert "Traceback" not in played.output
 
 
 def test_a_live_key_changes_no_simulated_object(ansible: Ansible) -> None:
-    made = ansible.play(server("make", name="sandboxed", **ORDER), environ={"HOSTING_API_KEY": ansible.emulator.test_key})
+    made = ansible.play(
+        server("make", name="sandboxed", **ORDER), environ={"HOSTING_API_KEY": ansible.emulator.test_key}
+    )
     id = made["make"]["server"]["id"]
     played = ansible.play(
         refused("by id", id=id, notes="real?"),
@@ -181,7 +217,9 @@ def test_a_live_key_changes_no_simulated_object(ansible: Ansible) -> None:
 def test_an_order_without_waiting(ansible: Ansible) -> None:
     """``wait: false`` ends at once with what is known; run again, it is the same order, and nothing is
     charged twice."""
-    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    ansible.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    )
     played = ansible.play(
         server("order", name="web-1", wait=False, **ORDER),
         server("again", name="web-1", wait=False, **ORDER),
@@ -205,7 +243,11 @@ def test_an_order_without_waiting(ansible: Ansible) -> None:
 def test_purchases_without_a_price_or_a_limit_count(ansible: Ansible) -> None:
     """A limit holds for what has no known price; a task without one counts towards that of a later one, in
     check mode too; each order counts."""
-    ansible.control("POST", "/faults", {"path": "^/catalog/quote$", "times": 9, "action": {"status": 404, "code": "not_found"}})
+    ansible.control(
+        "POST",
+        "/faults",
+        {"path": "^/catalog/quote$", "times": 9, "action": {"status": 404, "code": "not_found"}},
+    )
     unknown = ansible.play(limited("a", "99.00"))
     assert "its price is not known" in unknown["a"]["msg"]
     assert ansible.charges() == []
@@ -224,7 +266,14 @@ def test_a_limit_of_the_environment_applies_to_modules_and_failed_tasks(ansible:
     away = {"vars": {"ansible_connection": "elsewhere"}}
     environ = {"ANSIBLE_CONNECTION_PLUGINS": str(CONNECTIONS), "HOSTING_MAX_CHARGE": "7.00"}
     ansible.control(
-        "POST", "/faults", {"method": "PATCH", "path": "^/servers/", "times": 9, "action": {"status": 500, "code": "server_error"}}
+        "POST",
+        "/faults",
+        {
+            "method": "PATCH",
+            "path": "^/servers/",
+            "times": 9,
+            "action": {"status": 500, "code": "server_error"},
+        },
     )
     played = ansible.play(
         {**server("a", name="a", notes="x", **ORDER), "ignore_errors": True, **away},
@@ -254,19 +303,30 @@ def test_the_declared_mode_applies_to_every_action(ansible: Ansible) -> None:
     }
     gateways = ansible.client.balance.topup_info().gateways
     actions["balance_topup"]["gateway"] = gateways[0]
-    actions["server_renew"]["until"] = "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
-    tasks = [{"name": name, f"hosting.cloud.{name}": {**given, "mode": "test"}, "ignore_errors": True} for name, given in actions.items()]
+    actions["server_renew"]["until"] = (
+        "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"
+    )
+    tasks = [
+        {"name": name, f"hosting.cloud.{name}": {**given, "mode": "test"}, "ignore_errors": True}
+        for name, given in actions.items()
+    ]
     played = ansible.play(*tasks)
     for name in actions:
         assert "the configuration says mode test, and this is a live key" in played[name]["msg"], name
     assert len(ansible.writes()) == before
     # What only reads takes the guard too, so that it can stand in the defaults of the whole group.
-    assert ansible.play({"name": "read", "hosting.cloud.me_info": {"mode": "test", "max_charge": "1"}})["read"]["me"]["livemode"] is True
+    assert (
+        ansible.play({"name": "read", "hosting.cloud.me_info": {"mode": "test", "max_charge": "1"}})["read"][
+            "me"
+        ]["livemode"]
+        is True
+    )
 
 
 def test_a_refused_order_is_not_counted(ansible: Ansible) -> None:
     played = ansible.play(
-        limited("a", "7.00") | {"hosting.cloud.server": {"name": "a", "max_charge": "7.00", "promo_code": "NOPE", **ORDER}},
+        limited("a", "7.00")
+        | {"hosting.cloud.server": {"name": "a", "max_charge": "7.00", "promo_code": "NOPE", **ORDER}},
         limited("b", "7.00"),
     )
     assert outcomes(played) == ["failed", "ok"]
@@ -280,9 +340,14 @@ def test_a_refused_order_is_not_counted(ansible: Ansible) -> None:
 
 def test_simultaneous_hosts_report_each_charge_once(ansible: Ansible) -> None:
     """Five hosts order one server at the same moment: one order, and one result reports it."""
-    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "times": 9, "action": {"delay": 1}})
+    ansible.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "times": 9, "action": {"delay": 1}}
+    )
     hosts = [f"h{number}" for number in range(5)]
-    renewal = {"name": "web-1", "until": "{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"}
+    renewal = {
+        "name": "web-1",
+        "until": ("{{ '%Y-%m-%d' | strftime(now(utc=true).timestamp() + 40 * 86400, utc=true) }}"),
+    }
     play = {
         "hosts": "all",
         "gather_facts": False,

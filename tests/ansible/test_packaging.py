@@ -32,12 +32,16 @@ SECRET = "vk_live_" + "s" * 24
 
 
 def only(collections: Path) -> dict[str, str]:
-    """Ansible looks for collections in this directory, and in no other: not where Python looks, which is where this checkout is."""
+    """Ansible looks for collections in this directory, and in no other: not where Python looks, which is
+    where this checkout is.
+    """
     return {"ANSIBLE_COLLECTIONS_PATH": str(collections), "ANSIBLE_COLLECTIONS_SCAN_SYS_PATH": "false"}
 
 
 def galaxy(home: Path, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
-    """Run ``ansible-galaxy collection`` in a directory of its own, where nothing of the repository is to be found."""
+    """Run ``ansible-galaxy collection`` in a directory of its own, where nothing of the repository is to
+    be found.
+    """
     environ = {"HOME": str(home), "PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", **only(home / "installed")}
     command = [str(BIN / "ansible-galaxy"), "collection", *arguments]
     done = subprocess.run(command, cwd=home, env=environ, capture_output=True, text=True, check=False)
@@ -69,14 +73,28 @@ def installed(tarball: Path, tmp_path: Path) -> Path:
 def test_the_tarball_holds_the_collection_and_nothing_else(tarball: Path) -> None:
     with tarfile.open(tarball) as opened:
         names = {member.name for member in opened.getmembers() if member.isfile()}
-        content = b"".join(file.read() for member in opened.getmembers() if (file := opened.extractfile(member)) is not None)
+        content = b"".join(
+            file.read() for member in opened.getmembers() if (file := opened.extractfile(member)) is not None
+        )
     assert {f"plugins/modules/{name}.py" for name in MODULES} < names
-    assert {"README.md", "COPYING", "CHANGELOG.rst", "requirements.txt", "meta/runtime.yml", "meta/execution-environment.yml"} < names
+    assert {
+        "README.md",
+        "COPYING",
+        "CHANGELOG.rst",
+        "requirements.txt",
+        "meta/runtime.yml",
+        "meta/execution-environment.yml",
+    } < names
     assert names & set(RUBBISH) == set()
-    assert [name for name in names if "__pycache__" in name or name.endswith(".pyc") or "/output/" in name] == []
+    assert [
+        name for name in names if "__pycache__" in name or name.endswith(".pyc") or "/output/" in name
+    ] == []
     assert [name for name in names if Path(name).name.startswith(".") and Path(name).name != ".keep"] == []
     assert SECRET.encode() not in content
-    assert tarball.name == f"hosting-cloud-{yaml.safe_load((COLLECTION / 'galaxy.yml').read_text())['version']}.tar.gz"
+    assert (
+        tarball.name
+        == f"hosting-cloud-{yaml.safe_load((COLLECTION / 'galaxy.yml').read_text())['version']}.tar.gz"
+    )
 
 
 def test_what_is_installed_is_verified(installed: Path) -> None:
@@ -84,11 +102,16 @@ def test_what_is_installed_is_verified(installed: Path) -> None:
     assert "Successfully verified" in galaxy(home, "verify", "--offline", "hosting.cloud").stdout
     changed = installed / "ansible_collections" / "hosting" / "cloud" / "plugins" / "modules" / "server.py"
     changed.write_text("# something else\n")
-    assert "plugins/modules/server.py" in galaxy(home, "verify", "--offline", "hosting.cloud", check=False).stdout
+    assert (
+        "plugins/modules/server.py"
+        in galaxy(home, "verify", "--offline", "hosting.cloud", check=False).stdout
+    )
 
 
 def test_the_first_guide_is_played_outside_the_repository(ansible: Ansible, installed: Path) -> None:
-    """As it stands there. The interpreter that is named does not exist: the controller alone does the work."""
+    """As it stands there. The interpreter that is named does not exist: the controller alone does the
+    work.
+    """
     (ansible.home / ".ssh").mkdir()
     (ansible.home / ".ssh" / "id_ed25519.pub").write_text(KEY_LINE + "\n")
     playbook = ansible.home / "site.yml"
@@ -104,7 +127,12 @@ def test_the_first_guide_is_played_outside_the_repository(ansible: Ansible, inst
 
 
 def test_execution_environments_find_what_it_needs(installed: Path) -> None:
-    done = subprocess.run([str(BIN / "ansible-builder"), "introspect", str(installed)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [str(BIN / "ansible-builder"), "introspect", str(installed)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     found: dict[str, Any] = yaml.safe_load(done.stdout)
     assert [requirement.partition("#")[0].strip() for requirement in found["python"]] == [
         (COLLECTION / "requirements.txt").read_text().strip()

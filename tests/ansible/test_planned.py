@@ -42,10 +42,21 @@ def both(
 
 
 SEQUENCES: dict[str, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
-    "made once": ((), (("server", {"name": "a", **ORDER}), ("server", {"name": "a", **ORDER}), ("server", {"name": "a", "notes": "x"}))),
+    "made once": (
+        (),
+        (
+            ("server", {"name": "a", **ORDER}),
+            ("server", {"name": "a", **ORDER}),
+            ("server", {"name": "a", "notes": "x"}),
+        ),
+    ),
     "absent, then present": (
         (("server", {"name": "a", **ORDER}),),
-        (("server", {"name": "a", "state": "absent"}), ("server", {"name": "a", **ORDER}), ("server", {"name": "a", "state": "absent"})),
+        (
+            ("server", {"name": "a", "state": "absent"}),
+            ("server", {"name": "a", **ORDER}),
+            ("server", {"name": "a", "state": "absent"}),
+        ),
     ),
     "rename by id, then the new name and the old one": (
         (("server", {"name": "a", **ORDER}),),
@@ -122,7 +133,10 @@ SEQUENCES: dict[str, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
             ("webhook_test", {"url": URL}),
         ),
     ),
-    "a key that is revoked": ((), (("api_key_revoke", {"key_id": "501"}), ("server", {"name": "a", **ORDER}))),
+    ("a key that is revoked"): (
+        (),
+        (("api_key_revoke", {"key_id": "501"}), ("server", {"name": "a", **ORDER})),
+    ),
 }
 
 
@@ -142,8 +156,12 @@ CHAIN: tuple[Step, ...] = (
 )
 
 
-@pytest.mark.parametrize(("limit", "days", "code"), [("20.00", 300, "max_charge"), ("200.00", 300, None), ("200.00", 50, None)])
-def test_objects_of_a_new_server_are_priced_or_reported_as_unpriced(limit: str, days: int, code: str | None) -> None:
+@pytest.mark.parametrize(
+    ("limit", "days", "code"), [("20.00", 300, "max_charge"), ("200.00", 300, None), ("200.00", 50, None)]
+)
+def test_objects_of_a_new_server_are_priced_or_reported_as_unpriced(
+    limit: str, days: int, code: str | None
+) -> None:
     """A server, its addresses and its renewal: a price that is not known before the server exists is not
     shown as free."""
     checked, real, _ = both(*CHAIN, ("server_renew", {"name": "a", "until": ahead(days)}), max_charge=limit)
@@ -178,7 +196,12 @@ def test_ids_of_planned_objects_are_not_shown() -> None:
     made = play("server", name="a", **ORDER)
     again = play("server", name="a", notes="x")
     play("server_ip", server_name="a")
-    shown = [made["server"], again["server"], play("server_ip", server_name="a")["server_ip"], play("server_info")["servers"][0]]
+    shown = [
+        made["server"],
+        again["server"],
+        play("server_ip", server_name="a")["server_ip"],
+        play("server_info")["servers"][0],
+    ]
     assert [row["id"] for row in shown] == [None] * 4
     assert "19" not in str([row.get("server_id") for row in shown])
     assert "0.0.0." not in str(play.results)

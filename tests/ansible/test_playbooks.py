@@ -9,7 +9,9 @@ from tests.support.waiting import wait_until
 
 SERVER: dict[str, Any] = {"name": "web-1", "tariff_id": 1, "os": "debian-12", "password": "Correct-Horse-7"}
 OTHER_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGsPdPBXBbbXdAsFpUIWkqvVfOdO5bZkRmOoJ2xWoKqS other"
-KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti first@example.com"
+KEY_LINE = (
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAILM+rvN+ot98qgEN796jTiQfZfG1KaT0PtFDJ/XFSqti first@example.com"
+)
 
 
 def server(_name: str = "", **options: Any) -> dict[str, Any]:
@@ -40,10 +42,14 @@ def test_ambiguous_and_missing_names_change_nothing(ansible: Ansible) -> None:
         server("missing absent", id="4000000", state="absent"),
     )
     assert played["double"]["failure"]["code"] == "resource_conflict"
-    assert f"server {first} cannot become 'b': server {second} answers to that already; nothing was changed" in played["double"]["msg"]
+    assert (
+        f"server {first} cannot become 'b': server {second} answers to that already; nothing was changed"
+    ) in played["double"]["msg"]
     for task in ("twins", "absent twins"):
         assert played[task]["failure"]["code"] == "ambiguous_match"
-        assert {str(twin_1), str(twin_2)} <= set(played[task]["msg"].replace(",", " ").replace(".", " ").split())
+        assert {str(twin_1), str(twin_2)} <= set(
+            played[task]["msg"].replace(",", " ").replace(".", " ").split()
+        )
     assert "there is no server with id 4000000" in played["missing"]["msg"]
     assert "'web' is not a server id" in played["no id"]["msg"]
     assert played["missing absent"]["changed"] is False
@@ -63,7 +69,11 @@ def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
         server("create", **SERVER),
         server("update", name="old", notes="new"),
         server("delete", name="old", state="absent"),
-        {"name": "new key", "hosting.cloud.ssh_key": {"name": "new", "public_key": OTHER_LINE}, "register": "new"},
+        {
+            "name": "new key",
+            "hosting.cloud.ssh_key": {"name": "new", "public_key": OTHER_LINE},
+            "register": "new",
+        },
         server("create with it", **{**SERVER, "name": "web-2"}, ssh_key_ids=["{{ new.ssh_key.id }}"]),
         {"name": "replace", "hosting.cloud.ssh_key": {"name": "renamed", "public_key": KEY_LINE}},
         arguments=("--check", "--diff"),
@@ -81,8 +91,12 @@ def test_check_mode_sends_nothing_but_reads(ansible: Ansible) -> None:
 @pytest.mark.emulator(clock="manual", provisioning_delay=60)
 def test_an_order_that_is_slow(ansible: Ansible) -> None:
     """202: not ready in time is said, and the next run goes on waiting for the same order."""
-    ansible.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
-    played = ansible.play(refused("first", **SERVER, wait_timeout=0), server("check", **SERVER) | {"check_mode": True})
+    ansible.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    )
+    played = ansible.play(
+        refused("first", **SERVER, wait_timeout=0), server("check", **SERVER) | {"check_mode": True}
+    )
     assert played["first"]["failure"]["code"] == "wait_timeout"
     assert "still provisioning after 0 s" in played["first"]["msg"]
     assert played["check"]["changed"] is False
@@ -110,7 +124,11 @@ def test_refusals_of_the_service_are_facts(ansible: Ansible, dialect: str) -> No
             "hosting.cloud.server_info": {"api_key": "vk_live_wrongwrongwrongwrongwrongwrong"},
             "ignore_errors": True,
         },
-        {"name": "no address", "hosting.cloud.server_info": {"base_url": "ftp://nowhere"}, "ignore_errors": True},
+        {
+            "name": "no address",
+            "hosting.cloud.server_info": {"base_url": "ftp://nowhere"},
+            "ignore_errors": True,
+        },
     )
     poor = played["poor"]["failure"]
     assert (poor["code"], poor["status"]) == ("insufficient_funds", 402)

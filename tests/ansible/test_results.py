@@ -25,8 +25,16 @@ def play_on(lab: EmulatorHarness, **options: Any) -> Play:
 # --- what changes, before and after (M28)
 
 CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = {
-    "server_renew": ({"name": "a", "until": ahead(100)}, {}, {"paid_until": f">= {ahead(100)}T00:00:00Z", "months": 3}),
-    "domain_renew": ({"name": "example-1.com", "until": ahead(400)}, {}, {"paid_until": f">= {ahead(400)}T00:00:00Z", "years": 1}),
+    "server_renew": (
+        {"name": "a", "until": ahead(100)},
+        {},
+        {"paid_until": f">= {ahead(100)}T00:00:00Z", "months": 3},
+    ),
+    "domain_renew": (
+        {"name": "example-1.com", "until": ahead(400)},
+        {},
+        {"paid_until": f">= {ahead(400)}T00:00:00Z", "years": 1},
+    ),
     "invoice_pay": ({}, {"status": "not_paid"}, {"status": "paid"}),
     "balance_topup": (
         {"amount": "50.00", "gateway": "card", "balance_below": "100000"},
@@ -59,7 +67,9 @@ def test_every_action_shows_its_change_before_and_after(name: str) -> None:
         for expected, part in ((before, "before"), (after, "after")):
             assert expected.items() <= result["diff"][part].items(), (name, check_mode, result["diff"])
     assert name == "server_password" or shown[0] == shown[1]
-    assert "paid_until" not in after or shown[0]["before"]["paid_until"] < after["paid_until"].removeprefix(">= ")
+    assert "paid_until" not in after or shown[0]["before"]["paid_until"] < after["paid_until"].removeprefix(
+        ">= "
+    )
 
 
 def test_the_period_of_a_renewal_is_in_its_result() -> None:
@@ -93,7 +103,9 @@ CAUSES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("code", "name", "options", "account"), CAUSES)
-def test_each_cause_has_its_code(code: str, name: str, options: dict[str, Any], account: dict[str, str]) -> None:
+def test_each_cause_has_its_code(
+    code: str, name: str, options: dict[str, Any], account: dict[str, str]
+) -> None:
     lab = EmulatorHarness()
     play = play_on(lab)
     if "balance" in account:
@@ -107,7 +119,16 @@ def test_each_cause_has_its_code(code: str, name: str, options: dict[str, Any], 
     assert charged(lab) == paid
 
 
-INFO_WITH_ID = ("server", "domain", "ssh_key", "webhook_subscription", "tariff", "order", "invoice", "api_key")
+INFO_WITH_ID = (
+    "server",
+    "domain",
+    "ssh_key",
+    "webhook_subscription",
+    "tariff",
+    "order",
+    "invoice",
+    "api_key",
+)
 
 
 @pytest.mark.parametrize("kind", INFO_WITH_ID)
@@ -137,7 +158,9 @@ def test_a_charge_above_the_announced_price_is_reported_and_stops_purchases() ->
     play.before_write = lambda: lab.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
     first = play("server", name="a", **ORDER)
     assert first["charge"] == {"amount": "50.00", "currency": "EUR"}
-    assert "50.00 EUR were charged for VDS-1, 1 month, more than the announced 5.00" in " ".join(first["warnings"])
+    assert ("50.00 EUR were charged for VDS-1, 1 month, more than the announced 5.00") in " ".join(
+        first["warnings"]
+    )
     second = play("ssh_key", name="k", public_key=KEY_LINE)
     assert second["changed"]
     third = play("domain", name="example-1.com")
@@ -151,7 +174,11 @@ def test_a_charge_above_the_announced_price_is_reported_and_stops_purchases() ->
 def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str) -> None:
     lab = EmulatorHarness()
     play = play_on(lab)
-    options = {"server": {"name": "b", **ORDER}, "domain": {"name": "example-2.com"}, "server_ip": {"server_name": "a"}}[name]
+    options = {
+        "server": {"name": "b", **ORDER},
+        "domain": {"name": "example-2.com"},
+        "server_ip": {"server_name": "a"},
+    }[name]
     paths = {"server": "^/servers$", "domain": "^/domains$", "server_ip": "^/servers/[0-9]+/ips$"}
     lab.fault({"drop": "after"}, method="POST", path=paths[name], times=1)
     before = charged(lab)
@@ -177,23 +204,31 @@ def test_an_object_of_an_earlier_run_is_not_charged_again() -> None:
     assert charged(lab) == ["5.00"]
 
 
-def test_one_of_two_machines_that_order_the_same_server_reports_the_charge(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_one_of_two_machines_that_order_the_same_server_reports_the_charge(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     lab = EmulatorHarness()
     first, second = Play(lab), Play(lab)
     ordered: list[dict[str, Any]] = []
 
     def elsewhere() -> None:
-        monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path / "elsewhere"))  # runs on one machine take turns
+        # runs on one machine take turns
+        monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path / "elsewhere"))
         ordered.append(second("server", name="a", **ORDER))
 
     first.before_write = elsewhere
     ordered.append(first("server", name="a", **ORDER))
     assert [result["failed"] for result in ordered] == [False, False]
-    assert [(result["changed"], (result["charge"] or {}).get("amount")) for result in ordered] == [(True, "5.00"), (False, None)]
+    assert [(result["changed"], (result["charge"] or {}).get("amount")) for result in ordered] == [
+        (True, "5.00"),
+        (False, None),
+    ]
     assert charged(lab) == ["5.00"]
 
 
-@pytest.mark.parametrize("body", [b"<html>", b"[]", b"null", b'"5"', b"\xff\xfe{", b"[" * 100_000], ids=lambda body: repr(body[:6]))
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"[]", b"null", b'"5"', b"\xff\xfe{", b"[" * 100_000], ids=lambda body: repr(body[:6])
+)
 def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: bytes) -> None:
     lab = EmulatorHarness()
     play = Play(lab)
@@ -202,7 +237,11 @@ def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: 
     assert failed["failed"]
     assert failed["failure"]["code"] == "invalid_response", failed["msg"]
     key, request_id = failed["failure"]["idempotency_key"], failed["failure"]["request_id"]
-    orders = [row for row in lab.control("GET", "/requests?since=0") if (row["method"], row["path"]) == ("POST", "/servers")]
+    orders = [
+        row
+        for row in lab.control("GET", "/requests?since=0")
+        if (row["method"], row["path"]) == ("POST", "/servers")
+    ]
     (sent,) = {row["headers"]["idempotency-key"] for row in orders}
     assert key == sent
     assert request_id
@@ -248,5 +287,7 @@ def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:
 def test_the_password_file_is_in_the_diff_of_an_order(tmp_path: Path) -> None:
     file = str(tmp_path / "root")
     for check_mode in (True, False):
-        result = Play(EmulatorHarness(), check_mode=check_mode)("server", name="a", root_password_file=file, **ORDER)
+        result = Play(EmulatorHarness(), check_mode=check_mode)(
+            "server", name="a", root_password_file=file, **ORDER
+        )
         assert result["diff"]["after"]["root_password_file"] == file

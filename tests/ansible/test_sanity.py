@@ -1,7 +1,9 @@
-"""ansible-test over the collection, without an ignore entry: sanity and units under the ansible-core of this environment, and under every
-other one that is supported, with the integration targets, where the marker ``matrix`` is asked for (``make test-matrix``).
+"""ansible-test over the collection, without an ignore entry: sanity and units under the ansible-core of this
+environment, and under every other one that is supported, with the integration targets, where the marker
+``matrix`` is asked for (``make test-matrix``).
 
-ansible-test installs tools of its own when it first runs. They are kept in ``.ansible`` of the checkout, and so are the matrix's cores.
+ansible-test installs tools of its own when it first runs. They are kept in ``.ansible`` of the checkout, and
+so are the matrix's cores.
 """
 
 import os
@@ -42,13 +44,20 @@ class Core:
 
     def test(self, what: str, *arguments: str) -> str:
         """Run ``ansible-test``; its output. It must end well."""
-        # As itself, not through a version manager: its shims fail as soon as ansible-test clears the environment.
+        # As itself, not through a version manager: its shims fail as soon as ansible-test clears the
+        # environment.
         path = os.pathsep.join([str(self.bin), str(self.python_bin), "/usr/bin", "/bin"])
         kept = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         done = subprocess.run(
             [str(self.bin / "ansible-test"), what, "--local", "--python", self.python, *arguments],
             cwd=COLLECTION,
-            env={**kept, "HOME": str(KEPT), "LC_ALL": "C.UTF-8", "ANSIBLE_COLLECTIONS_PATH": str(ROOT), "PATH": path},
+            env={
+                **kept,
+                "HOME": str(KEPT),
+                "LC_ALL": "C.UTF-8",
+                "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
+                "PATH": path,
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -98,28 +107,54 @@ def test_every_supported_core(release: str, emulator: Any) -> None:
 
 
 def installed(release: str) -> Core:
-    """The newest ansible-core of this release in an environment of its own, with the first of its Pythons that is on this machine."""
-    version, program = next(((version, found) for version in CORES[release] if (found := python(version))), (None, None))
+    """The newest ansible-core of this release in an environment of its own, with the first of its Pythons
+    that is on this machine.
+    """
+    version, program = next(
+        ((version, found) for version in CORES[release] if (found := python(version))), (None, None)
+    )
     if version is None or program is None:
-        pytest.skip(f"ansible-core {release} was not tried: no Python {' or '.join(CORES[release])} on this machine")
+        pytest.skip(
+            f"ansible-core {release} was not tried: no Python {' or '.join(CORES[release])} on this machine"
+        )
     home = KEPT / "cores" / f"{release}-py{version}"
     wanted = [f"ansible-core~={release}.0", *NEEDS]
     ready = home / "ready"
     if not ready.exists() or ready.read_text() != "\n".join(wanted):
         shutil.rmtree(home, ignore_errors=True)
         subprocess.run([program, "-m", "venv", str(home)], check=True)
-        subprocess.run([str(home / "bin" / "python"), "-m", "pip", "install", "--quiet", *wanted, "--editable", str(ROOT)], check=True)
+        subprocess.run(
+            [
+                str(home / "bin" / "python"),
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                *wanted,
+                "--editable",
+                str(ROOT),
+            ],
+            check=True,
+        )
         ready.write_text("\n".join(wanted))
     return Core(home / "bin", version, program.parent)
 
 
 def python(version: str) -> Path | None:
-    """The Python of this version that is on the machine: on PATH, or kept by pyenv. It is tried, and names itself."""
-    for candidate in [f"python{version}", *map(str, Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python{version}"))]:
+    """The Python of this version that is on the machine: on PATH, or kept by pyenv. It is tried, and
+    names itself.
+    """
+    for candidate in [
+        f"python{version}",
+        *map(str, Path("~/.pyenv/versions").expanduser().glob(f"{version}.*/bin/python{version}")),
+    ]:
         if shutil.which(candidate) is None:
             continue
         asked = subprocess.run(
-            [candidate, "-c", "import ensurepip, sys; print(sys.base_prefix)"], capture_output=True, text=True, check=False
+            [candidate, "-c", ("import ensurepip, sys; print(sys.base_prefix)")],
+            capture_output=True,
+            text=True,
+            check=False,
         )
         if asked.returncode == 0:
             return Path(asked.stdout.strip()) / "bin" / f"python{version}"

@@ -23,34 +23,66 @@ def of_env(variable: str) -> str:
 def key_pair() -> tuple[str, str]:
     """A private and a public half, made for this run."""
     private = Ed25519PrivateKey.generate()
-    text = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()).decode()
-    public = private.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+    text = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    ).decode()
+    public = (
+        private.public_key()
+        .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+        .decode()
+    )
     return text, f"{public} test"
 
 
 def test_no_secret_is_shown_or_kept(ansible: Ansible, key_pair: tuple[str, str]) -> None:
     private, public = key_pair
     other_key = "vk_live_" + "q7" * 20
-    variables = {"S_PASSWORD": PASSWORD, "S_WEAK": TOO_WEAK, "S_PRIVATE": private, "S_PUBLIC": public, "S_OTHER": other_key}
+    variables = {
+        "S_PASSWORD": PASSWORD,
+        "S_WEAK": TOO_WEAK,
+        "S_PRIVATE": private,
+        "S_PUBLIC": public,
+        "S_OTHER": other_key,
+    }
     order: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
     played = ansible.play(
         {"name": "key", "hosting.cloud.ssh_key": {"name": "k", "public_key": of_env("S_PUBLIC")}},
-        {"name": "mistake", "hosting.cloud.ssh_key": {"name": "k", "public_key": of_env("S_PRIVATE")}, "ignore_errors": True},
+        {
+            "name": "mistake",
+            "hosting.cloud.ssh_key": {"name": "k", "public_key": of_env("S_PRIVATE")},
+            "ignore_errors": True,
+        },
         server("order", name="web-1", password=of_env("S_PASSWORD"), **order),
         {"name": "show", "hosting.cloud.server_info": {}},
         refused("weak", name="web-2", password=of_env("S_WEAK"), **order),
         refused("no such image", name="web-3", password=of_env("S_PASSWORD"), tariff_id=1, os="nowhere"),
-        {"name": "other key", "hosting.cloud.server_info": {"api_key": of_env("S_OTHER")}, "ignore_errors": True},
+        {
+            "name": "other key",
+            "hosting.cloud.server_info": {"api_key": of_env("S_OTHER")},
+            "ignore_errors": True,
+        },
         arguments=("-vvvv", "--diff"),
         environ=variables,
     )
-    assert [line["outcome"] for line in played.lines] == ["ok", "failed", "ok", "ok", "failed", "failed", "failed"]
+    assert [line["outcome"] for line in played.lines] == [
+        "ok",
+        "failed",
+        "ok",
+        "ok",
+        "failed",
+        "failed",
+        "failed",
+    ]
     secrets = {
         "API key": ansible.emulator.live_key,
         "another API key": other_key,
         "password": PASSWORD,
         "refused password": TOO_WEAK,
-        **{f"private key, line {number}": line for number, line in enumerate(private.splitlines()) if "PRIVATE KEY" not in line},
+        **{
+            (f"private key, line {number}"): line
+            for number, line in enumerate(private.splitlines())
+            if "PRIVATE KEY" not in line
+        },
     }
     assert_unseen(ansible, played, secrets)
     assert "Traceback" not in played.output

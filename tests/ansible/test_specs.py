@@ -69,7 +69,12 @@ def inputs(kind: str) -> type[Inputs]:
 def test_every_resource_every_action_and_every_read_has_a_module() -> None:
     by_resources = {"getServer", "getDomain", "getWebhook"}  # read by id; the resource's own read asks for it
     inside = {"getServerRefundQuote", "getInvoicePdf", "getWebhookDelivery"}  # options of others
-    named = {lookup for told in TOLD.values() for entry in (told, *_entries(told)) for lookup in (entry.get("lookup"), entry.get("one"))}
+    named = {
+        lookup
+        for told in TOLD.values()
+        for entry in (told, *_entries(told))
+        for lookup in (entry.get("lookup"), entry.get("one"))
+    }
     assert named - {None} | by_resources | inside == set(LOOKUPS)
     assert {told["resource"] for told in TOLD.values() if "resource" in told} == set(RESOURCES)
     actions = {told["action"] for told in TOLD.values() if "action" in told}
@@ -85,9 +90,9 @@ def _entries(told: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 @pytest.mark.parametrize("kind", DECLARED)
 def test_every_input_is_an_option(kind: str) -> None:
     own = set(TOLD[kind].get("options", ())) - set(inputs(kind).model_fields)
-    assert set(module(kind).OPTIONS) - own - {"max_charge", "idempotency_scope"} | set(TOLD[kind].get("without", ())) == set(
-        inputs(kind).model_fields
-    )
+    assert set(module(kind).OPTIONS) - own - {"max_charge", "idempotency_scope"} | set(
+        TOLD[kind].get("without", ())
+    ) == set(inputs(kind).model_fields)
 
 
 @pytest.mark.parametrize(
@@ -100,7 +105,11 @@ def test_every_input_is_an_option(kind: str) -> None:
     ],
 )
 def test_an_option_has_the_type_of_its_input(kind: str, name: str, field: FieldInfo) -> None:
-    option = {key: value for key, value in module(kind).OPTIONS[name].items() if key in ("type", "elements", "choices")}
+    option = {
+        key: value
+        for key, value in module(kind).OPTIONS[name].items()
+        if key in ("type", "elements", "choices")
+    }
     if (kind, name) in WITHOUT_CHOICES:
         option.pop("choices")
     assert option == ansible_type(field.annotation)
@@ -120,7 +129,13 @@ def test_choices_that_the_model_keeps_as_a_rule_are_those_of_the_rule() -> None:
 @pytest.mark.parametrize("name", MODULES)
 def test_secrets_are_no_log_and_nothing_else_is(name: str) -> None:
     hidden = {option for option, spec in module(name).MODULE.argument_spec.items() if spec.get("no_log")}
-    own = inputs(name).secret_fields() if name in RESOURCES else ACTIONS[name].Inputs.secret_fields() if name in ACTIONS else frozenset()
+    own = (
+        inputs(name).secret_fields()
+        if name in RESOURCES
+        else ACTIONS[name].Inputs.secret_fields()
+        if name in ACTIONS
+        else frozenset()
+    )
     own = own | ({"auth_code"} if name == "domain_transfer" else set())
     assert hidden == {"api_key"} | own
 
@@ -129,7 +144,9 @@ def test_secrets_are_no_log_and_nothing_else_is(name: str) -> None:
 def test_no_option_is_required_or_has_a_default(kind: str) -> None:
     """An option that is not mentioned must stay not mentioned: required for a new object only, and never by
     default."""
-    mine = {name: option for name, option in module(kind).OPTIONS.items() if name in inputs(kind).model_fields}
+    mine = {
+        name: option for name, option in module(kind).OPTIONS.items() if name in inputs(kind).model_fields
+    }
     assert [name for name, option in mine.items() if "default" in option or option.get("required")] == []
 
 
@@ -138,9 +155,13 @@ def test_the_documentation_is_complete(name: str) -> None:
     loaded, shown = documented(name), yaml.safe_load(module(name).RETURN)
     assert loaded["module"] == name
     assert set(module(name).OPTIONS) - {"max_charge"} <= set(loaded.get("options", {}))
-    assert all(option["description"] and all(option["description"]) for option in loaded.get("options", {}).values())
+    assert all(
+        option["description"] and all(option["description"]) for option in loaded.get("options", {}).values()
+    )
     assert "hosting.cloud.client" in loaded["extends_documentation_fragment"]
-    assert ("hosting.cloud.client.money" in loaded["extends_documentation_fragment"]) == ("max_charge" in module(name).OPTIONS)
+    assert ("hosting.cloud.client.money" in loaded["extends_documentation_fragment"]) == (
+        "max_charge" in module(name).OPTIONS
+    )
     assert shown
     assert "ansible_playbook_python" in module(name).EXAMPLES
 
@@ -202,7 +223,8 @@ def test_texts_of_results_say_more_than_the_name() -> None:
         f"{name}.{path}"
         for name in MODULES
         for path, shown in described(yaml.safe_load(module(name).RETURN))
-        if shown["description"].rstrip(".").lower().replace("the ", "") == path.rpartition(".")[2].replace("_", " ")
+        if shown["description"].rstrip(".").lower().replace("the ", "")
+        == path.rpartition(".")[2].replace("_", " ")
     ]
     assert len(empty) <= EMPTY_TEXTS, empty
 
@@ -230,14 +252,22 @@ def test_the_collection_has_the_version_of_the_package() -> None:
 
 def test_every_module_is_in_the_changelog_under_the_version_that_added_it() -> None:
     released = yaml.safe_load((COLLECTION / "changelogs" / "changelog.yaml").read_text())["releases"]
-    named = {entry["name"]: version for version, release in released.items() for entry in release.get("modules", ())}
+    named = {
+        entry["name"]: version
+        for version, release in released.items()
+        for entry in release.get("modules", ())
+    }
     assert named == {name: documented(name)["version_added"] for name in MODULES}
 
 
 def test_nothing_of_the_core_is_needed_to_read_the_modules() -> None:
     """Sanity, ansible-doc and Galaxy read them where only Ansible is."""
     for path in Path(COLLECTION / "plugins").rglob("*.py"):
-        outside = [line for line in path.read_text().splitlines() if line.startswith(("import pulumi_hosting", "from pulumi_hosting"))]
+        outside = [
+            line
+            for line in path.read_text().splitlines()
+            if line.startswith(("import pulumi_hosting", "from pulumi_hosting"))
+        ]
         assert outside == [], path
 
 
@@ -246,11 +276,19 @@ def test_the_plugins_do_not_import_each_other_in_a_circle() -> None:
     prefix = "ansible_collections.hosting.cloud."
     imports: dict[str, set[str]] = {}
     for path in (COLLECTION / "plugins").rglob("*.py"):
-        found = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom) and node.module]
+        found = [
+            node
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.ImportFrom) and node.module
+        ]
         name = prefix + ".".join(path.relative_to(COLLECTION).with_suffix("").parts)
-        imports[name] = {str(node.module) for node in found} | {f"{node.module}.{alias.name}" for node in found for alias in node.names}
+        imports[name] = {str(node.module) for node in found} | {
+            f"{node.module}.{alias.name}" for node in found for alias in node.names
+        }
     own = {name: names & imports.keys() - {name} for name, names in imports.items()}
     # For type checkers only: a failure shows what its task had done before.
     own[f"{prefix}plugins.module_utils.failures"] -= {f"{prefix}plugins.module_utils.task"}
     order = [*TopologicalSorter(own).static_order()]  # raises CycleError
-    assert order.index(f"{prefix}plugins.module_utils.module") < order.index(f"{prefix}plugins.modules.server")
+    assert order.index(f"{prefix}plugins.module_utils.module") < order.index(
+        f"{prefix}plugins.modules.server"
+    )

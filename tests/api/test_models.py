@@ -9,11 +9,20 @@ from pydantic import ValidationError
 
 from pulumi_hosting.api import models as m
 
-DOMAIN: dict[str, Any] = {"id": 4, "name": "example.com", "status": "active", "auto_renew": False, "privacy": True}
+DOMAIN: dict[str, Any] = {
+    "id": 4,
+    "name": "example.com",
+    "status": "active",
+    "auto_renew": False,
+    "privacy": True,
+}
 
 
 def test_the_states_of_an_order() -> None:
-    states = {status: m.Order(invoice_id=1, status=status) for status in ("provisioning", "active", "cancelled", "failed", "new_word")}
+    states = {
+        status: m.Order(invoice_id=1, status=status)
+        for status in ("provisioning", "active", "cancelled", "failed", "new_word")
+    }
     assert [status for status, order in states.items() if order.is_active] == ["active"]
     assert [status for status, order in states.items() if order.is_failed] == ["cancelled", "failed"]
 
@@ -32,14 +41,21 @@ def test_an_ending_is_compared_without_its_dot(tld: str, ending: str) -> None:
 
 @pytest.mark.parametrize(("type", "bought"), [("ip_purchase", True), ("vds_addon", True), ("topup", False)])
 def test_a_bought_address_has_two_names(type: str, bought: bool) -> None:
-    assert m.Invoice(id=1, status="paid", type=type, amount=Decimal(1), currency="EUR").is_address_purchase is bought
+    assert (
+        m.Invoice(id=1, status="paid", type=type, amount=Decimal(1), currency="EUR").is_address_purchase
+        is bought
+    )
 
 
 @pytest.mark.parametrize("model", [m.DomainOrderResult, m.DomainRenewResult])
 def test_the_end_of_a_domain_is_found_in_both_places(model: Any) -> None:
     moment = "2027-01-01T00:00:00Z"
     base: dict[str, Any] = {"status": "registered", "charged": "1.00"}
-    for more in ({"expires_at": moment}, {"domain": DOMAIN | {"expires_at": moment}}, {"domain": "example.com", "expires_at": moment}):
+    for more in (
+        {"expires_at": moment},
+        {"domain": DOMAIN | {"expires_at": moment}},
+        {"domain": "example.com", "expires_at": moment},
+    ):
         assert model.model_validate(base | more).expires_at == datetime(2027, 1, 1, tzinfo=UTC)
     assert model.model_validate(base | {"domain": "example.com"}).expires_at is None
     assert model.model_validate(base | {"domain": DOMAIN}).domain_name == "example.com"
@@ -61,6 +77,12 @@ def test_rules_across_fields(model: Any, fields: dict[str, Any]) -> None:
 
 
 def test_a_model_can_be_printed_and_read_again() -> None:
-    balance = m.Balance(balance=Decimal("10.50"), currency="EUR", upcoming_7d=Decimal(0), upcoming_30d=Decimal("0.015"), low_balance=False)
+    balance = m.Balance(
+        balance=Decimal("10.50"),
+        currency="EUR",
+        upcoming_7d=Decimal(0),
+        upcoming_30d=Decimal("0.015"),
+        low_balance=False,
+    )
     assert '"upcoming_30d":"0.015"' in balance.model_dump_json()
     assert m.Balance.model_validate_json(balance.model_dump_json()) == balance

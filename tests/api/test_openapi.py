@@ -25,7 +25,10 @@ def test_it_is_an_openapi_document() -> None:
     validate(DOCUMENT)
     assert DOCUMENT["openapi"] == "3.1.0"
     assert DOCUMENT["info"]["version"] == "1.0.0"
-    assert (DOCUMENT["info"]["title"], DOCUMENT["servers"]) == ("Example", [{"url": "https://api.example.com/v1"}])
+    assert (DOCUMENT["info"]["title"], DOCUMENT["servers"]) == (
+        "Example",
+        [{"url": "https://api.example.com/v1"}],
+    )
     json.dumps(DOCUMENT)
 
 
@@ -38,7 +41,11 @@ def test_it_is_made_again_each_time_and_always_the_same() -> None:
 
 
 def test_it_has_every_row_and_nothing_else() -> None:
-    found = {(method, path): row["operationId"] for path, item in DOCUMENT["paths"].items() for method, row in item.items()}
+    found = {
+        (method, path): row["operationId"]
+        for path, item in DOCUMENT["paths"].items()
+        for method, row in item.items()
+    }
     assert found == {(operation.method.lower(), operation.path): operation.id for operation in OPERATIONS}
 
 
@@ -85,7 +92,9 @@ def test_the_body_of_a_row(operation: Operation) -> None:
     if operation.request is not None:
         assert body["required"] is not operation.body_optional
         schema = DOCUMENT["components"]["schemas"][operation.request.__name__]
-        assert body["content"] == {"application/json": {"schema": {"$ref": f"#/components/schemas/{operation.request.__name__}"}}}
+        assert body["content"] == {
+            "application/json": {"schema": {"$ref": f"#/components/schemas/{operation.request.__name__}"}}
+        }
         assert schema["additionalProperties"] is False
         assert set(schema["properties"]) == set(operation.request.model_fields)
 
@@ -104,7 +113,9 @@ def test_the_answers_of_a_row(operation: Operation) -> None:
         elif model is dict:
             assert content["application/json"]["schema"] == {"type": "object"}
         else:
-            assert content["application/json"]["schema"] == {"$ref": f"#/components/schemas/{schema_name(model)}"}
+            assert content["application/json"]["schema"] == {
+                "$ref": f"#/components/schemas/{schema_name(model)}"
+            }
     for status in refusals:
         answer = responses[str(status)]
         assert answer["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
@@ -128,4 +139,7 @@ def test_both_shapes_of_a_refund_are_described() -> None:
 
 
 def test_secrets_are_described_as_such() -> None:
-    assert DOCUMENT["components"]["schemas"]["ResetPasswordResult"]["properties"]["password"]["format"] == "password"
+    assert (
+        DOCUMENT["components"]["schemas"]["ResetPasswordResult"]["properties"]["password"]["format"]
+        == "password"
+    )

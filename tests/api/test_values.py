@@ -28,8 +28,16 @@ ECDSA = (
 
 
 def rsa(bits: int = 2048, **changes: bytes) -> str:
-    parts = {"kind": b"ssh-rsa", "e": b"\x01\x00\x01", "n": b"\x00\xc3" + b"\x11" * (bits // 8 - 1), **changes}
-    return "ssh-rsa " + base64.b64encode(b"".join(len(part).to_bytes(4, "big") + part for part in parts.values())).decode()
+    parts = {
+        "kind": b"ssh-rsa",
+        "e": b"\x01\x00\x01",
+        "n": b"\x00\xc3" + b"\x11" * (bits // 8 - 1),
+        **changes,
+    }
+    return (
+        "ssh-rsa "
+        + base64.b64encode(b"".join(len(part).to_bytes(4, "big") + part for part in parts.values())).decode()
+    )
 
 
 # (operation, ids, field, body around it, refused values)
@@ -39,18 +47,46 @@ REFUSED: list[tuple[str, tuple[int, ...], str, dict[str, Any], list[Any]]] = [
         (),
         "name",
         {"tariff_id": 1, "os": "debian-12"},
-        ["", "-a", "a-", ".", "a.", ".a", "a..b", "a b", "a" * 64, "x." * 200 + "x", "a\n", "ä", "a.-b", 7, True],
+        [
+            "",
+            "-a",
+            "a-",
+            ".",
+            "a.",
+            ".a",
+            "a..b",
+            "a b",
+            "a" * 64,
+            "x." * 200 + "x",
+            "a\n",
+            "ä",
+            "a.-b",
+            7,
+            True,
+        ],
     ),
     ("create_server", (), "months", {"tariff_id": 1, "os": "debian-12"}, [True, False, 1.0, "1", 2, 10**30]),
     ("create_server", (), "hours", {"tariff_id": 1, "os": "debian-12"}, [True, 1.0, "1", 0, 721, 10**30]),
     ("create_server", (), "tariff_id", {"os": "debian-12"}, [True, 1.0, "1", 0, 2**63]),
-    ("create_server", (), "ssh_key_ids", {"tariff_id": 1, "os": "debian-12"}, [[True], ["1"], [1.0], [2**63]]),
+    (
+        "create_server",
+        (),
+        "ssh_key_ids",
+        {"tariff_id": 1, "os": "debian-12"},
+        [[True], ["1"], [1.0], [2**63]],
+    ),
     ("create_server", (), "os", {"tariff_id": 1}, ["debian\x00", "\ud800", ""]),
     ("renew_server", (1,), "months", {}, [True, 1.0, "1"]),
     ("renew_server", (1,), "hours", {}, [True, 1.0, "1"]),
     ("add_server_ip", (1,), "count", {}, [True, 1.0, "1", 2]),
     ("renew_domain", (1,), "years", {}, [True, 1.0, "1", 0, 11]),
-    ("update_server", (1,), "notes", {}, ["x" * 70_000, "a\ud800", "a\x00b", "a\x1b[31m", "a\rb", '"' * 31_000, 5]),
+    (
+        "update_server",
+        (1,),
+        "notes",
+        {},
+        ["x" * 70_000, "a\ud800", "a\x00b", "a\x1b[31m", "a\rb", '"' * 31_000, 5],
+    ),
     ("update_server", (1,), "name", {}, ["-a", ".", "a..b"]),
     ("update_server", (1,), "auto_renew", {}, [1, 0, "true"]),
     (
@@ -58,7 +94,12 @@ REFUSED: list[tuple[str, tuple[int, ...], str, dict[str, Any], list[Any]]] = [
         (1,),
         "nameservers",
         {},
-        [["1.2.3.4", "5.6.7.8"], ["ns1.example.net", "2001:db8::1"], ["ns1.example.net", "-a.example.net"], ["ns1.example.net", "a\x00.b"]],
+        [
+            ["1.2.3.4", "5.6.7.8"],
+            ["ns1.example.net", "2001:db8::1"],
+            ["ns1.example.net", "-a.example.net"],
+            ["ns1.example.net", "a\x00.b"],
+        ],
     ),
     ("set_server_ip_ptr", (1, 2), "domain", {}, ["1.2.3.4", "single", "a..b", "-a.example.com"]),
     (
@@ -103,7 +144,13 @@ REFUSED: list[tuple[str, tuple[int, ...], str, dict[str, Any], list[Any]]] = [
             "https:///path",
         ],
     ),
-    ("create_webhook", (), "description", {"events": ["ping"], "url": "https://hooks.example.org/"}, ["a\x00b", "\ud800", "a\nb"]),
+    (
+        "create_webhook",
+        (),
+        "description",
+        {"events": ["ping"], "url": "https://hooks.example.org/"},
+        ["a\x00b", "\ud800", "a\nb"],
+    ),
     (
         "create_ssh_key",
         (),
@@ -164,10 +211,18 @@ REFUSED: list[tuple[str, tuple[int, ...], str, dict[str, Any], list[Any]]] = [
         ],  # without a zone: what is refused
     ),
 ]
-CASES = [(operation, ids, field, {**body, field: value}) for operation, ids, field, body, values in REFUSED for value in values]
+CASES = [
+    (operation, ids, field, {**body, field: value})
+    for operation, ids, field, body, values in REFUSED
+    for value in values
+]
 
 
-@pytest.mark.parametrize(("operation", "ids", "field", "fields"), CASES, ids=[(f"{case[0]} {case[2]} {n}") for n, case in enumerate(CASES)])
+@pytest.mark.parametrize(
+    ("operation", "ids", "field", "fields"),
+    CASES,
+    ids=[(f"{case[0]} {case[2]} {n}") for n, case in enumerate(CASES)],
+)
 def test_it_is_refused_by_the_name_of_its_field_and_nothing_is_sent(
     operation: str, ids: tuple[int, ...], field: str, fields: dict[str, Any]
 ) -> None:
@@ -181,7 +236,9 @@ def test_it_is_refused_by_the_name_of_its_field_and_nothing_is_sent(
     assert script.requests == []
 
 
-@pytest.mark.parametrize("name", ["web-1", "a", "a.b", "web_1.example.com", "A-9", "1.2.3.4", "a" * 63, f"{'a' * 63}.{'b' * 63}"])
+@pytest.mark.parametrize(
+    "name", ["web-1", "a", "a.b", "web_1.example.com", "A-9", "1.2.3.4", "a" * 63, f"{'a' * 63}.{'b' * 63}"]
+)
 def test_names_that_a_server_may_have(name: str) -> None:
     assert m.ServerCreate(tariff_id=1, os="debian-12", name=name).name == name
 
@@ -194,7 +251,9 @@ def test_notes_that_a_server_may_have_leave_room_for_the_ownership_tag(notes: st
     assert len(request.body) + 1024 <= MAX_BODY_BYTES
 
 
-@pytest.mark.parametrize("key", [f"ssh-ed25519 {KEY_TEXT}", (f"ssh-ed25519 {KEY_TEXT} me @ hóme"), rsa(), rsa(4096), ECDSA])
+@pytest.mark.parametrize(
+    "key", [f"ssh-ed25519 {KEY_TEXT}", (f"ssh-ed25519 {KEY_TEXT} me @ hóme"), rsa(), rsa(4096), ECDSA]
+)
 def test_whole_keys_are_taken(key: str) -> None:
     assert m.SshKeyCreate(name="a", public_key=key).public_key == key
 
@@ -213,7 +272,9 @@ def test_urls_that_can_be_sent_to_are_taken(url: str) -> None:
     assert m.SubscriptionCreate(url=url, events=["ping"]).url == url
 
 
-@pytest.mark.parametrize("name", ["example.com", "EXAMPLE.com.", "münchen.de", "日本語.jp", "xn--mnchen-3ya.de", "пример.рф"])
+@pytest.mark.parametrize(
+    "name", ["example.com", "EXAMPLE.com.", "münchen.de", "日本語.jp", "xn--mnchen-3ya.de", "пример.рф"]
+)
 def test_domains_that_can_be_seen_are_taken(name: str) -> None:
     assert m.DomainRegister(name=name).name == name
 

@@ -1,7 +1,8 @@
-"""``make bench``: runs every ``bench_*.py`` beside this file and prints what it measured. ``make bench ARGS=stack`` runs that one alone.
+"""``make bench``: runs every ``bench_*.py`` beside this file and prints what it measured. ``make bench
+ARGS=stack`` runs that one alone.
 
-Figures are ratios of two things measured in turns in one run, so that they mean the same on a fast machine and a slow one. Nothing is
-asserted: a measurement is read by a person.
+Figures are ratios of two things measured in turns in one run, so that they mean the same on a fast machine
+and a slow one. Nothing is asserted: a measurement is read by a person.
 """
 
 import importlib
@@ -12,7 +13,9 @@ from tests.benchmarks.measure import Ratio
 
 
 def main(names: list[str]) -> int:
-    found = {path.stem.removeprefix("bench_"): path for path in sorted(Path(__file__).parent.glob("bench_*.py"))}
+    found = {
+        path.stem.removeprefix("bench_"): path for path in sorted(Path(__file__).parent.glob("bench_*.py"))
+    }
     if unknown := set(names) - found.keys():
         print(f"no benchmark {', '.join(sorted(unknown))}; there are {', '.join(found)}", file=sys.stderr)
         return 2

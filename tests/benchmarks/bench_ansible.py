@@ -1,7 +1,8 @@
-"""Ansible: a task that reads the servers with one GET, beside an empty module and, where it is installed, hetzner.hcloud's.
+"""Ansible: a task that reads the servers with one GET, beside an empty module and, where it is installed,
+hetzner.hcloud's.
 
-All ask the same local stub. What a task costs is the difference between a play of many and a play of few, so that neither the start of
-ansible-playbook counts nor what is loaded once.
+All ask the same local stub. What a task costs is the difference between a play of many and a play of few, so
+that neither the start of ansible-playbook counts nor what is loaded once.
 """
 
 import json
@@ -79,7 +80,11 @@ def ratios(tasks: int = TASKS, rounds: int = ROUNDS) -> Iterator[Ratio]:
         }
         if _has_hcloud():
             kinds["hcloud"] = {"hetzner.hcloud.server_info": {"api_token": "x" * 64, "api_endpoint": url}}
-        plays = {(kind, count): _play(home, kind, task, count) for kind, task in kinds.items() for count in (FEW, FEW + tasks)}
+        plays = {
+            (kind, count): _play(home, kind, task, count)
+            for kind, task in kinds.items()
+            for count in (FEW, FEW + tasks)
+        }
         best = dict.fromkeys(plays, float("inf"))
         for _ in range(rounds):
             for key, play in plays.items():
@@ -116,7 +121,19 @@ def _play(home: Path, kind: str, task: dict[str, Any], count: int) -> Path:
 
 def _run(home: Path, play: Path) -> None:
     paths = [str(ROOT), str(home), *filter(None, [os.environ.get("ANSIBLE_COLLECTIONS_PATH")])]
-    environ = {**os.environ, "HOME": str(home), "ANSIBLE_COLLECTIONS_PATH": os.pathsep.join(paths), "ANSIBLE_LOCALHOST_WARNING": "0"}
-    done = subprocess.run([str(BIN / "ansible-playbook"), str(play)], env=environ, cwd=home, capture_output=True, text=True, check=False)
+    environ = {
+        **os.environ,
+        "HOME": str(home),
+        "ANSIBLE_COLLECTIONS_PATH": os.pathsep.join(paths),
+        "ANSIBLE_LOCALHOST_WARNING": "0",
+    }
+    done = subprocess.run(
+        [str(BIN / "ansible-playbook"), str(play)],
+        env=environ,
+        cwd=home,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode != 0:
         raise RuntimeError(done.stdout + done.stderr)

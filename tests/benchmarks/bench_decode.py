@@ -43,17 +43,28 @@ KEY = "vk_live_" + "0" * 40
 
 
 def ratios() -> Iterator[Ratio]:
-    for path, row, model in (("transactions", TRANSACTION, Page[Transaction]), ("servers", SERVER, Page[Server])):
-        content = json.dumps({"data": [{**row, "id": number} for number in range(1, 101)], "next_cursor": None}).encode()
+    for path, row, model in (
+        ("transactions", TRANSACTION, Page[Transaction]),
+        ("servers", SERVER, Page[Server]),
+    ):
+        content = json.dumps(
+            {"data": [{**row, "id": number} for number in range(1, 101)], "next_cursor": None}
+        ).encode()
         # The transport answers from memory: what is measured is our part of a call, not the network's.
         transport = httpx.MockTransport(lambda request, content=content: _answer(content))
-        with Client(KEY, BASE_URL, transport=transport) as client, httpx.Client(base_url=BASE_URL, transport=transport) as plain:
+        with (
+            Client(KEY, BASE_URL, transport=transport) as client,
+            httpx.Client(base_url=BASE_URL, transport=transport) as plain,
+        ):
             lists: Mapping[str, Callable[[], Iterable[object]]] = {
                 "transactions": client.balance.transactions,
                 "servers": client.servers.list,
             }
             yield compare(
-                f"read 100 {path}", _repeated(partial(_consume, lists[path])), "httpx and json", _repeated(partial(_get, plain, path))
+                f"read 100 {path}",
+                _repeated(partial(_consume, lists[path])),
+                "httpx and json",
+                _repeated(partial(_get, plain, path)),
             )
         yield compare(
             f"decode 100 {path}",

@@ -24,7 +24,10 @@ _PROGRAM = """
 for number in range({servers}):
     Server(f"web-{{number}}", tariff_id=1, os="debian-12", name=f"web-{{number}}", notes="one of many", auto_renew=True, months=1)
 """
-_HEADS = {"dynamic": "from pulumi_hosting import Server", "native": "from pulumi_hosting.native import Server"}
+_HEADS = {
+    "dynamic": "from pulumi_hosting import Server",
+    "native": ("from pulumi_hosting.native import Server"),
+}
 _NOTHING = Path(__file__).parent / "nothing" / "nothing.py"
 
 
@@ -51,7 +54,11 @@ def _measured(engine: engines.Engine, form: str, servers: int, rounds: int) -> I
     with tempfile.TemporaryDirectory(prefix="hosting-bench-") as folder, running() as emulator:
         control = Control(emulator.control_url)
         control("PATCH", "/account", {"balance": "1000000"})
-        key = control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6})
+        key = control(
+            "POST",
+            "/keys",
+            {"mode": "live", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6},
+        )
         account = {"HOSTING_API_KEY": key["key"], "HOSTING_BASE_URL": emulator.base_url}
         pair = Pair(
             _stack(engine, form, Path(folder) / "ours", servers, account),
@@ -76,7 +83,9 @@ def _measured(engine: engines.Engine, form: str, servers: int, rounds: int) -> I
             yield replace(found, note=f"{(pair.requests() - before) // rounds} requests")
 
 
-def _stack(engine: engines.Engine, form: str, directory: Path, servers: int, account: dict[str, str] | None) -> engines.Stack:
+def _stack(
+    engine: engines.Engine, form: str, directory: Path, servers: int, account: dict[str, str] | None
+) -> engines.Stack:
     """The program in a new stack; without an account, its provider does nothing."""
     program, home = directory / "program", directory / "home"
     program.mkdir(parents=True)
@@ -87,15 +96,22 @@ def _stack(engine: engines.Engine, form: str, directory: Path, servers: int, acc
         shutil.copy(_NOTHING, program)
         heads.append("import nothing\nnothing.take_over()")
     elif account is None:
-        (place / EXECUTABLE).write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_NOTHING)])} "$@"\n', encoding="utf-8")
-    (program / "__main__.py").write_text("\n".join(heads) + _PROGRAM.format(servers=servers), encoding="utf-8")
-    # Pulumi's own CLI finds the plugin below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
+        (place / EXECUTABLE).write_text(
+            f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_NOTHING)])} "$@"\n', encoding="utf-8"
+        )
+    (program / "__main__.py").write_text(
+        "\n".join(heads) + _PROGRAM.format(servers=servers), encoding="utf-8"
+    )
+    # Pulumi's own CLI finds the plugin below PULUMI_HOME, and would warn of one on PATH; the offline engine
+    # looks on PATH alone.
     search = {} if engine.name == engines.PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
     return engine.stack(program, home, {**(account or {}), **search})
 
 
 def _make(stack: engines.Stack) -> None:
-    """The first ``up``, which is not measured: Pulumi need not write its whole state for each of the servers."""
+    """The first ``up``, which is not measured: Pulumi need not write its whole state for each of the
+    servers.
+    """
     patient = dict(stack.environ)
     stack.environ |= {"PULUMI_EXPERIMENTAL": "true", "PULUMI_SKIP_CHECKPOINTS": "true"}
     _run(stack.up)

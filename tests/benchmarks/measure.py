@@ -17,11 +17,18 @@ class Ratio:
 
     def __str__(self) -> str:
         both = f"{_readable(self.ours)} to {_readable(self.base)}"
-        return f"{self.what}: {self.ours / self.base:.2f} times {self.base_name} ({', '.join(filter(None, (both, self.note)))})"
+        return (
+            f"{self.what}: {self.ours / self.base:.2f} times {self.base_name} "
+            f"({', '.join(filter(None, (both, self.note)))})"
+        )
 
 
-def compare(what: str, ours: Callable[[], object], base_name: str, base: Callable[[], object], rounds: int = 7) -> Ratio:
-    """Runs both in turns, so that a busy moment of the machine meets both; the best round is the one least disturbed."""
+def compare(
+    what: str, ours: Callable[[], object], base_name: str, base: Callable[[], object], rounds: int = 7
+) -> Ratio:
+    """Runs both in turns, so that a busy moment of the machine meets both; the best round is the one
+    least disturbed.
+    """
     best_ours = best_base = float("inf")
     for _ in range(rounds):
         best_ours = min(best_ours, seconds(ours))

@@ -60,7 +60,9 @@ class Script:
         return [json.loads(request.content) if request.content else None for request in self.requests]
 
 
-def scripted(*steps: Step, time: FakeTime | None = None, key: str = KEY, **options: Any) -> tuple[Client, Script]:
+def scripted(
+    *steps: Step, time: FakeTime | None = None, key: str = KEY, **options: Any
+) -> tuple[Client, Script]:
     """A client that gets these answers, and the record of what it sent."""
     script = Script(steps)
     time = time or FakeTime()
@@ -73,7 +75,9 @@ def answer(status: int = 200, body: Any = None, **headers: str) -> httpx.Respons
     return httpx.Response(status, json=body, headers=names)
 
 
-def refusal(status: int, code: str, message: str = "no", details: Any = None, **headers: str) -> httpx.Response:
+def refusal(
+    status: int, code: str, message: str = "no", details: Any = None, **headers: str
+) -> httpx.Response:
     error: dict[str, Any] = {"code": code, "message": message, "request_id": "srv-1"}
     if details is not None:
         error["details"] = details

@@ -12,8 +12,14 @@ from pulumi_hosting.client.exceptions import TransportError
 from tests.client.support import KEY, FakeTime
 
 BODY = b'{"id": 2, "ptr": "host.example.com"}'
-WHOLE = (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-ID: r1\r\nContent-Length: %d\r\n\r\n%s") % (len(BODY), BODY)
-CHUNKED = (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n") + b"".join(b"1\r\n%c\r\n" % byte for byte in BODY) + b"0\r\n\r\n"
+WHOLE = (
+    b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Request-ID: r1\r\nContent-Length: %d\r\n\r\n%s"
+) % (len(BODY), BODY)
+CHUNKED = (
+    (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    + b"".join(b"1\r\n%c\r\n" % byte for byte in BODY)
+    + b"0\r\n\r\n"
+)
 
 
 @contextmanager
@@ -56,7 +62,10 @@ def client_for(url: str) -> Client:
 
 @pytest.mark.parametrize("answer", [WHOLE, CHUNKED], ids=["length", "chunked"])
 def test_an_answer_cut_at_every_byte_is_an_unknown_outcome_and_one_request(answer: bytes) -> None:
-    with raw_server(lambda connection, number: connection.sendall(answer[:number])) as (url, connections), client_for(url) as client:
+    with (
+        raw_server(lambda connection, number: connection.sendall(answer[:number])) as (url, connections),
+        client_for(url) as client,
+    ):
         for sent in range(len(answer)):
             with pytest.raises(TransportError) as caught:
                 client.servers.ips.set_ptr(1, 2, domain="host.example.com")
@@ -99,10 +108,22 @@ def test_a_connection_that_is_reset_is_an_unknown_outcome() -> None:
         b"SSH-2.0-OpenSSH_9.6\r\n",
         b"HTTP/1.1 100 Continue\r\n\r\n",
     ],
-    ids=["negative length", "two lengths", "too long", "status", "header", "TLS alert", "ssh", "only continue"],
+    ids=[
+        "negative length",
+        "two lengths",
+        "too long",
+        "status",
+        "header",
+        "TLS alert",
+        "ssh",
+        "only continue",
+    ],
 )
 def test_what_is_no_http_is_no_answer(nonsense: bytes) -> None:
-    with raw_server(lambda connection, number: connection.sendall(nonsense)) as (url, connections), client_for(url) as client:
+    with (
+        raw_server(lambda connection, number: connection.sendall(nonsense)) as (url, connections),
+        client_for(url) as client,
+    ):
         with pytest.raises(TransportError) as caught:
             client.servers.ips.set_ptr(1, 2, domain="host.example.com")
         assert caught.value.outcome_unknown

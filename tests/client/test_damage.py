@@ -31,8 +31,20 @@ SERVER: dict[str, Any] = {
     "primary_ip": "203.0.113.1",
     "ips": ["203.0.113.1"],
     "resources": {"vcpu": 1, "ram_mb": 1024, "disk_mb": 20480},
-    "flags": {"blocked": False, "suspended": False, "expired": False, "is_test": False, "protected_until": "2030-01-01T00:00:00Z"},
-    "billing": {"cycle": "monthly", "months": 1, "recurring_amount": "5.00", "next_due_at": "2030-01-01T00:00:00Z", "auto_renew": True},
+    "flags": {
+        "blocked": False,
+        "suspended": False,
+        "expired": False,
+        "is_test": False,
+        "protected_until": "2030-01-01T00:00:00Z",
+    },
+    "billing": {
+        "cycle": "monthly",
+        "months": 1,
+        "recurring_amount": "5.00",
+        "next_due_at": "2030-01-01T00:00:00Z",
+        "auto_renew": True,
+    },
     "notes": "",
     "created_at": "2026-01-01T00:00:00Z",
 }
@@ -74,7 +86,13 @@ def changed(body: Any, path: tuple[Any, ...], how: str) -> Any:
     if how == "missing":
         del node[path[-1]]
     else:
-        node[path[-1]] = None if how == "null" else {"odd": ["canary"]} if not isinstance(node[path[-1]], dict | list) else 77
+        node[path[-1]] = (
+            None
+            if how == "null"
+            else {"odd": ["canary"]}
+            if not isinstance(node[path[-1]], dict | list)
+            else 77
+        )
     return copied
 
 
@@ -160,7 +178,12 @@ def test_one_odd_server_does_not_hide_the_others(path: tuple[Any, ...], how: str
 def test_facts_that_are_absent_are_none() -> None:
     client, _ = scripted(answer(200, {"id": 1, "name": "a", "price_monthly": "1.00"}))
     tariff = client.catalog.tariff(1)
-    assert (tariff.in_stock, tariff.non_refundable, tariff.hourly_available, tariff.periods) == (None, None, None, None)
+    assert (tariff.in_stock, tariff.non_refundable, tariff.hourly_available, tariff.periods) == (
+        None,
+        None,
+        None,
+        None,
+    )
     client, _ = scripted(answer(200, {"id": 1, "name": "a", "status": "active"}))
     assert client.servers.get(1).flags is None
     client, _ = scripted(answer(200, {"id": 1, "name": "a.example", "status": "active"}))
@@ -213,7 +236,14 @@ def test_a_lost_password_is_none_and_a_new_one_that_is_blank_is_damage() -> None
 
 
 def test_the_older_shape_of_a_bought_address_is_read() -> None:
-    body = {"ip": {"id": 1}, "invoice_id": 7, "charged": "2.00", "currency": "EUR", "balance_after": "9.00", "recurring_amount": "7.00"}
+    body = {
+        "ip": {"id": 1},
+        "invoice_id": 7,
+        "charged": "2.00",
+        "currency": "EUR",
+        "balance_after": "9.00",
+        "recurring_amount": "7.00",
+    }
     client, _ = scripted(answer(200, body))
     added = client.servers.ips.add(1)
     assert (added.charged, added.invoice_id, added.server_id) == (Decimal("2.00"), 7, None)
@@ -223,7 +253,11 @@ def test_the_older_shape_of_a_bought_address_is_read() -> None:
 def test_the_own_key_in_an_answer_is_not_in_a_result(planted: str, caplog: pytest.LogCaptureFixture) -> None:
     import httpx
 
-    texts = [path for path in places(SERVER) if isinstance(_at(SERVER, path), str) and path[-1] != "recurring_amount"]
+    texts = [
+        path
+        for path in places(SERVER)
+        if isinstance(_at(SERVER, path), str) and path[-1] != "recurring_amount"
+    ]
     for path in texts:
         body = json.dumps(changed(SERVER, path, "null")).replace("null", f'"before {planted} after"')
         client, _ = scripted(httpx.Response(200, content=body))
@@ -277,7 +311,9 @@ def every_error() -> list[exceptions.HostingError]:
         exceptions.TimedOut("a", outcome_unknown=False),
         exceptions.RedirectRefused("a", outcome_unknown=True),
         exceptions.InvalidResponse(
-            "a", status=201, partial={"server_id": 7, "charged": Decimal("5.00"), "root_password": Secret("canary-1")}
+            "a",
+            status=201,
+            partial={"server_id": 7, "charged": Decimal("5.00"), "root_password": Secret("canary-1")},
         ),
         exceptions.WebhookRejected("a"),
         refused,
@@ -288,7 +324,8 @@ def every_error() -> list[exceptions.HostingError]:
         Failed("a", refused),
     ]
     return made + [
-        exceptions.error_class(row.status, row.code)(status=row.status, code=row.code, message="m") for row in exceptions.CODES.values()
+        exceptions.error_class(row.status, row.code)(status=row.status, code=row.code, message="m")
+        for row in exceptions.CODES.values()
     ]
 
 
@@ -299,7 +336,13 @@ def subclasses(kind: type) -> set[type]:
 @pytest.mark.parametrize("error", every_error(), ids=lambda error: type(error).__name__)
 def test_an_error_can_be_pickled_and_copied(error: exceptions.HostingError) -> None:
     if isinstance(error, exceptions.CallError):
-        error.sent_as(request_id="r-1", idempotency_key="k" * 16, attempts=3, outcome_unknown=True, because_of_earlier=True)
+        error.sent_as(
+            request_id="r-1",
+            idempotency_key="k" * 16,
+            attempts=3,
+            outcome_unknown=True,
+            because_of_earlier=True,
+        )
     for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):  # noqa: S301  # our own bytes
         assert type(again) is type(error)
         assert str(again) == str(error)
@@ -310,8 +353,16 @@ def test_an_error_can_be_pickled_and_copied(error: exceptions.HostingError) -> N
 
 def test_no_exported_class_is_left_out() -> None:
     made = {type(error) for error in every_error()}
-    ours = {kind for kind in subclasses(exceptions.HostingError) if kind.__module__.startswith("pulumi_hosting.client.exceptions")}
-    assert ours - made <= {exceptions.CallError, exceptions.ApiError, *(kind for kind in ours if kind in (exceptions.BadRequest,))}
+    ours = {
+        kind
+        for kind in subclasses(exceptions.HostingError)
+        if kind.__module__.startswith("pulumi_hosting.client.exceptions")
+    }
+    assert ours - made <= {
+        exceptions.CallError,
+        exceptions.ApiError,
+        *(kind for kind in ours if kind in (exceptions.BadRequest,)),
+    }
 
 
 def fail(number: int) -> None:
@@ -319,5 +370,8 @@ def fail(number: int) -> None:
 
 
 def test_a_process_pool_brings_an_error_back() -> None:
-    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool, pytest.raises(exceptions.InsufficientFunds, match="balance"):
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        pytest.raises(exceptions.InsufficientFunds, match="balance"),
+    ):
         pool.submit(fail, 9).result(timeout=60)

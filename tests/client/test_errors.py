@@ -9,7 +9,9 @@ from pulumi_hosting.client.exceptions import CODES, ApiError, error_class
 @pytest.mark.parametrize("code", CODES.values(), ids=lambda code: code.code)
 def test_every_code_says_what_is_wrong_and_what_to_do_next(code: exceptions.Code) -> None:
     kind = error_class(code.status, code.code)
-    error = kind(status=code.status, code=code.code, message="details here", request_id="r-1", operation="get_server")
+    error = kind(
+        status=code.status, code=code.code, message="details here", request_id="r-1", operation="get_server"
+    )
     assert kind is not ApiError
     line = str(error)
     assert line.startswith("get_server: ")
@@ -49,19 +51,27 @@ def test_a_class_by_code_is_a_kind_of_the_class_by_status() -> None:
 
 
 def test_the_facts_of_single_codes() -> None:
-    limited = exceptions.RateLimited(status=429, code="rate_limited", message="", details={"bucket": "expensive", "limit": 20})
+    limited = exceptions.RateLimited(
+        status=429, code="rate_limited", message="", details={"bucket": "expensive", "limit": 20}
+    )
     assert limited.bucket == "expensive"
     assert exceptions.RateLimited(status=429, code="rate_limited", message="").bucket is None
-    bare = exceptions.InsufficientFunds(status=402, code="insufficient_funds", message="", details={"required": "x"})
+    bare = exceptions.InsufficientFunds(
+        status=402, code="insufficient_funds", message="", details={"required": "x"}
+    )
     assert (bare.required, bare.balance, bare.shortfall) == (None, None, None)
     assert "does not cover" in str(bare)
 
 
 def test_field_errors_are_part_of_the_line() -> None:
-    error = exceptions.ValidationFailed(status=400, code="validation_error", message="no", details={"fields": {"name": "invalid"}})
+    error = exceptions.ValidationFailed(
+        status=400, code="validation_error", message="no", details={"fields": {"name": "invalid"}}
+    )
     assert "name: invalid" in str(error)
 
 
 def test_an_unknown_code_is_told_by_its_message_or_its_status() -> None:
-    assert str(ApiError(status=418, code="teapot", message="short and stout")) == ("short and stout (418 teapot)")
+    assert str(ApiError(status=418, code="teapot", message="short and stout")) == (
+        "short and stout (418 teapot)"
+    )
     assert str(ApiError(status=418, code="teapot", message="")) == "the service answered 418 (418 teapot)"

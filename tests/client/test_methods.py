@@ -43,10 +43,17 @@ def test_every_row_has_its_method_and_every_method_its_row() -> None:
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
 def test_every_keyword_is_a_field_of_the_row_and_every_field_a_keyword(operation: Operation) -> None:
     parameters = inspect.signature(METHODS[operation.call]).parameters
-    positional = [name for name, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_OR_KEYWORD]
+    positional = [
+        name for name, parameter in parameters.items() if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
     keywords = {name for name, parameter in parameters.items() if parameter.kind is parameter.KEYWORD_ONLY}
     assert tuple(positional) == operation.path_parameters
-    fields = {name for model in (operation.query, operation.request) if model is not None for name in model.model_fields}
+    fields = {
+        name
+        for model in (operation.query, operation.request)
+        if model is not None
+        for name in model.model_fields
+    }
     assert keywords == fields | ({"idempotency_key"} if operation.is_keyed else set())
 
 
@@ -84,7 +91,9 @@ def test_every_method_says_what_it_does(operation: Operation) -> None:
     assert len(text) > 20
     if operation.scopes and operation.tag != "webhooks":
         assert all(f"``{scope}``" in text for scope in operation.scopes)
-    assert ("Expensive" in text or "expensive" in text) == bool(operation.expensive or operation.expensive_when or operation.live_expensive)
+    assert ("Expensive" in text or "expensive" in text) == bool(
+        operation.expensive or operation.expensive_when or operation.live_expensive
+    )
     if operation.is_keyed:
         assert "idempotency_key" in text
 

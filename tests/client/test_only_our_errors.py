@@ -15,21 +15,44 @@ from tests.client.test_retries import FIELDS, QUERIES, call
 
 NUMBERS = st.sampled_from([True, False, 0, 1, -1, 1.0, 1e27, 10**27, 10**400, float("nan"), 2**63])
 TEXTS = st.sampled_from(
-    ["", "\ud800", "a\x00", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00+23:59", "1e5", "NaN", "-1.00", "9" * 60 + ".00"]
+    [
+        "",
+        "\ud800",
+        "a\x00",
+        "9999-12-31T23:59:59-23:59",
+        "0001-01-01T00:00:00+23:59",
+        "1e5",
+        "NaN",
+        "-1.00",
+        "9" * 60 + ".00",
+    ]
 )
 LEAVES = st.one_of(st.none(), NUMBERS, TEXTS, st.text(max_size=12))
 VALUES = st.recursive(
-    LEAVES, lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)), max_leaves=6
+    LEAVES,
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=6), inner, max_size=3)
+    ),
+    max_leaves=6,
 )
-FEW = settings(max_examples=settings().max_examples // 7, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(
+    max_examples=settings().max_examples // 7, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
-@pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.request or row.query], ids=lambda row: row.id)
+@pytest.mark.parametrize(
+    "operation", [row for row in OPERATIONS if row.request or row.query], ids=lambda row: row.id
+)
 @given(data=st.data())
 @FEW
 def test_arguments(operation: Operation, data: st.DataObject) -> None:
     client, _ = scripted(answer(400, {}))
-    names = [name for model in (operation.request, operation.query) if model is not None for name in model.model_fields]
+    names = [
+        name
+        for model in (operation.request, operation.query)
+        if model is not None
+        for name in model.model_fields
+    ]
     given_fields = data.draw(st.dictionaries(st.sampled_from(names), VALUES, max_size=3))
     body = {**FIELDS.get(operation.id, {}), **given_fields}
     query = {**QUERIES.get(operation.id, {}), **given_fields}
@@ -58,10 +81,18 @@ def known_names(operation: Operation) -> list[str]:
 @FEW
 def test_answers(operation: Operation, data: st.DataObject) -> None:
     inner = st.dictionaries(st.sampled_from(known_names(operation)), VALUES, max_size=5)
-    nested = st.dictionaries(st.sampled_from(known_names(operation)), st.one_of(VALUES, inner, st.lists(inner, max_size=3)), max_size=6)
+    nested = st.dictionaries(
+        st.sampled_from(known_names(operation)),
+        st.one_of(VALUES, inner, st.lists(inner, max_size=3)),
+        max_size=6,
+    )
     content = json.dumps(data.draw(nested)).encode("utf-8", "surrogatepass")
     status = data.draw(st.sampled_from([200, 201, 202, 204, 302, 402, 503]))
-    client, _ = scripted(httpx.Response(status, content=content, headers={"Location": data.draw(st.sampled_from(["", "//[", "x"]))}))
+    client, _ = scripted(
+        httpx.Response(
+            status, content=content, headers={"Location": data.draw(st.sampled_from(["", "//[", "x"]))}
+        )
+    )
     with suppress(HostingError):
         found = call(client, operation)
         repr(found)

@@ -10,7 +10,14 @@ import httpx
 import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS
-from pulumi_hosting.client.exceptions import ApiError, CallError, ConfigurationError, InvalidResponse, TimedOut, TransportError
+from pulumi_hosting.client.exceptions import (
+    ApiError,
+    CallError,
+    ConfigurationError,
+    InvalidResponse,
+    TimedOut,
+    TransportError,
+)
 from tests.client.support import answer, refusal, scripted
 from tests.client.test_retries import CREATED, call
 
@@ -58,7 +65,9 @@ def check_facts(error: CallError, requests: list[httpx.Request]) -> None:
     last = requests[-1].headers
     assert error.attempts == len(requests)
     assert error.idempotency_key == last.get("Idempotency-Key")
-    assert error.request_id == ("srv-1" if isinstance(error, ApiError) and "srv-1" in str(error) else last["X-Request-ID"])
+    assert error.request_id == (
+        "srv-1" if isinstance(error, ApiError) and "srv-1" in str(error) else last["X-Request-ID"]
+    )
     text = str(error)
     assert text.count("Next:") <= 1
     assert "\n" not in text
@@ -72,7 +81,9 @@ def check_facts(error: CallError, requests: list[httpx.Request]) -> None:
 
 
 @pytest.mark.parametrize("names", [*itertools.product(EVENTS, repeat=3)], ids="-".join)
-def test_every_later_error_of_a_keyed_call_remembers_that_an_attempt_may_have_been_processed(names: tuple[str, ...]) -> None:
+def test_every_later_error_of_a_keyed_call_remembers_that_an_attempt_may_have_been_processed(
+    names: tuple[str, ...],
+) -> None:
     error, requests = failed(ordered, [EVENTS[name][0] for name in names])  # the last one again and again
     assert len(requests) >= 3
     assert error.outcome_unknown == any(EVENTS[name][1] for name in names)
@@ -124,12 +135,18 @@ def test_an_answer_that_cannot_be_read_is_a_known_outcome_with_a_key() -> None:
     check_facts(error, requests)
 
 
-def test_a_certificate_that_is_refused_after_a_lost_attempt_does_not_hide_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_certificate_that_is_refused_after_a_lost_attempt_does_not_hide_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     client, _ = scripted(httpx.ReadError("gone"), httpx.ConnectError("certificate"))
     real = client.transport._failure
 
     def refused(operation: Any, error: Exception) -> Any:
-        return ConfigurationError("not trusted") if isinstance(error, httpx.ConnectError) else real(operation, error)
+        return (
+            ConfigurationError("not trusted")
+            if isinstance(error, httpx.ConnectError)
+            else real(operation, error)
+        )
 
     monkeypatch.setattr(client.transport, "_failure", refused)
     with pytest.raises(TransportError, match="not trusted") as caught:
@@ -139,7 +156,9 @@ def test_a_certificate_that_is_refused_after_a_lost_attempt_does_not_hide_it(mon
 
 
 def test_a_deadline_between_attempts_keeps_what_is_known() -> None:
-    error, requests = failed(ordered, [httpx.ReadTimeout("slow"), refusal(429, "rate_limited", Retry_After="600")])
+    error, requests = failed(
+        ordered, [httpx.ReadTimeout("slow"), refusal(429, "rate_limited", Retry_After="600")]
+    )
     assert error.outcome_unknown
     check_facts(error, requests)
     error, requests = failed(ordered, [httpx.ReadTimeout("slow")])

@@ -27,7 +27,11 @@ def test_the_names_are_those_of_their_homes() -> None:
 
 
 def test_every_error_a_caller_may_want_to_catch_is_at_hand() -> None:
-    every = {name for name, value in vars(exceptions).items() if isinstance(value, type) and issubclass(value, HostingError)}
+    every = {
+        name
+        for name, value in vars(exceptions).items()
+        if isinstance(value, type) and issubclass(value, HostingError)
+    }
     assert len(every) > 30
     for name in every:
         assert getattr(pulumi_hosting, name) is getattr(exceptions, name)

@@ -29,7 +29,28 @@ def test_ids_are_whole_numbers_or_their_digits(given_id: int | str) -> None:
 
 @pytest.mark.parametrize(
     "odd",
-    [0, -1, INT64 + 1, True, 1.0, None, "", "0", "-1", "+1", " 1", "1e3", "\u0661", "..", "1/../2", "1?x", "%31", "9" * 20, b"1", [1]],
+    [
+        0,
+        -1,
+        INT64 + 1,
+        True,
+        1.0,
+        None,
+        "",
+        "0",
+        "-1",
+        "+1",
+        " 1",
+        "1e3",
+        "\u0661",
+        "..",
+        "1/../2",
+        "1?x",
+        "%31",
+        "9" * 20,
+        b"1",
+        [1],
+    ],
 )
 def test_odd_ids_are_refused(odd: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
@@ -67,7 +88,9 @@ def test_a_key_is_made_once_for_keyed_operations_and_for_no_others() -> None:
                 checked_key(operation, "k" * 32, str)
 
 
-@pytest.mark.parametrize("key", ["x" * 15, "x" * 129, ("with space 123456"), "ünicode-0123456789", "line\nbreak-0123456789", 5])
+@pytest.mark.parametrize(
+    "key", ["x" * 15, "x" * 129, ("with space 123456"), "ünicode-0123456789", "line\nbreak-0123456789", 5]
+)
 def test_odd_keys_are_refused(key: Any) -> None:
     with pytest.raises(InvalidInput) as caught:
         checked_key(BY_ID["create_server"], key, str)
@@ -86,7 +109,9 @@ def test_only_what_was_given_is_sent_and_null_is_something() -> None:
 
 
 def test_an_operation_without_a_body_sends_none_and_no_content_type() -> None:
-    client, script = scripted(answer(200, {"success": True, "server_id": 1, "charged": "1.00", "payment_url": "https://x.example/"}))
+    client, script = scripted(
+        answer(200, {"success": True, "server_id": 1, "charged": "1.00", "payment_url": "https://x.example/"})
+    )
     client.servers.ips.add(1)
     client.invoices.payment_link(5)
     for request in script.requests:
@@ -102,11 +127,17 @@ def test_queries_are_text_and_times_keep_their_zone() -> None:
     client, script = scripted(answer(200, {"data": [], "next_cursor": None}))
     since = datetime(2026, 3, 1, 12, tzinfo=timezone(timedelta(hours=2)))
     list(client.balance.transactions(direction="credit", since=since, limit=7))
-    assert dict(script.requests[0].url.params) == {"limit": "7", "direction": "credit", "since": "2026-03-01T10:00:00Z"}
+    assert dict(script.requests[0].url.params) == {
+        "limit": "7",
+        "direction": "credit",
+        "since": "2026-03-01T10:00:00Z",
+    }
 
 
 def test_the_headers_of_a_request() -> None:
-    client, script = scripted(answer(200, {"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}), user_agent="me/1")
+    client, script = scripted(
+        answer(200, {"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}), user_agent="me/1"
+    )
     client.health()
     (health,) = script.requests
     assert "Authorization" not in health.headers
@@ -114,7 +145,11 @@ def test_the_headers_of_a_request() -> None:
     assert health.headers["User-Agent"].endswith(" me/1")
     assert 16 <= len(health.headers["X-Request-ID"]) <= 64
 
-    client, script = scripted(answer(200, {"id": 1, "login": "a", "email": "a@b.c", "currency": "EUR", "email_verified": True} | _2FA))
+    client, script = scripted(
+        answer(
+            200, {"id": 1, "login": "a", "email": "a@b.c", "currency": "EUR", "email_verified": True} | _2FA
+        )
+    )
     client.account.get()
     assert script.requests[0].headers["Authorization"].startswith("Bearer vk_live_")
 
@@ -125,7 +160,9 @@ _2FA = {"two_factor_enabled": False}
 def test_a_pdf_is_asked_for_together_with_the_error_envelope() -> None:
     import httpx
 
-    client, script = scripted(httpx.Response(200, content=b"%PDF-1.7 x", headers={"Content-Type": "application/pdf"}))
+    client, script = scripted(
+        httpx.Response(200, content=b"%PDF-1.7 x", headers={"Content-Type": "application/pdf"})
+    )
     found = client.invoices.pdf(4)
     assert bytes(found) == b"%PDF-1.7 x"
     assert found.meta is not None
@@ -164,7 +201,12 @@ REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
     ("create_server", (), {"tariff_id": 1, "os": "a", "password": "short1"}, "password"),
     ("create_server", (), {"tariff_id": 1, "os": "a", "password": "no-digits-here"}, "password"),
     ("create_server", (), {"tariff_id": 1, "os": "a", "promo_code": "x" * 65}, "promo_code"),
-    ("create_server", (), {"tariff_id": 1, "os": "a", "custom_fields": {str(n): "" for n in range(31)}}, "custom_fields"),
+    (
+        "create_server",
+        (),
+        {"tariff_id": 1, "os": "a", "custom_fields": {str(n): "" for n in range(31)}},
+        "custom_fields",
+    ),
     ("create_server", (), {"tariff_id": 1, "os": "a", "surprise": 1}, "surprise"),
     ("update_server", (1,), {}, "(fields)"),
     ("renew_server", (1,), {}, "(fields)"),
@@ -173,18 +215,33 @@ REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
     ("create_topup", (), {"amount": "10.001", "gateway": "card"}, "amount"),
     ("create_topup", (), {"amount": 10.001, "gateway": "card"}, "amount"),
     ("create_topup", (), {"amount": True, "gateway": "card"}, "amount"),
-    ("create_topup", (), {"amount": "10.00", "gateway": "card", "return_url": "https://x.example"}, "return_url"),
+    (
+        "create_topup",
+        (),
+        {"amount": "10.00", "gateway": "card", "return_url": "https://x.example"},
+        "return_url",
+    ),
     ("set_server_ip_ptr", (1, 2), {"domain": "single"}, "domain"),
     ("set_server_ip_ptr", (1, 2), {"ptr": "host.example.com"}, "ptr"),
     ("create_ssh_key", (), {"name": "a", "public_key": "not a key"}, "public_key"),
     (
         "create_ssh_key",
         (),
-        {"name": "", "public_key": ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl")},
+        {
+            "name": "",
+            "public_key": (
+                "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"
+            ),
+        },
         "name",
     ),
     ("register_domain", (), {"name": "example.com", "nameservers": ["ns1.example.net"]}, "nameservers"),
-    ("register_domain", (), {"name": "example.com", "nameservers": ["ns1.example.net", "NS1.example.net."]}, "nameservers"),
+    (
+        "register_domain",
+        (),
+        {"name": "example.com", "nameservers": ["ns1.example.net", "NS1.example.net."]},
+        "nameservers",
+    ),
     ("register_domain", (), {"name": "example.com", "years": 11}, "years"),
     ("update_domain", (1,), {}, "(fields)"),
     ("create_webhook", (), {"url": "http://hooks.example.org", "events": ["ping"]}, "url"),
@@ -202,7 +259,9 @@ REFUSED: list[tuple[str, tuple[int, ...], dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("operation_id", "ids", "fields", "named"), REFUSED, ids=[f"{row[0]}-{row[3]}-{n}" for n, row in enumerate(REFUSED)]
+    ("operation_id", "ids", "fields", "named"),
+    REFUSED,
+    ids=[f"{row[0]}-{row[3]}-{n}" for n, row in enumerate(REFUSED)],
 )
 def test_bad_arguments_are_refused_by_name_before_anything_is_sent(
     operation_id: str, ids: tuple[int, ...], fields: dict[str, Any], named: str
@@ -220,7 +279,9 @@ def test_bad_arguments_are_refused_by_name_before_anything_is_sent(
 def test_what_is_too_large_together_is_refused() -> None:
     client, script = scripted(answer(200, {}))
     with pytest.raises(InvalidInput, match="64 KB"):
-        client.servers.create(tariff_id=1, os="debian-12", custom_fields={"a": "x" * 40_000, "b": "x" * 40_000})
+        client.servers.create(
+            tariff_id=1, os="debian-12", custom_fields={"a": "x" * 40_000, "b": "x" * 40_000}
+        )
     assert script.requests == []
 
 
@@ -239,7 +300,9 @@ def test_filters_of_a_walk_are_checked_when_it_is_made() -> None:
 
 @pytest.mark.parametrize("amount", ["10.00", 10, 10.5, Decimal("10"), Decimal("10.50")])
 def test_amounts_are_sent_as_text_with_two_digits(amount: Any) -> None:
-    client, script = scripted(answer(201, {"invoice_id": 1, "payment_url": "https://x.example/", "gateway": "card"}))
+    client, script = scripted(
+        answer(201, {"invoice_id": 1, "payment_url": "https://x.example/", "gateway": "card"})
+    )
     client.balance.topup(amount=amount, gateway="card")
     assert script.bodies[0]["amount"] == f"{Decimal(str(amount)):.2f}"
 

@@ -24,7 +24,9 @@ from tests.client.test_retries import call
 
 def read(operation_id: str, body: Any, status: int = 200, **headers: str) -> Any:
     content = body if isinstance(body, bytes) else json.dumps(body).encode()
-    client, _ = scripted(httpx.Response(status, content=content, headers={"Content-Type": "application/json", **headers}))
+    client, _ = scripted(
+        httpx.Response(status, content=content, headers={"Content-Type": "application/json", **headers})
+    )
     operation = next(row for row in OPERATIONS if row.id == operation_id)
     return call(client, operation)
 
@@ -35,7 +37,9 @@ SERVER: dict[str, Any] = {"id": 1, "name": "a", "status": "active"}
 
 
 def test_unknown_fields_enum_values_and_statuses_survive() -> None:
-    server = read("get_server", SERVER | {"status": "hibernating", "colour": "blue", "flags": {"shiny": True}})
+    server = read(
+        "get_server", SERVER | {"status": "hibernating", "colour": "blue", "flags": {"shiny": True}}
+    )
     assert server.status == "hibernating"
     assert server.model_extra == {"colour": "blue"}
     assert server.flags.model_extra == {"shiny": True}
@@ -51,14 +55,18 @@ def test_an_unknown_code_falls_back_to_its_status() -> None:
         (507, exceptions.ServerError),
     ]:
         with pytest.raises(exceptions.ApiError) as caught:
-            read("update_server", {"error": {"code": "brand_new", "message": "hm", "request_id": "r"}}, status)
+            read(
+                "update_server", {"error": {"code": "brand_new", "message": "hm", "request_id": "r"}}, status
+            )
         assert type(caught.value) is kind
         assert caught.value.code == "brand_new"
 
 
 @pytest.mark.parametrize("status", [200, 201, 202, 203])
 def test_any_success_is_a_success(status: int) -> None:
-    assert read("add_server_ip", {"success": True, "server_id": 1, "charged": "1.00"}, status).charged == Decimal("1.00")
+    assert read(
+        "add_server_ip", {"success": True, "server_id": 1, "charged": "1.00"}, status
+    ).charged == Decimal("1.00")
 
 
 def test_the_status_of_an_order_decides_its_type() -> None:
@@ -66,9 +74,15 @@ def test_the_status_of_an_order_decides_its_type() -> None:
     assert isinstance(read("create_server", {"invoice_id": 4, "status": "provisioning"}, 202), m.Order)
 
 
-@pytest.mark.parametrize("operation_id", ["revoke_api_key", "delete_server_ip", "delete_webhook", "delete_ssh_key"])
-@pytest.mark.parametrize(("status", "body"), [(204, b""), (200, b""), (200, b"{}"), (200, b'{"status": "deleted"}')])
-def test_answers_of_deletions_may_say_anything_or_nothing(operation_id: str, status: int, body: bytes) -> None:
+@pytest.mark.parametrize(
+    "operation_id", ["revoke_api_key", "delete_server_ip", "delete_webhook", "delete_ssh_key"]
+)
+@pytest.mark.parametrize(
+    ("status", "body"), [(204, b""), (200, b""), (200, b"{}"), (200, b'{"status": "deleted"}')]
+)
+def test_answers_of_deletions_may_say_anything_or_nothing(
+    operation_id: str, status: int, body: bytes
+) -> None:
     found = read(operation_id, body, status)
     assert found.meta.status == status
 
@@ -90,7 +104,12 @@ SPELLINGS: list[tuple[str, Any, str, Any]] = [
     ("get_server", SERVER | {"primary_ip": "192.0.2.1", "ip": "192.0.2.9"}, "ip", "192.0.2.1"),
     ("get_server", SERVER, "ip", None),
     ("get_server", SERVER | {"location": "Frankfurt"}, "location", "Frankfurt"),
-    ("get_server", SERVER | {"location": {"id": 1, "code": "fra", "name": "Frankfurt"}}, "location", "Frankfurt"),
+    (
+        "get_server",
+        SERVER | {"location": {"id": 1, "code": "fra", "name": "Frankfurt"}},
+        "location",
+        "Frankfurt",
+    ),
     ("get_server", SERVER | {"os": "debian-12"}, "os", "debian-12"),
     ("get_server", SERVER | {"os": {"slug": "debian-12", "name": "Debian"}}, "os", "debian-12"),
     ("get_server", SERVER | {"resources": {"vcpu": 2}}, "resources.vcpu", 2),
@@ -107,20 +126,46 @@ SPELLINGS: list[tuple[str, Any, str, Any]] = [
         Decimal("3.10"),
     ),
     ("delete_server", {"status": "cancelled"}, "refunded", None),
-    ("register_domain", {"status": "registered", "charged": "9.00", "domain": "example.com", "domain_id": 4}, "domain_id", 4),
-    ("register_domain", {"status": "registered", "charged": "9.00", "domain": "example.com", "domain_id": 4}, "domain_name", "example.com"),
-    ("register_domain", {"status": "pending", "charged": "9.00", "domain": "example.com", "domain_id": None}, "domain_id", None),
+    (
+        "register_domain",
+        {"status": "registered", "charged": "9.00", "domain": "example.com", "domain_id": 4},
+        "domain_id",
+        4,
+    ),
+    (
+        "register_domain",
+        {"status": "registered", "charged": "9.00", "domain": "example.com", "domain_id": 4},
+        "domain_name",
+        "example.com",
+    ),
+    (
+        "register_domain",
+        {"status": "pending", "charged": "9.00", "domain": "example.com", "domain_id": None},
+        "domain_id",
+        None,
+    ),
     (
         "register_domain",
         {
             "status": "registered",
             "charged": "9.00",
-            "domain": {"id": 4, "name": "example.com", "status": "active", "auto_renew": False, "privacy": True},
+            "domain": {
+                "id": 4,
+                "name": "example.com",
+                "status": "active",
+                "auto_renew": False,
+                "privacy": True,
+            },
         },
         "domain_id",
         4,
     ),
-    ("get_topup_info", {"currency": "EUR", "min": "1.00", "max": "9.00", "gateways": ["card"]}, "min", Decimal("1.00")),
+    (
+        "get_topup_info",
+        {"currency": "EUR", "min": "1.00", "max": "9.00", "gateways": ["card"]},
+        "min",
+        Decimal("1.00"),
+    ),
     (
         "get_topup_info",
         {"currency": "EUR", "min_amount": "1.00", "max_amount": "9.00", "gateways": [{"code": "card"}]},
@@ -129,14 +174,21 @@ SPELLINGS: list[tuple[str, Any, str, Any]] = [
     ),
     ("get_webhook_delivery", {"id": 1, "event_type": "ping", "status": "dead"}, "status", "dead"),
     ("get_webhook_delivery", {"id": 1, "event_type": "ping", "dead": True}, "status", "dead"),
-    ("get_webhook_delivery", {"id": 1, "event_type": "ping", "delivered_at": "2026-01-01T00:00:00Z"}, "status", "delivered"),
+    (
+        "get_webhook_delivery",
+        {"id": 1, "event_type": "ping", "delivered_at": "2026-01-01T00:00:00Z"},
+        "status",
+        "delivered",
+    ),
     ("get_webhook_delivery", {"id": 1, "event_type": "ping", "dead": False}, "status", "pending"),
     ("get_webhook_delivery", {"id": 1, "event_type": "ping"}, "status", None),
 ]
 
 
 @pytest.mark.parametrize(("operation_id", "body", "attribute", "value"), SPELLINGS)
-def test_both_spellings_become_one_attribute(operation_id: str, body: Any, attribute: str, value: Any) -> None:
+def test_both_spellings_become_one_attribute(
+    operation_id: str, body: Any, attribute: str, value: Any
+) -> None:
     found = read(operation_id, body)
     if operation_id == "list_server_ips":
         found = found.data
@@ -173,9 +225,13 @@ def least(model: Any) -> Any:
 
 def required_places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     if isinstance(value, dict):
-        return [place for name in value for place in [(*path, name), *required_places(value[name], (*path, name))]]
+        return [
+            place for name in value for place in [(*path, name), *required_places(value[name], (*path, name))]
+        ]
     if isinstance(value, list):
-        return [place for number, item in enumerate(value) for place in required_places(item, (*path, number))]
+        return [
+            place for number, item in enumerate(value) for place in required_places(item, (*path, number))
+        ]
     return []
 
 
@@ -196,7 +252,9 @@ MODELLED = [
 ]
 
 
-@pytest.mark.parametrize(("operation", "status", "model"), MODELLED, ids=lambda value: getattr(value, "id", None))
+@pytest.mark.parametrize(
+    ("operation", "status", "model"), MODELLED, ids=lambda value: getattr(value, "id", None)
+)
 def test_each_required_field_that_is_absent_is_named(operation: Any, status: int, model: Any) -> None:
     whole = least(model)
     assert read(operation.id, whole, status) is not None
@@ -214,8 +272,12 @@ def test_each_required_field_that_is_absent_is_named(operation: Any, status: int
             assert f"{'.'.join(map(str, place))}: Field required" in str(caught.value)
 
 
-@pytest.mark.parametrize(("operation", "status", "model"), MODELLED, ids=lambda value: getattr(value, "id", None))
-def test_each_required_field_of_a_wrong_type_is_named_without_its_value(operation: Any, status: int, model: Any) -> None:
+@pytest.mark.parametrize(
+    ("operation", "status", "model"), MODELLED, ids=lambda value: getattr(value, "id", None)
+)
+def test_each_required_field_of_a_wrong_type_is_named_without_its_value(
+    operation: Any, status: int, model: Any
+) -> None:
     whole = least(model)
     for place in required_places(whole):
         for wrong in ({"canary": "value"}, [["canary"]], 77.5, None, True):
@@ -223,7 +285,9 @@ def test_each_required_field_of_a_wrong_type_is_named_without_its_value(operatio
             node = damaged
             for part in place[:-1]:
                 node = node[part]
-            if type(node[place[-1]]) in (type(wrong), float) or (isinstance(node[place[-1]], dict) and isinstance(wrong, dict)):
+            if type(node[place[-1]]) in (type(wrong), float) or (
+                isinstance(node[place[-1]], dict) and isinstance(wrong, dict)
+            ):
                 continue
             if (place[-1], wrong) == ("data", {"canary": "value"}) and isinstance(node["data"], dict):
                 continue
@@ -266,30 +330,47 @@ def test_each_required_field_of_a_wrong_type_is_named_without_its_value(operatio
     ],
 )
 def test_damaged_json_is_one_clear_error(body: bytes) -> None:
-    with pytest.raises(exceptions.InvalidResponse, match="get_server: the answer is not what the API document describes") as caught:
+    with pytest.raises(
+        exceptions.InvalidResponse, match="get_server: the answer is not what the API document describes"
+    ) as caught:
         read("get_server", body)
     assert caught.value.__context__ is None
     assert caught.value.__cause__ is None
 
 
-@pytest.mark.parametrize("time", ["1767225600", '"1767225600"', '""', '"9999-12-31T23:59:59-23:59"', '"0001-01-01T00:00:00+14:00"', "{}"])
+@pytest.mark.parametrize(
+    "time",
+    ["1767225600", '"1767225600"', '""', '"9999-12-31T23:59:59-23:59"', '"0001-01-01T00:00:00+14:00"', "{}"],
+)
 def test_a_time_that_cannot_be_read_is_none(time: str) -> None:
-    assert read("get_server", (f'{{"id": 1, "name": "a", "status": "active", "created_at": {time}}}').encode()).created_at is None
+    assert (
+        read(
+            "get_server", (f'{{"id": 1, "name": "a", "status": "active", "created_at": {time}}}').encode()
+        ).created_at
+        is None
+    )
 
 
-@pytest.mark.parametrize("price", [1, 1.5, "1", "1.5", "1.00000", "1,00", "NaN", "1e5", " 1.00", "+1.00", None, "9" * 50 + ".00"])
+@pytest.mark.parametrize(
+    "price", [1, 1.5, "1", "1.5", "1.00000", "1,00", "NaN", "1e5", " 1.00", "+1.00", None, "9" * 50 + ".00"]
+)
 def test_money_is_a_decimal_text_or_an_error(price: Any) -> None:
     with pytest.raises(exceptions.InvalidResponse, match="charged"):
         read("renew_server", {"charged": price})
 
 
-@pytest.mark.parametrize("body", [b"{", b"[]", b"{}" + b" " * 10 + b"x", b'{"a": NaN}', b'{"a": 1' + b"0" * 400 + b"}", b"[" * 10_000])
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"[]", b"{}" + b" " * 10 + b"x", b'{"a": NaN}', b'{"a": 1' + b"0" * 400 + b"}", b"[" * 10_000],
+)
 def test_an_open_object_is_an_object(body: bytes) -> None:
     with pytest.raises(exceptions.InvalidResponse, match="not a JSON object"):
         read("get_openapi", body)
 
 
-@pytest.mark.parametrize(("content", "kind"), [(b"{}", "application/json"), (b"<html>", "text/html"), (b"", "empty")])
+@pytest.mark.parametrize(
+    ("content", "kind"), [(b"{}", "application/json"), (b"<html>", "text/html"), (b"", "empty")]
+)
 def test_a_file_is_a_pdf_or_an_error(content: bytes, kind: str) -> None:
     client, _ = scripted(httpx.Response(200, content=content, headers={"Content-Type": kind}))
     with pytest.raises(exceptions.InvalidResponse, match=f"it is {kind}, not a PDF file"):
@@ -308,7 +389,8 @@ def test_long_digits_inside_a_text_are_only_text() -> None:
 
 
 JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
 )
 
 
@@ -360,8 +442,18 @@ def test_what_a_refusal_carries() -> None:
     with pytest.raises(exceptions.InsufficientFunds) as caught:
         client.servers.create(tariff_id=1, os="debian-12")
     error = caught.value
-    assert (error.required, error.balance, error.shortfall, error.currency) == (Decimal("10.00"), Decimal("3.50"), Decimal("6.50"), "EUR")
-    assert (error.status, error.code, error.request_id, error.operation) == (402, "insufficient_funds", "srv-1", "create_server")
+    assert (error.required, error.balance, error.shortfall, error.currency) == (
+        Decimal("10.00"),
+        Decimal("3.50"),
+        Decimal("6.50"),
+        "EUR",
+    )
+    assert (error.status, error.code, error.request_id, error.operation) == (
+        402,
+        "insufficient_funds",
+        "srv-1",
+        "create_server",
+    )
     assert "6.50 EUR short" in str(error)
 
     client, _ = scripted(refusal(403, "insufficient_scope", details={"required": ["servers:order"]}))
@@ -371,10 +463,24 @@ def test_what_a_refusal_carries() -> None:
 
 
 @pytest.mark.parametrize(
-    "fields", [{"name": "invalid", "months": "invalid_period"}, [{"field": "name", "message": "invalid"}, {"field": "months", "code": "x"}]]
+    "fields",
+    [
+        {"name": "invalid", "months": "invalid_period"},
+        [{"field": "name", "message": "invalid"}, {"field": "months", "code": "x"}],
+    ],
 )
 def test_both_shapes_of_field_errors_are_read(fields: Any) -> None:
-    error = refused(400, {"error": {"code": "validation_error", "message": "no", "request_id": "r", "details": {"fields": fields}}})
+    error = refused(
+        400,
+        {
+            "error": {
+                "code": "validation_error",
+                "message": "no",
+                "request_id": "r",
+                "details": {"fields": fields},
+            }
+        },
+    )
     assert isinstance(error, exceptions.ValidationFailed)
     assert set(error.fields) == {"name", "months"}
 
@@ -382,14 +488,24 @@ def test_both_shapes_of_field_errors_are_read(fields: Any) -> None:
 @pytest.mark.parametrize("details", [None, "text", 5, [], {"fields": 5}, {"fields": ["x"]}, {"required": 5}])
 def test_odd_details_are_no_reason_to_fail(details: Any) -> None:
     for code, status in (("validation_error", 400), ("insufficient_scope", 403), ("insufficient_funds", 402)):
-        error = refused(status, {"error": {"code": code, "message": None, "request_id": 5, "details": details}})
+        error = refused(
+            status, {"error": {"code": code, "message": None, "request_id": 5, "details": details}}
+        )
         assert error.code == code
         assert str(error)
 
 
 @pytest.mark.parametrize(
     "body",
-    [b"<html>Bad Gateway</html>", b"", b"[]", b'{"error": "x"}', (b'{"error": {"code": 5}}'), (b'{"error": {"code": ""}}'), b"{" * 300],
+    [
+        b"<html>Bad Gateway</html>",
+        b"",
+        b"[]",
+        b'{"error": "x"}',
+        (b'{"error": {"code": 5}}'),
+        (b'{"error": {"code": ""}}'),
+        b"{" * 300,
+    ],
 )
 def test_an_answer_without_the_envelope_is_judged_by_its_status(body: bytes) -> None:
     error = refused(401, body, **{"X-Request-ID": "gateway-7"})
@@ -400,18 +516,40 @@ def test_an_answer_without_the_envelope_is_judged_by_its_status(body: bytes) -> 
 
 
 def test_other_peoples_texts_are_cleaned() -> None:
-    body = {"error": {"code": "conf\x1b[31mlict", "message": ("line\nbreak \x1b[2J\u202e\x00end"), "request_id": "r\x07q"}}
+    body = {
+        "error": {
+            "code": "conf\x1b[31mlict",
+            "message": ("line\nbreak \x1b[2J\u202e\x00end"),
+            "request_id": "r\x07q",
+        }
+    }
     error = refused(409, body)
     assert error.code == "conflict"
     assert error.message == "line break end"
     assert error.request_id == "rq"
-    error = refused(409, {"error": {"code": "conflict", "message": "m", "details": {"a\x1bb": ["\x1b[31mred", {"k": "\u202ex"}], "n": 5}}})
+    error = refused(
+        409,
+        {
+            "error": {
+                "code": "conflict",
+                "message": "m",
+                "details": {"a\x1bb": ["\x1b[31mred", {"k": "\u202ex"}], "n": 5},
+            }
+        },
+    )
     assert error.details == {"ab": ["red", {"k": "x"}], "n": 5}
 
 
 def test_our_own_secrets_are_cut_out_of_other_peoples_texts() -> None:
     hidden = f"your key {KEY[:5]}\x00{KEY[5:]} and {KEY}"
-    body = {"error": {"code": "conflict", "message": hidden, "request_id": KEY, "details": {KEY: [KEY, f"x{KEY}x"]}}}
+    body = {
+        "error": {
+            "code": "conflict",
+            "message": hidden,
+            "request_id": KEY,
+            "details": {KEY: [KEY, f"x{KEY}x"]},
+        }
+    }
     error = refused(409, body)
     assert KEY not in f"{error} {error.message} {error.details} {error.request_id} {error!r}"
     assert error.message == "your key ********** and **********"

@@ -62,7 +62,9 @@ def test_a_walk_can_start_in_the_middle_with_pages_of_any_size() -> None:
     assert dict(script.requests[0].url.params) == {"cursor": "here", "limit": "5"}
 
 
-@pytest.mark.parametrize("pages", [[page([1], "a"), page([2], "a")], [page([1], "a"), page([2], "b"), page([3], "a")]])
+@pytest.mark.parametrize(
+    "pages", [[page([1], "a"), page([2], "a")], [page([1], "a"), page([2], "b"), page([3], "a")]]
+)
 def test_a_cursor_that_comes_twice_is_an_error(pages: list[httpx.Response]) -> None:
     client, _ = scripted(*pages)
     with pytest.raises(InvalidResponse, match="same page cursor twice") as caught:
@@ -114,24 +116,43 @@ def test_a_short_list_is_a_sequence() -> None:
 
 
 def test_a_cursor_on_a_short_list_is_followed() -> None:
-    client, script = scripted(answer(200, {"data": [key(1)], "next_cursor": "more"}), answer(200, {"data": [key(2)], "next_cursor": None}))
+    client, script = scripted(
+        answer(200, {"data": [key(1)], "next_cursor": "more"}),
+        answer(200, {"data": [key(2)], "next_cursor": None}),
+    )
     assert [one.id for one in client.ssh_keys.list()] == [1, 2]
     assert dict(script.requests[1].url.params) == {"cursor": "more"}
 
 
 def test_every_result_knows_how_it_was_obtained() -> None:
-    headers = {"X_Request_ID": "req-9", "X_RateLimit_Limit": "20", "X_RateLimit_Remaining": "19", "X_RateLimit_Reset": "1767225600"}
+    headers = {
+        "X_Request_ID": "req-9",
+        "X_RateLimit_Limit": "20",
+        "X_RateLimit_Remaining": "19",
+        "X_RateLimit_Reset": "1767225600",
+    }
     client, script = scripted(
-        refusal(503, "temporarily_unavailable"), answer(201, {"server": SERVER, "charged": "5.00"}, X_Sandbox="true", **headers)
+        refusal(503, "temporarily_unavailable"),
+        answer(201, {"server": SERVER, "charged": "5.00"}, X_Sandbox="true", **headers),
     )
     created = client.servers.create(tariff_id=1, os="debian-12")
     assert isinstance(created, m.ServerCreated)
     assert created.meta is not None
-    assert (created.meta.request_id, created.meta.status, created.meta.sandbox, created.meta.attempts) == ("req-9", 201, True, 2)
+    assert (created.meta.request_id, created.meta.status, created.meta.sandbox, created.meta.attempts) == (
+        "req-9",
+        201,
+        True,
+        2,
+    )
     assert created.meta.idempotency_key == script.requests[0].headers["Idempotency-Key"]
     limit = created.meta.rate_limit
     assert limit is not None
-    assert (limit.bucket, limit.limit, limit.remaining, limit.reset) == ("expensive", 20, 19, datetime(2026, 1, 1, tzinfo=UTC))
+    assert (limit.bucket, limit.limit, limit.remaining, limit.reset) == (
+        "expensive",
+        20,
+        19,
+        datetime(2026, 1, 1, tzinfo=UTC),
+    )
     # What is inside a result did not come by a call of its own.
     assert created.server.meta is None
 

@@ -59,7 +59,10 @@ FIELDS: dict[str, dict[str, Any]] = {
     "renew_server": {"months": 1},
     "power_server": {"action": "stop"},
     "reinstall_server": {"os": "debian-12"},
-    "create_ssh_key": {"name": "a", "public_key": ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl")},
+    "create_ssh_key": {
+        "name": "a",
+        "public_key": ("ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl"),
+    },
     "register_domain": {"name": "example.com"},
     "set_domain_nameservers": {"nameservers": ["ns1.example.net", "ns2.example.net"]},
     "update_domain": {"privacy": True},
@@ -68,7 +71,10 @@ FIELDS: dict[str, dict[str, Any]] = {
     "create_webhook": {"url": "https://hooks.example.org/", "events": ["ping"]},
     "update_webhook": {"active": True},
 }
-QUERIES: dict[str, dict[str, Any]] = {"get_quote": {"tariff_id": 1}, "check_domain_availability": {"name": "example.com"}}
+QUERIES: dict[str, dict[str, Any]] = {
+    "get_quote": {"tariff_id": 1},
+    "check_domain_availability": {"name": "example.com"},
+}
 
 
 def call(client: Any, operation: Operation) -> Any:
@@ -92,7 +98,9 @@ def test_every_row_is_repeated_as_it_allows(operation: Operation) -> None:
     assert len(script.requests) == 1
 
 
-@pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.is_write], ids=lambda operation: operation.id)
+@pytest.mark.parametrize(
+    "operation", [row for row in OPERATIONS if row.is_write], ids=lambda operation: operation.id
+)
 def test_a_lost_answer_to_a_write_says_that_its_outcome_is_unknown(operation: Operation) -> None:
     client, script = scripted(httpx.ReadError("reset"))
     with pytest.raises(TransportError, match="may have been processed") as caught:
@@ -149,7 +157,9 @@ def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
 
 def test_the_deadline_bounds_all_attempts_together() -> None:
     time = FakeTime()
-    client, script = scripted(refusal(409, "idempotency_in_progress", Retry_After="10"), time=time, deadline=60)
+    client, script = scripted(
+        refusal(409, "idempotency_in_progress", Retry_After="10"), time=time, deadline=60
+    )
     with pytest.raises(IdempotencyInProgress):
         client.servers.delete(1)
     assert 50 <= sum(time.slept) < 60
@@ -159,7 +169,11 @@ def test_the_deadline_bounds_all_attempts_together() -> None:
 def test_an_attempt_gets_no_more_time_than_is_left() -> None:
     time = FakeTime()
     client, script = scripted(
-        refusal(503, "temporarily_unavailable", Retry_After="50"), answer(200, SERVER), time=time, deadline=60, timeout=30
+        refusal(503, "temporarily_unavailable", Retry_After="50"),
+        answer(200, SERVER),
+        time=time,
+        deadline=60,
+        timeout=30,
     )
     client.servers.get(1)
     first, second = (request.extensions["timeout"]["read"] for request in script.requests)
@@ -167,7 +181,10 @@ def test_an_attempt_gets_no_more_time_than_is_left() -> None:
     assert second == pytest.approx(60 - sum(time.slept))
 
 
-@pytest.mark.parametrize("final", [refusal(404, "not_found"), refusal(402, "insufficient_funds"), refusal(409, "operation_in_progress")])
+@pytest.mark.parametrize(
+    "final",
+    [refusal(404, "not_found"), refusal(402, "insufficient_funds"), refusal(409, "operation_in_progress")],
+)
 def test_a_refusal_is_an_answer(final: httpx.Response) -> None:
     client, script = scripted(final)
     with pytest.raises(ApiError) as caught:
@@ -178,7 +195,9 @@ def test_a_refusal_is_an_answer(final: httpx.Response) -> None:
 
 
 def test_a_damaged_answer_is_not_asked_for_again() -> None:
-    client, script = scripted(httpx.Response(200, text="<html>hello</html>", headers={"Content-Type": "text/html; charset=utf-8"}))
+    client, script = scripted(
+        httpx.Response(200, text="<html>hello</html>", headers={"Content-Type": "text/html; charset=utf-8"})
+    )
     with pytest.raises(InvalidResponse, match="text/html"):
         client.servers.get(1)
     assert len(script.requests) == 1
@@ -192,7 +211,9 @@ def test_one_client_serves_many_threads() -> None:
 
     def echo(request: httpx.Request) -> httpx.Response:
         number = int(request.url.path.rsplit("/", 1)[1])
-        return answer(200, {"id": number, "name": "a", "status": "active"}, X_Request_ID=request.headers["X-Request-ID"])
+        return answer(
+            200, {"id": number, "name": "a", "status": "active"}, X_Request_ID=request.headers["X-Request-ID"]
+        )
 
     client, _ = scripted(echo)
     with ThreadPoolExecutor(16) as pool:
@@ -214,7 +235,9 @@ def test_a_client_can_be_closed_and_used_again() -> None:
 
 def test_every_attempt_is_logged_without_its_content(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("DEBUG", logger="pulumi_hosting")
-    client, _ = scripted(refusal(503, "temporarily_unavailable", X_Request_ID="one"), answer(200, SERVER, X_Request_ID="two"))
+    client, _ = scripted(
+        refusal(503, "temporarily_unavailable", X_Request_ID="one"), answer(200, SERVER, X_Request_ID="two")
+    )
     client.servers.get(1)
     lines = [record.getMessage() for record in caplog.records if record.name == "pulumi_hosting"]
     assert lines[0] == "GET /servers/1: 503 (attempt 1, request one)"
@@ -225,7 +248,9 @@ def test_every_attempt_is_logged_without_its_content(caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize("kind", [KeyError, ValueError, RuntimeError])
-def test_what_a_transport_of_the_callers_raises_becomes_an_error_of_ours_and_is_not_asked_again(kind: type[Exception]) -> None:
+def test_what_a_transport_of_the_callers_raises_becomes_an_error_of_ours_and_is_not_asked_again(
+    kind: type[Exception],
+) -> None:
     client, script = scripted(kind("a bug"))
     with pytest.raises(TransportError, match=kind.__name__) as caught:
         client.servers.create(tariff_id=1, os="debian-12")

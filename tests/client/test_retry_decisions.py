@@ -6,10 +6,22 @@ import pytest
 
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.client import exceptions
-from pulumi_hosting.client.retry import Retry, RetryPolicy, Stop, backoff, decide, is_passing, may_repeat, parse_retry_after, pause
+from pulumi_hosting.client.retry import (
+    Retry,
+    RetryPolicy,
+    Stop,
+    backoff,
+    decide,
+    is_passing,
+    may_repeat,
+    parse_retry_after,
+    pause,
+)
 from tests.client.support import dice
 
-READ, KEYED, NATURAL, NEVER = (BY_ID[name] for name in ("get_server", "create_server", "update_server", "power_server"))
+READ, KEYED, NATURAL, NEVER = (
+    BY_ID[name] for name in ("get_server", "create_server", "update_server", "power_server")
+)
 
 
 def refused(status: int, code: str = "", retry_after: float | None = None) -> exceptions.ApiError:
@@ -54,7 +66,9 @@ def verdict(operation: Any, error: exceptions.HostingError, **changes: Any) -> R
 
 @pytest.mark.parametrize("error", PASSING.values(), ids=PASSING)
 @pytest.mark.parametrize("operation", [READ, KEYED], ids=["read", "keyed"])
-def test_what_passes_is_tried_again_where_it_does_no_harm(operation: Any, error: exceptions.HostingError) -> None:
+def test_what_passes_is_tried_again_where_it_does_no_harm(
+    operation: Any, error: exceptions.HostingError
+) -> None:
     assert is_passing(error)
     assert isinstance(verdict(operation, error), Retry)
 

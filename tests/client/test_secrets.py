@@ -32,7 +32,13 @@ def leaks(text: str) -> list[str]:
     found = []
     for secret in ALL:
         raw = secret.encode()
-        spellings = {secret, quote(secret, safe=""), base64.b64encode(raw).decode(), raw.hex(), json.dumps(secret)[1:-1]}
+        spellings = {
+            secret,
+            quote(secret, safe=""),
+            base64.b64encode(raw).decode(),
+            raw.hex(),
+            json.dumps(secret)[1:-1],
+        }
         found += [spelling for spelling in spellings if spelling in text]
     return found
 
@@ -67,11 +73,17 @@ def fail(kind: type[Exception]) -> Callable[[httpx.Request], httpx.Response]:
 
 ACTS: dict[str, Callable[[Client], Any]] = {
     "order": lambda client: client.servers.create(tariff_id=1, os="debian-12", password=PASSWORD),
-    "order, wrapped": lambda client: client.servers.create(tariff_id=1, os="debian-12", password=Secret(PASSWORD)),
+    "order, wrapped": lambda client: client.servers.create(
+        tariff_id=1, os="debian-12", password=Secret(PASSWORD)
+    ),
     "bad order": lambda client: client.servers.create(tariff_id=0, os="", password=PASSWORD),
-    "bad password": lambda client: client.servers.create(tariff_id=1, os="debian-12", password=PASSWORD + "\n"),
+    "bad password": lambda client: client.servers.create(
+        tariff_id=1, os="debian-12", password=PASSWORD + "\n"
+    ),
     "reinstall": lambda client: client.servers.reinstall(1, os="debian-12", password=PASSWORD),
-    "bad reinstall": lambda client: client.servers.reinstall(1, os="debian-12", password=f"{PASSWORD} {PASSWORD}"),
+    "bad reinstall": lambda client: client.servers.reinstall(
+        1, os="debian-12", password=f"{PASSWORD} {PASSWORD}"
+    ),
     "transfer": lambda client: client.domains.transfer(name="example.com", auth_code=AUTH_CODE),
     "bad transfer": lambda client: client.domains.transfer(name="", auth_code=AUTH_CODE * 40),
     "read": lambda client: client.me(),
@@ -84,16 +96,22 @@ SERVICES: dict[str, Callable[[httpx.Request], httpx.Response]] = {
     "read": fail(httpx.ReadError),
     "late": fail(httpx.ReadTimeout),
     "html": lambda request: httpx.Response(200, text=f"<html>{request.content.decode()}{request.headers}"),
-    "damaged": lambda request: answer(200, {"server": request.content.decode(), "server_id": [request.headers["Authorization"]]}),
+    "damaged": lambda request: answer(
+        200, {"server": request.content.decode(), "server_id": [request.headers["Authorization"]]}
+    ),
     "redirect": lambda request: httpx.Response(302, headers={"Location": f"https://{KEY}.example.org/{KEY}"}),
-    "odd ids": lambda request: answer(500, {"error": {"code": KEY, "message": KEY, "request_id": KEY}}, X_Request_ID=KEY),
+    "odd ids": lambda request: answer(
+        500, {"error": {"code": KEY, "message": KEY, "request_id": KEY}}, X_Request_ID=KEY
+    ),
 }
 
 
 @pytest.mark.parametrize("act", ACTS.values(), ids=ACTS)
 @pytest.mark.parametrize("service", SERVICES.values(), ids=SERVICES)
 def test_no_failure_shows_a_secret(
-    act: Callable[[Client], Any], service: Callable[[httpx.Request], httpx.Response], caplog: pytest.LogCaptureFixture
+    act: Callable[[Client], Any],
+    service: Callable[[httpx.Request], httpx.Response],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.DEBUG)
     client, _ = scripted(service)
@@ -122,7 +140,14 @@ def test_a_client_shows_its_key_nowhere() -> None:
 @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
 def test_nothing_that_holds_a_secret_can_be_pickled(protocol: int) -> None:
     client, _ = scripted()
-    for thing in (client, client.servers, client.servers.ips, Secret(KEY), Redactor([KEY]), {"deep": [client]}):
+    for thing in (
+        client,
+        client.servers,
+        client.servers.ips,
+        Secret(KEY),
+        Redactor([KEY]),
+        {"deep": [client]},
+    ):
         with pytest.raises(TypeError) as caught:
             pickle.dumps(thing, protocol)
         assert leaks(str(caught.value)) == []
@@ -140,19 +165,37 @@ def test_a_client_cannot_be_copied() -> None:
     [
         (
             lambda client: client.servers.create(tariff_id=1, os="debian-12"),
-            {"server": {"id": 1, "name": "a", "status": "active"}, "charged": "1.00", "root_password": PASSWORD},
+            {
+                "server": {"id": 1, "name": "a", "status": "active"},
+                "charged": "1.00",
+                "root_password": PASSWORD,
+            },
         ),
         (lambda client: client.servers.reset_password(1), {"password": PASSWORD}),
-        (lambda client: client.servers.reinstall(1, os="a"), {"server_id": 1, "status": "reinstalling", "root_password": PASSWORD}),
+        (
+            lambda client: client.servers.reinstall(1, os="a"),
+            {"server_id": 1, "status": "reinstalling", "root_password": PASSWORD},
+        ),
         (lambda client: client.webhooks.rotate_secret(1), {"id": 1, "secret": WEBHOOK}),
         (
             lambda client: client.webhooks.create(url="https://hooks.example.org/", events=["ping"]),
-            {"id": 1, "url": "https://hooks.example.org/", "events": ["ping"], "active": True, "secret": WEBHOOK},
+            {
+                "id": 1,
+                "url": "https://hooks.example.org/",
+                "events": ["ping"],
+                "active": True,
+                "secret": WEBHOOK,
+            },
         ),
-        (lambda client: client.servers.get(1), {"id": 1, "name": "a", "status": "active", "future_password": PASSWORD}),
+        (
+            lambda client: client.servers.get(1),
+            {"id": 1, "name": "a", "status": "active", "future_password": PASSWORD},
+        ),
     ],
 )
-def test_what_is_shown_once_is_not_shown_by_accident(act: Callable[[Client], Any], body: dict[str, Any]) -> None:
+def test_what_is_shown_once_is_not_shown_by_accident(
+    act: Callable[[Client], Any], body: dict[str, Any]
+) -> None:
     client, _ = scripted(answer(201, body))
     result = act(client)
     assert leaks(f"{result!r} {result}") == []
@@ -183,7 +226,10 @@ def test_a_secret_prints_as_a_mask_and_compares_as_its_text() -> None:
 def test_a_redactor_knows_every_spelling_and_leaves_short_words_alone() -> None:
     redact = Redactor([Secret(AUTH_CODE), KEY, None, "abc"])
     raw = AUTH_CODE.encode()
-    said = f"{AUTH_CODE} {quote(AUTH_CODE, safe='')} {base64.b64encode(raw).decode()} {base64.urlsafe_b64encode(raw).decode()} {KEY} abc"
+    said = (
+        f"{AUTH_CODE} {quote(AUTH_CODE, safe='')} {base64.b64encode(raw).decode()} "
+        f"{base64.urlsafe_b64encode(raw).decode()} {KEY} abc"
+    )
     assert redact(said) == f"{MASK} {MASK} {MASK} {MASK} {MASK} abc"
     assert leaks(repr(redact)) == []
 

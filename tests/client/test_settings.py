@@ -13,7 +13,14 @@ from tests.client.support import BASE, KEY
 
 
 def checked(api_key: Any = KEY, base_url: str | None = BASE, **changes: Any) -> Settings:
-    given: dict[str, Any] = {"timeout": 30, "deadline": 120, "ca_file": None, "user_agent": None, "environ": {}, **changes}
+    given: dict[str, Any] = {
+        "timeout": 30,
+        "deadline": 120,
+        "ca_file": None,
+        "user_agent": None,
+        "environ": {},
+        **changes,
+    }
     return settings(api_key, base_url, **given)
 
 
@@ -33,7 +40,16 @@ def test_a_key_is_stripped_and_may_come_wrapped() -> None:
 
 @pytest.mark.parametrize(
     "key",
-    ["", "   ", "short", ("vk_live_with space0000"), "vk_live_line\nbreak0000", "vk_live_ümlaut00000", "vk_live_\x00null00000", "x" * 257],
+    [
+        "",
+        "   ",
+        "short",
+        ("vk_live_with space0000"),
+        "vk_live_line\nbreak0000",
+        "vk_live_ümlaut00000",
+        "vk_live_\x00null00000",
+        "x" * 257,
+    ],
 )
 def test_an_odd_key_is_refused_without_being_shown(key: str) -> None:
     with pytest.raises(ConfigurationError, match="HOSTING_API_KEY") as caught:
@@ -122,7 +138,10 @@ def test_the_identification_carries_the_version_and_the_callers_words(tmp_path: 
     assert found.ca_file == str(bundle)
 
 
-@pytest.mark.parametrize(("host", "here"), [("localhost", True), ("127.9.9.9", True), ("::1", True), ("10.0.0.1", False), ("a.b", False)])
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [("localhost", True), ("127.9.9.9", True), ("::1", True), ("10.0.0.1", False), ("a.b", False)],
+)
 def test_what_is_this_machine(host: str, here: bool) -> None:
     assert is_loopback(host) is here
 

@@ -118,7 +118,9 @@ def test_a_large_request_to_a_peer_that_does_not_read_ends_too() -> None:
 def test_a_handshake_that_does_not_end_is_ended(certificate: tuple[Path, Path]) -> None:
     with (
         peer(drip(b"", b"\x16\x03\x03")) as url,
-        Client(KEY, url.replace("http:", "https:"), timeout=0.4, deadline=1, ca_file=certificate[0]) as client,
+        Client(
+            KEY, url.replace("http:", "https:"), timeout=0.4, deadline=1, ca_file=certificate[0]
+        ) as client,
     ):
         began = time.monotonic()
         with pytest.raises(TransportError) as caught:
@@ -135,7 +137,12 @@ def test_slow_headers_inside_of_tls_are_cut_off(certificate: tuple[Path, Path]) 
         with context.wrap_socket(connection, server_side=True) as secure:
             drip(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"x")(secure, over)
 
-    with peer(talk) as url, Client(KEY, url.replace("http:", "https:"), timeout=0.5, deadline=1, ca_file=certificate[0]) as client:
+    with (
+        peer(talk) as url,
+        Client(
+            KEY, url.replace("http:", "https:"), timeout=0.5, deadline=1, ca_file=certificate[0]
+        ) as client,
+    ):
         began = time.monotonic()
         with pytest.raises(TimedOut):
             client.health()

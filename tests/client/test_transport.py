@@ -22,7 +22,14 @@ import pytest
 
 from pulumi_hosting.client import transport
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.client.exceptions import ConfigurationError, InvalidResponse, RedirectRefused, TimedOut, TransportError, Unauthorized
+from pulumi_hosting.client.exceptions import (
+    ConfigurationError,
+    InvalidResponse,
+    RedirectRefused,
+    TimedOut,
+    TransportError,
+    Unauthorized,
+)
 from tests.client.support import KEY, FakeTime, answer, scripted
 
 OK = b'{"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}'
@@ -68,7 +75,13 @@ def serving(act: Act, context: ssl.SSLContext | None = None) -> Iterator[str]:
             thread.join()
 
 
-def send(handler: BaseHTTPRequestHandler, body: bytes = OK, status: int = 200, length: int | None = None, **headers: str) -> None:
+def send(
+    handler: BaseHTTPRequestHandler,
+    body: bytes = OK,
+    status: int = 200,
+    length: int | None = None,
+    **headers: str,
+) -> None:
     handler.send_response(status)
     for name, value in {
         "Content-Type": "application/json",
@@ -121,13 +134,19 @@ def test_an_encoding_that_cannot_be_read_is_no_answer(body: bytes, encoding: str
 
 def test_all_members_of_a_gzip_are_read() -> None:
     def act(handler: BaseHTTPRequestHandler) -> None:
-        send(handler, gzip.compress(OK[:20]) + gzip.compress(b"") + gzip.compress(OK[20:]), Content_Encoding="gzip")
+        send(
+            handler,
+            gzip.compress(OK[:20]) + gzip.compress(b"") + gzip.compress(OK[20:]),
+            Content_Encoding="gzip",
+        )
 
     with serving(act) as url, client_for(url) as client:
         assert client.health().status == "ok"
 
 
-@pytest.mark.parametrize("location", ["http://[half", "https://a:b:c/", "http://\x7f/", "//", "https://other.example.com/"])
+@pytest.mark.parametrize(
+    "location", ["http://[half", "https://a:b:c/", "http://\x7f/", "//", "https://other.example.com/"]
+)
 def test_a_redirect_is_refused_at_once_also_if_its_target_is_unreadable(location: str) -> None:
     client, script = scripted(httpx.Response(302, headers={"Location": location}))
     with pytest.raises(RedirectRefused, match="check the base URL"):
@@ -146,12 +165,18 @@ def test_an_answer_that_is_too_large_is_not_read_to_its_end() -> None:
             handler.wfile.write(b"100000\r\n" + b" " * 0x100000 + b"\r\n")
             sent.append(number)
 
-    with serving(act) as url, client_for(url) as client, pytest.raises(InvalidResponse, match="larger than 16 MiB"):
+    with (
+        serving(act) as url,
+        client_for(url) as client,
+        pytest.raises(InvalidResponse, match="larger than 16 MiB"),
+    ):
         client.health()
     assert len(sent) < 64
 
 
-def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked_to_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     bomb = gzip.compress(b" " * (64 * 1024 * 1024), 6)
     assert len(bomb) < 100_000
     unpacked = []
@@ -175,7 +200,11 @@ def test_a_small_answer_that_unpacks_to_a_large_one_is_not_unpacked_to_its_end(m
         send(handler, bomb, Content_Encoding="gzip")
 
     monkeypatch.setattr(transport.zlib, "decompressobj", Counting)  # type: ignore[attr-defined]  # the module that transport imported
-    with serving(act) as url, client_for(url) as client, pytest.raises(InvalidResponse, match="larger than 16 MiB"):
+    with (
+        serving(act) as url,
+        client_for(url) as client,
+        pytest.raises(InvalidResponse, match="larger than 16 MiB"),
+    ):
         client.health()
     assert max(unpacked) <= 1024 * 1024
     assert sum(unpacked) <= 18 * 1024 * 1024
@@ -249,7 +278,10 @@ def test_no_listener_is_a_known_outcome() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-    with client_for(f"http://127.0.0.1:{port}/v1") as client, pytest.raises(TransportError, match="ConnectError") as caught:
+    with (
+        client_for(f"http://127.0.0.1:{port}/v1") as client,
+        pytest.raises(TransportError, match="ConnectError") as caught,
+    ):
         client.servers.power(1, action="stop")
     assert not caught.value.outcome_unknown
     assert f"127.0.0.1:{port}" in str(caught.value)
@@ -286,7 +318,9 @@ def test_an_answer_that_trickles_is_cut_off_at_the_deadline() -> None:
         def handle_request(self, request: httpx.Request) -> httpx.Response:
             return httpx.Response(200, stream=Trickle())
 
-    client = Client(KEY, "https://api.example.com/v1", transport=Slow(), clock=time.clock, sleep=time.sleep, deadline=10)
+    client = Client(
+        KEY, "https://api.example.com/v1", transport=Slow(), clock=time.clock, sleep=time.sleep, deadline=10
+    )
     with pytest.raises(TimedOut, match="no whole answer in time"):
         client.health()
     assert time.now < 1012
@@ -295,7 +329,9 @@ def test_an_answer_that_trickles_is_cut_off_at_the_deadline() -> None:
 # --- where a request may go
 
 
-def test_neither_netrc_nor_a_proxy_sees_a_request_to_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_neither_netrc_nor_a_proxy_sees_a_request_to_this_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     netrc = tmp_path / "netrc"
     netrc.write_text("machine 127.0.0.1 login other password else\ndefault login other password else\n")
     netrc.chmod(0o600)
@@ -336,7 +372,10 @@ def test_https_goes_through_the_proxy_of_the_environment(monkeypatch: pytest.Mon
         monkeypatch.delenv("no_proxy", raising=False)
         thread = threading.Thread(target=proxy, args=(listener,))
         thread.start()
-        with client_for("https://api.example.com/v1") as client, pytest.raises(TransportError, match="ProxyError") as caught:
+        with (
+            client_for("https://api.example.com/v1") as client,
+            pytest.raises(TransportError, match="ProxyError") as caught,
+        ):
             client.servers.power(1, action="stop")
         thread.join()
     assert not caught.value.outcome_unknown
@@ -375,7 +414,11 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("tls")
     pem, secret = folder / "cert.pem", folder / "key.pem"
     pem.write_bytes(made.public_bytes(serialization.Encoding.PEM))
-    secret.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    secret.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
     return pem, secret
 
 
@@ -389,7 +432,10 @@ def test_a_certificate_is_trusted_only_if_its_issuer_is(certificate: tuple[Path,
             assert client.health().status == "ok"
         # The certificate names 127.0.0.1 and nothing else.
         other = url.replace("127.0.0.1", "localhost")
-        with client_for(other, ca_file=certificate[0]) as client, pytest.raises(ConfigurationError, match="not trusted"):
+        with (
+            client_for(other, ca_file=certificate[0]) as client,
+            pytest.raises(ConfigurationError, match="not trusted"),
+        ):
             client.health()
 
 
@@ -406,14 +452,19 @@ def test_the_context_is_strict_and_made_once(certificate: tuple[Path, Path]) -> 
 def test_a_file_without_certificates_is_a_configuration_error(tmp_path: Path) -> None:
     empty = tmp_path / "empty.pem"
     empty.write_text("nothing")
-    with client_for("https://127.0.0.1:9/v1", ca_file=empty) as client, pytest.raises(ConfigurationError, match="ca_file"):
+    with (
+        client_for("https://127.0.0.1:9/v1", ca_file=empty) as client,
+        pytest.raises(ConfigurationError, match="ca_file"),
+    ):
         client.health()
 
 
 # --- processes
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system, so there is nothing to be safe against")
+@pytest.mark.skipif(
+    not hasattr(os, "fork"), reason="there is no fork on this system, so there is nothing to be safe against"
+)
 def test_a_forked_child_opens_connections_of_its_own() -> None:
     opened = []
 
@@ -470,7 +521,9 @@ def test_a_forgotten_client_closes_its_connections() -> None:
         def close(self) -> None:
             closed.append(True)
 
-    client = Client(KEY, "https://api.example.com/v1", transport=Watched(lambda request: httpx.Response(200, content=OK)))
+    client = Client(
+        KEY, "https://api.example.com/v1", transport=Watched(lambda request: httpx.Response(200, content=OK))
+    )
     client.health()
     assert closed == []
     del client

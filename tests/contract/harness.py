@@ -48,7 +48,9 @@ class Receiver:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -59,12 +61,16 @@ class ApiHarness:
     emulator in process.
     """
 
-    def __init__(self, emulator: Any, dialect: str, receiver: Receiver, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, emulator: Any, dialect: str, receiver: Receiver, transport: httpx.BaseTransport | None = None
+    ) -> None:
         self.emulator = emulator
         self.dialect = dialect
         self.receiver = receiver
         self._transport = transport
-        self._http = httpx.Client(base_url=emulator.control_url, transport=transport, trust_env=False, timeout=30)
+        self._http = httpx.Client(
+            base_url=emulator.control_url, transport=transport, trust_env=False, timeout=30
+        )
         self.begin()
 
     @classmethod
@@ -72,7 +78,9 @@ class ApiHarness:
         """An emulator in this process with a manual clock; deliveries to ``HOOKS`` go to the receiver."""
         core = Core(clock=Clock(manual=True), dialect=dialect, routes={HOOKS: receiver.url}, **options)
         core.announce("http://127.0.0.1/v1", "http://127.0.0.1/_control", 0)
-        urls = SimpleNamespace(base_url=core.ready_line["base_url"], control_url=core.ready_line["control_url"])
+        urls = SimpleNamespace(
+            base_url=core.ready_line["base_url"], control_url=core.ready_line["control_url"]
+        )
         return cls(urls, dialect, receiver, Transport(core, sleep=lambda seconds: None))
 
     def begin(self) -> None:
@@ -85,7 +93,9 @@ class ApiHarness:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.live.close()
         self.test.close()
         self._http.close()
@@ -99,7 +109,11 @@ class ApiHarness:
     def client(self, key: str, **options: Any) -> Client:
         """A client that waits by moving the emulator's clock."""
         rng = random.Random(3)  # noqa: S311  # nothing secret is drawn
-        return Client(key, self.emulator.base_url, **{"transport": self._transport, "sleep": self.advance, "rng": rng, **options})
+        return Client(
+            key,
+            self.emulator.base_url,
+            **{"transport": self._transport, "sleep": self.advance, "rng": rng, **options},
+        )
 
     def advance(self, seconds: float) -> None:
         self.control("POST", "/clock", {"advance": seconds})
@@ -121,7 +135,9 @@ class ApiHarness:
     # --- objects to act on
 
     def arguments(self, operation: Operation) -> Arguments:
-        """What an operation is called with where a test lists nothing for it: ids of objects, and examples of its fields."""
+        """What an operation is called with where a test lists nothing for it: ids of objects, and
+        examples of its fields.
+        """
         makers: dict[str, Callable[[], int]] = {
             "server_id": lambda: self.server().id,
             "invoice_id": self.invoice_id,
@@ -142,7 +158,9 @@ class ApiHarness:
         return next(tariff for tariff in self.live.catalog.tariffs() if tariff.name == name)
 
     def server(self, client: Client | None = None) -> m.Server:
-        created = (client or self.live).servers.create(tariff_id=self.tariff().id, os="debian-12", name="web", months=1)
+        created = (client or self.live).servers.create(
+            tariff_id=self.tariff().id, os="debian-12", name="web", months=1
+        )
         assert isinstance(created, m.ServerCreated)
         return created.server
 

@@ -20,7 +20,9 @@ Play = Callable[[ApiHarness], Any]
 
 
 def renew_hourly(api: ApiHarness) -> Any:
-    created = api.live.servers.create(tariff_id=api.tariff("VDS-H").id, os="debian-12", hours=1, billing_cycle="hourly")
+    created = api.live.servers.create(
+        tariff_id=api.tariff("VDS-H").id, os="debian-12", hours=1, billing_cycle="hourly"
+    )
     assert isinstance(created, m.ServerCreated)
     return api.live.servers.renew(created.server.id, hours=5)
 
@@ -55,18 +57,33 @@ EXPLICIT_PLAYS: dict[str, list[Play]] = {
         lambda s: s.live.invoices.payment_link(s.invoice_id(), gateway="bank"),
     ],
     "list_tariffs": [lambda s: s.live.catalog.tariffs(), lambda s: s.live.catalog.tariffs(location_id=1)],
-    "list_os_images": [lambda s: s.live.catalog.os_images(), lambda s: s.live.catalog.os_images(tariff_id=s.tariff("VDS-Linux").id)],
+    "list_os_images": [
+        lambda s: s.live.catalog.os_images(),
+        lambda s: s.live.catalog.os_images(tariff_id=s.tariff("VDS-Linux").id),
+    ],
     "get_quote": [
         lambda s: s.live.catalog.quote(tariff_id=s.tariff().id, months=12, promo_code="SAVE20"),
         lambda s: s.live.catalog.quote(tariff_id=s.tariff("VDS-H").id, hours=2, billing_cycle="hourly"),
     ],
-    "list_servers": [lambda s: (s.server(), s.live.servers.list(status="active"))[1], lambda s: s.live.servers.list(ip="192.0.2.77")],
+    "list_servers": [
+        lambda s: (s.server(), s.live.servers.list(status="active"))[1],
+        lambda s: s.live.servers.list(ip="192.0.2.77"),
+    ],
     "create_server": [
         create_server,
-        lambda s: create_server(s, password="abcDEF123!", ssh_key_ids=[s.ssh_key().id], promo_code="SAVE20", custom_fields={"a": "b"}),
+        lambda s: create_server(
+            s,
+            password="abcDEF123!",
+            ssh_key_ids=[s.ssh_key().id],
+            promo_code="SAVE20",
+            custom_fields={"a": "b"},
+        ),
         lambda s: s.order(),
     ],
-    "get_server": [lambda s: s.live.servers.get(s.server().id), lambda s: s.live.servers.get(s.server().id, include="live")],
+    "get_server": [
+        lambda s: s.live.servers.get(s.server().id),
+        lambda s: s.live.servers.get(s.server().id, include="live"),
+    ],
     "update_server": [
         lambda s: s.live.servers.update(s.server().id, name="db", notes="größer", auto_renew=True),
         lambda s: s.live.servers.update(s.server().id, notes=None),
@@ -75,15 +92,23 @@ EXPLICIT_PLAYS: dict[str, list[Play]] = {
     "power_server": [lambda s: s.live.servers.power(s.server().id, action="restart")],
     "reinstall_server": [
         lambda s: s.live.servers.reinstall(s.server().id, os="ubuntu-24.04"),
-        lambda s: s.live.servers.reinstall(s.server().id, os="ubuntu-24.04", password="abcDEF123!", ssh_key_ids=[s.ssh_key().id]),
+        lambda s: s.live.servers.reinstall(
+            s.server().id, os="ubuntu-24.04", password="abcDEF123!", ssh_key_ids=[s.ssh_key().id]
+        ),
     ],
     "reset_server_password": [lambda s: s.live.servers.reset_password(s.server().id)],
     "renew_server": [lambda s: s.live.servers.renew(s.server().id, months=6), renew_hourly],
-    "add_server_ip": [lambda s: s.live.servers.ips.add(s.server().id), lambda s: s.live.servers.ips.add(s.server().id, count=1)],
+    "add_server_ip": [
+        lambda s: s.live.servers.ips.add(s.server().id),
+        lambda s: s.live.servers.ips.add(s.server().id, count=1),
+    ],
     "delete_server_ip": [delete_extra_ip],
     "set_server_ip_ptr": [set_ptr],
     "list_orders": [lambda s: (s.order(), s.live.orders.list(status="provisioning"))[1]],
-    "get_order": [lambda s: s.live.orders.get(s.order().invoice_id), lambda s: s.live.orders.get(s.order("cancelled").invoice_id)],
+    "get_order": [
+        lambda s: s.live.orders.get(s.order().invoice_id),
+        lambda s: s.live.orders.get(s.order("cancelled").invoice_id),
+    ],
     "list_ssh_keys": [lambda s: (s.ssh_key(), s.live.ssh_keys.list())[1]],
     "create_ssh_key": [lambda s: s.live.ssh_keys.create(name="laptop", public_key=PUBLIC_KEY)],
     "delete_ssh_key": [lambda s: s.live.ssh_keys.delete(s.ssh_key().id)],
@@ -95,11 +120,19 @@ EXPLICIT_PLAYS: dict[str, list[Play]] = {
     "list_domains": [lambda s: (s.domain(), s.live.domains.list(status="active"))[1]],
     "register_domain": [
         lambda s: s.live.domains.register(
-            name="example.com", years=2, nameservers=["ns1.example.net", "ns2.example.net"], privacy=False, promo_code="SAVE20"
+            name="example.com",
+            years=2,
+            nameservers=["ns1.example.net", "ns2.example.net"],
+            privacy=False,
+            promo_code="SAVE20",
         ),
         register_pending,
     ],
-    "set_domain_nameservers": [lambda s: s.live.domains.set_nameservers(s.domain_id(), nameservers=("ns1.example.net", "ns2.example.net"))],
+    "set_domain_nameservers": [
+        lambda s: s.live.domains.set_nameservers(
+            s.domain_id(), nameservers=("ns1.example.net", "ns2.example.net")
+        )
+    ],
     "update_domain": [lambda s: s.live.domains.update(s.domain_id(), auto_renew=True, privacy=False)],
     "renew_domain": [
         lambda s: s.live.domains.renew(s.domain_id(), years=2),
@@ -108,8 +141,14 @@ EXPLICIT_PLAYS: dict[str, list[Play]] = {
     "transfer_domain": [lambda s: s.live.domains.transfer(name="example.net", auth_code="EPP-1234")],
     "revoke_api_key": [lambda s: s.live.keys.revoke(s.live.me().key.id)],
     "list_webhooks": [lambda s: (s.webhook(), s.live.webhooks.list())[1]],
-    "create_webhook": [lambda s: s.live.webhooks.create(url=f"{HOOKS}/in", events=["server.created"], description="mine")],
-    "update_webhook": [lambda s: s.live.webhooks.update(s.webhook().id, active=True, events=["ping"], description="x", url=f"{HOOKS}/b")],
+    "create_webhook": [
+        lambda s: s.live.webhooks.create(url=f"{HOOKS}/in", events=["server.created"], description="mine")
+    ],
+    "update_webhook": [
+        lambda s: s.live.webhooks.update(
+            s.webhook().id, active=True, events=["ping"], description="x", url=f"{HOOKS}/b"
+        )
+    ],
     "delete_webhook": [lambda s: s.live.webhooks.delete(s.webhook().id)],
     "rotate_webhook_secret": [lambda s: s.live.webhooks.rotate_secret(s.webhook().id)],
     "test_webhook": [lambda s: s.live.webhooks.test(s.webhook().id)],
@@ -133,7 +172,10 @@ def derived_play(operation: Operation) -> Play:
 
 
 PLAYS = {
-    operation.id: EXPLICIT_PLAYS[operation.id] if operation.id in EXPLICIT_PLAYS else [derived_play(operation)] for operation in OPERATIONS
+    operation.id: EXPLICIT_PLAYS[operation.id]
+    if operation.id in EXPLICIT_PLAYS
+    else [derived_play(operation)]
+    for operation in OPERATIONS
 }
 
 # Successes that the client accepts and the emulator never sends.
@@ -193,7 +235,9 @@ def test_explicit_plays_belong_to_operations() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
-def test_every_operation_answers_its_typed_method_with_every_success_it_has(api: ApiHarness, operation: Operation) -> None:
+def test_every_operation_answers_its_typed_method_with_every_success_it_has(
+    api: ApiHarness, operation: Operation
+) -> None:
     seen = set()
     for number, play in enumerate(PLAYS[operation.id]):
         if number:
@@ -232,19 +276,31 @@ BODIES: dict[str, dict[str, Any]] = {
     "create_webhook": {"url": f"{HOOKS}/in", "events": ["ping"]},
     "update_webhook": {"active": True},
 }
-QUERIES: dict[str, dict[str, Any]] = {"get_quote": {"tariff_id": 1}, "check_domain_availability": {"name": "example.com"}}
+QUERIES: dict[str, dict[str, Any]] = {
+    "get_quote": {"tariff_id": 1},
+    "check_domain_availability": {"name": "example.com"},
+}
 
 
 def call(client: Any, operation: Operation) -> Any:
     ids = [1] * len(operation.path_parameters)
     is_explicit = operation.id in EXPLICIT_PLAYS
     query = QUERIES.get(operation.id, {} if is_explicit else examples(operation.query))
-    return client.call(operation.id, *ids, query=query, body=BODIES.get(operation.id, {} if is_explicit else examples(operation.request)))
+    return client.call(
+        operation.id,
+        *ids,
+        query=query,
+        body=BODIES.get(operation.id, {} if is_explicit else examples(operation.request)),
+    )
 
 
 def test_every_operation_with_scopes_names_those_that_are_missing(api: ApiHarness) -> None:
     bare = api.client(
-        api.control("POST", "/keys", {"mode": "live", "scopes": [], "rate_per_minute": 9999, "rate_expensive_per_minute": 9999})["key"]
+        api.control(
+            "POST",
+            "/keys",
+            {"mode": "live", "scopes": [], "rate_per_minute": 9999, "rate_expensive_per_minute": 9999},
+        )["key"]
     )
     with bare:
         for operation in OPERATIONS:
@@ -273,7 +329,11 @@ def test_a_test_key_is_marked_everywhere_and_refused_where_it_must(api: ApiHarne
                 call(api.test, operation)
     server = api.server(api.test)
     assert server.is_sandbox
-    for result in (api.test.servers.get(server.id), api.test.servers.power(server.id, action="stop"), api.test.balance.get()):
+    for result in (
+        api.test.servers.get(server.id),
+        api.test.servers.power(server.id, action="stop"),
+        api.test.balance.get(),
+    ):
         assert result.meta is not None
         assert result.meta.sandbox
     assert [found.id for found in api.test.servers.list()] == [server.id]
@@ -295,7 +355,9 @@ def test_a_lost_answer_to_an_order_buys_one_server(api_over_http: ApiHarness) ->
     assert not created.root_password
     assert len(list(api_over_http.live.servers.list())) == 1
     assert before - api_over_http.live.balance.get().balance == created.charged
-    first, second = (row for row in api_over_http.requests() if row["path"] == "/servers" and row["method"] == "POST")
+    first, second = (
+        row for row in api_over_http.requests() if row["path"] == "/servers" and row["method"] == "POST"
+    )
     headers = [{name.lower(): value for name, value in row["headers"].items()} for row in (first, second)]
     assert headers[0]["idempotency-key"] == headers[1]["idempotency-key"]
     assert headers[0]["x-request-id"] != headers[1]["x-request-id"]
@@ -324,7 +386,9 @@ def test_a_read_survives_every_passing_fault(api_over_http: ApiHarness, action: 
 
 
 @pytest.mark.parametrize("action", [{"drop": "after"}, {"truncate": 10}], ids=str)
-def test_a_write_without_a_key_is_sent_once_and_its_outcome_is_unknown(api_over_http: ApiHarness, action: dict[str, Any]) -> None:
+def test_a_write_without_a_key_is_sent_once_and_its_outcome_is_unknown(
+    api_over_http: ApiHarness, action: dict[str, Any]
+) -> None:
     api_over_http.fault("POST", "^/ssh-keys$", **action)
     with pytest.raises(exceptions.TransportError) as caught:
         api_over_http.ssh_key()
@@ -334,7 +398,9 @@ def test_a_write_without_a_key_is_sent_once_and_its_outcome_is_unknown(api_over_
 
 
 def test_the_rate_limit_is_waited_out(api: ApiHarness) -> None:
-    slow = api.client(api.control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_per_minute": 3})["key"])
+    slow = api.client(
+        api.control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_per_minute": 3})["key"]
+    )
     attempts = []
     with slow:
         for _ in range(7):
@@ -348,7 +414,9 @@ def test_the_rate_limit_is_waited_out(api: ApiHarness) -> None:
 
 def test_a_walk_over_many_pages_finds_everything_once(api_over_http: ApiHarness) -> None:
     for number in range(7):
-        api_over_http.live.servers.create(tariff_id=api_over_http.tariff().id, os="debian-12", name=f"web{number}", months=1)
+        api_over_http.live.servers.create(
+            tariff_id=api_over_http.tariff().id, os="debian-12", name=f"web{number}", months=1
+        )
     walk = api_over_http.live.servers.list(limit=3)
     assert [len(page.data) for page in walk.pages()] == [3, 3, 1]
     assert sorted(server.name for server in walk) == [f"web{number}" for number in range(7)]
@@ -366,13 +434,19 @@ def test_a_delivery_is_verified_by_our_own_verifier(api_over_http: ApiHarness) -
     result = api_over_http.live.webhooks.test(hook.id)
     assert (result.ok, result.status) == (True, 204)
     ((body, headers),) = api_over_http.receiver.got
-    moment = m.Health.model_validate({"status": "ok", "time": now, "version": "1"}).time.timestamp() if isinstance(now, str) else now
+    moment = (
+        m.Health.model_validate({"status": "ok", "time": now, "version": "1"}).time.timestamp()
+        if isinstance(now, str)
+        else now
+    )
     event = webhooks.verify(body, headers, hook.secret, now=moment)
     assert event.type == "ping"
     assert event.object == {"subscription_id": hook.id, "message": "pong"}
     with pytest.raises(exceptions.WebhookRejected):
         webhooks.verify(body, headers, "whsec_other", now=moment)
-    assert webhooks.sign(body, hook.secret, int(moment)) == {name: headers[name] for name in webhooks.sign(body, hook.secret, 1)}
+    assert webhooks.sign(body, hook.secret, int(moment)) == {
+        name: headers[name] for name in webhooks.sign(body, hook.secret, 1)
+    }
 
 
 def test_money_comes_back(api: ApiHarness) -> None:
@@ -389,5 +463,9 @@ def test_a_refusal_carries_its_figures(api: ApiHarness) -> None:
     with pytest.raises(exceptions.InsufficientFunds) as caught:
         api.server()
     error = caught.value
-    assert (error.balance, error.required, error.shortfall) == (Decimal("1.00"), Decimal("5.00"), Decimal("4.00"))
+    assert (error.balance, error.required, error.shortfall) == (
+        Decimal("1.00"),
+        Decimal("5.00"),
+        Decimal("4.00"),
+    )
     assert error.request_id

@@ -38,14 +38,28 @@ def movements(api: ApiHarness) -> int:
 
 @pytest.mark.parametrize("operation_id", KEYED)
 @pytest.mark.parametrize("faults", [[LOST], [LOST, FAILS], [FAILS]], ids=["lost", "lost, then 503", "503"])
-def test_a_repetition_with_the_errors_key_is_carried_out_once(api: ApiHarness, operation_id: str, faults: list[dict[str, Any]]) -> None:
+def test_a_repetition_with_the_errors_key_is_carried_out_once(
+    api: ApiHarness, operation_id: str, faults: list[dict[str, Any]]
+) -> None:
     send = ready(api, operation_id)
     before = movements(api)
     operation = next(row for row in OPERATIONS if row.id == operation_id)
-    path = "^" + operation.path.replace("{server_id}", "[0-9]+").replace("{domain_id}", "[0-9]+").replace("{invoice_id}", "[0-9]+") + "$"
+    path = (
+        "^"
+        + operation.path.replace("{server_id}", "[0-9]+")
+        .replace("{domain_id}", "[0-9]+")
+        .replace("{invoice_id}", "[0-9]+")
+        + "$"
+    )
     for number, fault in enumerate(faults):
         last = number == len(faults) - 1
-        body = {"method": operation.method, "path": path, "action": fault, "after": number, "times": 9 if last else 1}
+        body = {
+            "method": operation.method,
+            "path": path,
+            "action": fault,
+            "after": number,
+            "times": 9 if last else 1,
+        }
         api.control("POST", "/faults", body)
     with pytest.raises(exceptions.CallError) as caught:
         send()

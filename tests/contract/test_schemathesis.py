@@ -36,19 +36,27 @@ class Findings:
             for check in checks:
                 if check.failure_info is not None:
                     failure = check.failure_info.failure
-                    self.failures.append(f"{event.label}: {failure.title}: {failure.message}\n{check.failure_info.code_sample}")
+                    self.failures.append(
+                        f"{event.label}: {failure.title}: {failure.message}\n{check.failure_info.code_sample}"
+                    )
             answer = event.recorder.interactions[case_id].response
             label = event.recorder.cases[case_id].value.operation.label
             if answer is not None:
                 self.statuses.setdefault(label, Counter())[answer.status_code] += 1
 
 
-def run(api_over_http: ApiHarness, key: str, *, examples: int, coverage: bool, revoke: bool = False) -> Findings:
+def run(
+    api_over_http: ApiHarness, key: str, *, examples: int, coverage: bool, revoke: bool = False
+) -> Findings:
     config = Config.from_dict(
         {
             "headers": {"Authorization": f"Bearer {key}"},
             "seed": 1,
-            "generation": {"max-examples": examples, "deterministic": True, "with-security-parameters": False},
+            "generation": {
+                "max-examples": examples,
+                "deterministic": True,
+                "with-security-parameters": False,
+            },
             "checks": CHECKS,
             "phases": {"coverage": {"enabled": coverage, "unexpected-methods": ["TRACE"]}},
         }
@@ -90,14 +98,20 @@ def create_objects(api_over_http: ApiHarness) -> None:
     ],
     indirect=["dialect"],
 )
-def test_the_emulator_keeps_to_its_own_document(api_over_http: ApiHarness, mode: str, coverage: bool, examples: int) -> None:
+def test_the_emulator_keeps_to_its_own_document(
+    api_over_http: ApiHarness, mode: str, coverage: bool, examples: int
+) -> None:
     create_objects(api_over_http)
     key = new_key(api_over_http, mode)
     found = run(api_over_http, key, examples=examples, coverage=coverage)
     assert found.failures == []
-    assert set(found.statuses) >= {label for label, operation in LABELS.items() if operation.auth and operation.id != REVOKE}
+    assert set(found.statuses) >= {
+        label for label, operation in LABELS.items() if operation.auth and operation.id != REVOKE
+    }
     # The run is meaningful: many operations succeeded, and the key was valid to the end.
-    succeeded = [label for label, statuses in found.statuses.items() if any(200 <= status < 300 for status in statuses)]
+    succeeded = [
+        label for label, statuses in found.statuses.items() if any(200 <= status < 300 for status in statuses)
+    ]
     assert len(succeeded) >= 20, sorted(set(found.statuses) - set(succeeded))
     with api_over_http.client(key) as client:
         assert client.me().livemode is (mode == "live")

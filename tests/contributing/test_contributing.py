@@ -1,4 +1,5 @@
-"""What CONTRIBUTING.md promises: a new operation costs at most 5 files edited by hand, a new resource at most 8.
+"""What CONTRIBUTING.md promises: a new operation costs at most 5 files edited by hand, a new resource at most
+8.
 
 Two patches, kept beside this file, add one of each. What ``make generate`` writes is not in them.
 """
@@ -55,7 +56,9 @@ def test_the_guide_names_the_files() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_the_generator_and_the_contract_tests_accept_them(sample: str, tmp_path: Path) -> None:
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True, text=True
+    ).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -63,6 +66,17 @@ def test_the_generator_and_the_contract_tests_accept_them(sample: str, tmp_path:
     subprocess.run(["git", "apply", "-C1", str(patch(sample))], cwd=tmp_path, check=True)
     environ = {**os.environ, "PYTHONPATH": str(tmp_path), "GIT_CEILING_DIRECTORIES": str(tmp_path.parent)}
     written = [name for name in edited(sample) if name.startswith("tests/")]
-    for command in (["generate"], ["generate", "--check"], ["pytest", "-q", "-p", "no:cacheprovider", *CONTRACT_TESTS, *written]):
-        ran = subprocess.run([sys.executable, "-m", *command], cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    for command in (
+        ["generate"],
+        ["generate", "--check"],
+        ["pytest", "-q", "-p", "no:cacheprovider", *CONTRACT_TESTS, *written],
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=tmp_path,
+            env=environ,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert ran.returncode == 0, ran.stdout[-4000:] + ran.stderr[-4000:]

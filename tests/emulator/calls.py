@@ -1,4 +1,6 @@
-"""One successful call of every operation: explicit, or derived from the table and the examples of its fields."""
+"""One successful call of every operation: explicit, or derived from the table and the examples of its
+fields.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -61,10 +63,14 @@ EXPLICIT_CALLS: dict[str, EmulatorCall] = {
     "list_servers": lambda emu: (emu.server(), emu.api("GET", "/servers?status=active"))[1],
     "create_server": lambda emu: emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}),
     "get_server": lambda emu: emu.api("GET", f"/servers/{emu.server()}?include=live"),
-    "update_server": lambda emu: emu.api("PATCH", f"/servers/{emu.server()}", {"name": "other", "notes": None, "auto_renew": False}),
+    "update_server": lambda emu: emu.api(
+        "PATCH", f"/servers/{emu.server()}", {"name": "other", "notes": None, "auto_renew": False}
+    ),
     "delete_server": lambda emu: emu.api("DELETE", f"/servers/{emu.server()}"),
     "power_server": lambda emu: emu.api("POST", f"/servers/{emu.server()}/actions/power", {"action": "stop"}),
-    "reinstall_server": lambda emu: emu.api("POST", f"/servers/{emu.server()}/actions/reinstall", {"os": "debian-12"}),
+    "reinstall_server": lambda emu: emu.api(
+        "POST", f"/servers/{emu.server()}/actions/reinstall", {"os": "debian-12"}
+    ),
     "reset_server_password": lambda emu: emu.api("POST", f"/servers/{emu.server()}/actions/reset-password"),
     "renew_server": lambda emu: emu.api("POST", f"/servers/{emu.server()}/renew", {"months": 3}),
     "add_server_ip": lambda emu: emu.api("POST", f"/servers/{emu.server()}/ips"),
@@ -81,13 +87,21 @@ EXPLICIT_CALLS: dict[str, EmulatorCall] = {
     "set_domain_nameservers": lambda emu: emu.api(
         "PUT", f"/domains/{emu.domain()}/nameservers", {"nameservers": ["a.example.net", "b.example.net"]}
     ),
-    "update_domain": lambda emu: emu.api("PATCH", f"/domains/{emu.domain()}", {"auto_renew": True, "privacy": False}),
+    "update_domain": lambda emu: emu.api(
+        "PATCH", f"/domains/{emu.domain()}", {"auto_renew": True, "privacy": False}
+    ),
     "renew_domain": lambda emu: emu.api("POST", f"/domains/{emu.domain()}/renew", {"years": 2}),
-    "transfer_domain": lambda emu: emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "s3cret-code"}),
+    "transfer_domain": lambda emu: emu.api(
+        "POST", "/domains/transfers", {"name": "moved.com", "auth_code": "s3cret-code"}
+    ),
     "revoke_api_key": lambda emu: emu.api("DELETE", f"/keys/{own_key(emu)}"),
     "list_webhooks": lambda emu: (emu.subscribe(), emu.api("GET", "/webhooks"))[1],
-    "create_webhook": lambda emu: emu.api("POST", "/webhooks", {"url": "https://hooks.example.org/", "events": ["*"]}),
-    "update_webhook": lambda emu: emu.api("PATCH", f"/webhooks/{emu.subscribe()['id']}", {"description": "x", "active": True}),
+    "create_webhook": lambda emu: emu.api(
+        "POST", "/webhooks", {"url": "https://hooks.example.org/", "events": ["*"]}
+    ),
+    "update_webhook": lambda emu: emu.api(
+        "PATCH", f"/webhooks/{emu.subscribe()['id']}", {"description": "x", "active": True}
+    ),
     "delete_webhook": lambda emu: emu.api("DELETE", f"/webhooks/{emu.subscribe()['id']}"),
     "rotate_webhook_secret": lambda emu: emu.api("POST", f"/webhooks/{emu.subscribe()['id']}/rotate-secret"),
     "test_webhook": lambda emu: emu.api("POST", f"/webhooks/{emu.subscribe()['id']}/test"),
@@ -117,9 +131,13 @@ def derived_call(operation: Operation) -> EmulatorCall:
             return id
 
         given = arguments(operation, makers, make)
-        return emu.call(emu.live_key if operation.auth else None, operation.method, given.path(operation), given.body)
+        return emu.call(
+            emu.live_key if operation.auth else None, operation.method, given.path(operation), given.body
+        )
 
     return call
 
 
-CALLS: dict[str, EmulatorCall] = {operation.id: EXPLICIT_CALLS.get(operation.id) or derived_call(operation) for operation in OPERATIONS}
+CALLS: dict[str, EmulatorCall] = {
+    operation.id: EXPLICIT_CALLS.get(operation.id) or derived_call(operation) for operation in OPERATIONS
+}

@@ -16,7 +16,8 @@ from pulumi_hosting.emulator.webhook_delivery import Attempt, Outcome
 # 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.
 START = 1_870_934_400.0
 DAY = 86400
-# For clients of an emulator process: by default httpx loads the certificates of the machine, which takes longer than a test.
+# For clients of an emulator process: by default httpx loads the certificates of the machine, which takes
+# longer than a test.
 NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 # Webhook URLs with a route.
@@ -40,7 +41,9 @@ class EmulatorHarness:
         self.slept: list[float] = []
         # Called while a response is delayed.
         self.while_waiting: Callable[[], object] = lambda: None
-        self.http = httpx.Client(transport=Transport(self.core, sleep=self._sleep), base_url="http://emulator")
+        self.http = httpx.Client(
+            transport=Transport(self.core, sleep=self._sleep), base_url="http://emulator"
+        )
         self._numbers = itertools.count(1)
         # The answer of webhook receivers, and what they received; no network.
         self.sent: list[Attempt] = []
@@ -56,12 +59,16 @@ class EmulatorHarness:
         if attempt.target is None or self.receiver_status is None:
             return Outcome(None, "the connection failed", None, 1)
         ok = 200 <= self.receiver_status < 300
-        return Outcome(self.receiver_status, None if ok else f"the receiver answered {self.receiver_status}", "text", 1)
+        return Outcome(
+            self.receiver_status, None if ok else (f"the receiver answered {self.receiver_status}"), "text", 1
+        )
 
     def idempotency_key(self) -> str:
         return f"test-key-{next(self._numbers):016d}"
 
-    def call(self, token: str | None, method: str, path: str, json: Any = None, **options: Any) -> httpx.Response:
+    def call(
+        self, token: str | None, method: str, path: str, json: Any = None, **options: Any
+    ) -> httpx.Response:
         """``key=`` is the Idempotency-Key; keyed operations get a fresh one when none is given (``key=None``:
         none).
         """
@@ -101,7 +108,12 @@ class EmulatorHarness:
 
     def order(self, token: str | None = None, **body: Any) -> dict[str, Any]:
         """Order a server; the answer to the order."""
-        response = self.call(token or self.live_key, "POST", "/servers", {"tariff_id": 1, "os": "debian-12", "name": "web", **body})
+        response = self.call(
+            token or self.live_key,
+            "POST",
+            "/servers",
+            {"tariff_id": 1, "os": "debian-12", "name": "web", **body},
+        )
         assert response.status_code == 201, response.text
         answer: dict[str, Any] = response.json()
         return answer
@@ -118,7 +130,9 @@ class EmulatorHarness:
 
     def domain(self, name: str = "example.com", **body: Any) -> int:
         self.register(name, **body)
-        domain: int = next(row["id"] for row in self.api("GET", "/domains").json()["data"] if row["name"] == name)
+        domain: int = next(
+            row["id"] for row in self.api("GET", "/domains").json()["data"] if row["name"] == name
+        )
         return domain
 
     def subscribe(self, *events: str) -> dict[str, Any]:
@@ -161,7 +175,9 @@ def details(response: httpx.Response) -> Any:
 
 def subscribe(emu: EmulatorHarness, url: str) -> int:
     emu.control("PUT", "/webhook-routes", {"https://hooks.example.org": "http://127.0.0.1:9"})
-    id: int = emu.api("POST", "/webhooks", {"url": url, "events": ["server.created", "invoice.paid"]}).json()["id"]
+    id: int = emu.api("POST", "/webhooks", {"url": url, "events": ["server.created", "invoice.paid"]}).json()[
+        "id"
+    ]
     return id
 
 
@@ -172,10 +188,24 @@ def assert_deliveries_work(emu: EmulatorHarness) -> None:
     seen = len(emu.sent)
     emu.server()
     emu.advance(0)
-    assert [attempt.target for attempt in emu.sent[seen:] if attempt.target and attempt.target.endswith("/later")], hook
+    assert [
+        attempt.target for attempt in emu.sent[seen:] if attempt.target and attempt.target.endswith("/later")
+    ], hook
 
 
-READS = ("/me", "/account", "/balance", "/transactions", "/invoices", "/servers", "/orders", "/ssh-keys", "/domains", "/keys", "/webhooks")
+READS = (
+    "/me",
+    "/account",
+    "/balance",
+    "/transactions",
+    "/invoices",
+    "/servers",
+    "/orders",
+    "/ssh-keys",
+    "/domains",
+    "/keys",
+    "/webhooks",
+)
 
 
 def assert_reads_work(emu: EmulatorHarness) -> None:

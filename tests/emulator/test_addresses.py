@@ -17,7 +17,12 @@ def test_bought_now_assigned_later(emu: EmulatorHarness) -> None:
     server = emu.server()
     emu.advance(15 * DAY)
     quote = emu.api("GET", f"/servers/{server}/ips/quote").json()
-    assert (quote["prorated_now"], quote["price_monthly"], quote["extra_ips"], quote["max_extra_ips"]) == ("1.00", "2.00", 0, 3)
+    assert (quote["prorated_now"], quote["price_monthly"], quote["extra_ips"], quote["max_extra_ips"]) == (
+        "1.00",
+        "2.00",
+        0,
+        3,
+    )
     answer = emu.api("POST", f"/servers/{server}/ips").json()
     assert answer == {"success": True, "server_id": server, "charged": "1.00", "currency": "EUR", "days": 15}
     assert emu.balance() == "994.00"
@@ -81,4 +86,7 @@ def test_reverse_dns_refusals(emu: EmulatorHarness) -> None:
     primary, v6 = ips(emu, server)
     for body in ({"domain": "onelabel"}, {"domain": "under_score.example.com"}, {"ptr": "mail.example.com"}):
         assert code(emu.api("PUT", f"/servers/{server}/ips/{primary['id']}/ptr", body)) == "validation_error"
-    assert code(emu.api("PUT", f"/servers/{server}/ips/{v6['id']}/ptr", {"domain": "a.example.com"})) == "upstream_rejected"
+    assert (
+        code(emu.api("PUT", f"/servers/{server}/ips/{v6['id']}/ptr", {"domain": "a.example.com"}))
+        == "upstream_rejected"
+    )

@@ -31,7 +31,10 @@ def test_five_passwords_in_any_five_minutes(any_dialect: EmulatorHarness) -> Non
     assert any_dialect.api("POST", path).status_code == 200
 
 
-@pytest.mark.parametrize(("variant", "again"), [({}, 409), ({"transient_refusals_stored": False}, 200), ({"refusals_stored": False}, 200)])
+@pytest.mark.parametrize(
+    ("variant", "again"),
+    [({}, 409), ({"transient_refusals_stored": False}, 200), ({"refusals_stored": False}, 200)],
+)
 def test_variant_transient_refusals_stored(variant: dict[str, bool], again: int, dialect: str) -> None:
     emu = EmulatorHarness(dialect=dialect, provisioning_delay=60)
     server = emu.server()
@@ -86,10 +89,14 @@ def test_the_parts_of_an_hourly_refund(any_dialect: EmulatorHarness, dialect: st
 
 
 @pytest.mark.parametrize("how", ["real", "pending", "simulated"])
-def test_the_domain_of_a_registration_has_one_type(how: str, any_dialect: EmulatorHarness, dialect: str) -> None:
+def test_the_domain_of_a_registration_has_one_type(
+    how: str, any_dialect: EmulatorHarness, dialect: str
+) -> None:
     if how == "pending":
         any_dialect.fault({"registrar": "pending"})
-    response = (any_dialect.test if how == "simulated" else any_dialect.api)("POST", "/domains", {"name": "slow.com"})
+    response = (any_dialect.test if how == "simulated" else any_dialect.api)(
+        "POST", "/domains", {"name": "slow.com"}
+    )
     answer = response.json()
     if dialect == "live":
         assert answer["domain"] == "slow.com"
@@ -112,7 +119,12 @@ def test_an_amount_as_a_json_number(any_dialect: EmulatorHarness) -> None:
     body = b'{"amount": 10.000, "gateway": "card"}'
     kind = {"Content-Type": "application/json"}
     assert any_dialect.api("POST", "/balance/topup", content=body, headers=kind).status_code == 201
-    assert any_dialect.api("POST", "/balance/topup", content=body.replace(b"10.000", b'"10.000"'), headers=kind).status_code == 400
+    assert (
+        any_dialect.api(
+            "POST", "/balance/topup", content=body.replace(b"10.000", b'"10.000"'), headers=kind
+        ).status_code
+        == 400
+    )
 
 
 @pytest.mark.parametrize("percent", ["0", "100"])
@@ -123,13 +135,18 @@ def test_the_reason_for_no_refund_is_one_of_the_document(percent: str, dialect: 
     emu.api("PATCH", f"/servers/{server}", {"auto_renew": False})
     emu.advance(30 * DAY - 1)
     quote = emu.api("GET", f"/servers/{server}/refund-quote").json()
-    assert (quote["amount"], quote["excluded_reason"]) == ("0.00", "unpaid" if dialect == "spec" else "consumed")
+    assert (quote["amount"], quote["excluded_reason"]) == (
+        "0.00",
+        "unpaid" if dialect == "spec" else "consumed",
+    )
     assert quote["note"] == "Nothing is left of the paid period."
 
 
 def test_sandbox_keys_have_the_password_limit_too(any_dialect: EmulatorHarness) -> None:
     server = any_dialect.server()
-    answers = [any_dialect.test("POST", f"/servers/{server}/actions/reset-password").status_code for _ in range(6)]
+    answers = [
+        any_dialect.test("POST", f"/servers/{server}/actions/reset-password").status_code for _ in range(6)
+    ]
     assert answers == [200] * 5 + [429]
     assert any_dialect.api("POST", f"/servers/{server}/actions/reset-password").status_code == 200
 

@@ -32,7 +32,11 @@ def hourly(emu: EmulatorHarness) -> int:
 def low_balance_events(emu: EmulatorHarness) -> list[dict[str, Any]]:
     """The objects of the ``balance.low`` events up to now."""
     emu.advance(0)
-    events = [json.loads(attempt.payload) for attempt in emu.sent if attempt.headers["X-Webhook-Event"] == "balance.low"]
+    events = [
+        json.loads(attempt.payload)
+        for attempt in emu.sent
+        if attempt.headers["X-Webhook-Event"] == "balance.low"
+    ]
     return [event["data"]["object"] for event in events]
 
 
@@ -76,7 +80,11 @@ def test_hourly_renewals_send_the_event_once(any_dialect: EmulatorHarness) -> No
     set_balance(any_dialect, str(week + Decimal("0.10")))
     any_dialect.subscribe("balance.low")
     any_dialect.advance(5 * 3600)
-    assert (balance(any_dialect)["balance"], balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (str(week), False, [])
+    assert (
+        balance(any_dialect)["balance"],
+        balance(any_dialect)["low_balance"],
+        low_balance_events(any_dialect),
+    ) == (str(week), False, [])
     any_dialect.advance(3600)
     (object,) = low_balance_events(any_dialect)
     assert object == balance(any_dialect)
@@ -127,22 +135,30 @@ def delayed(emu: EmulatorHarness, server: int) -> httpx.Response:
 
 MOVES: dict[str, Callable[[EmulatorHarness, int], httpx.Response]] = {
     "create_server": lambda emu, server: emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}),
-    "create_server hourly": lambda emu, server: emu.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1}),
+    ("create_server hourly"): lambda emu, server: emu.api(
+        "POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1}
+    ),
     "create_server later": delayed,
     "create_server refunded": refunded,
     "renew_server": lambda emu, server: emu.api("POST", f"/servers/{server}/renew", {"months": 1}),
     "delete_server": lambda emu, server: emu.api("DELETE", f"/servers/{server}"),
     "add_server_ip": lambda emu, server: emu.api("POST", f"/servers/{server}/ips"),
     "register_domain": lambda emu, server: emu.api("POST", "/domains", {"name": "example.com"}),
-    "transfer_domain": lambda emu, server: emu.api("POST", "/domains/transfers", {"name": "example.com", "auth_code": "abc"}),
-    "renew_domain": lambda emu, server: emu.api("POST", f"/domains/{next(iter(emu.core.store.domains))}/renew", {"years": 1}),
+    "transfer_domain": lambda emu, server: emu.api(
+        "POST", "/domains/transfers", {"name": "example.com", "auth_code": "abc"}
+    ),
+    "renew_domain": lambda emu, server: emu.api(
+        "POST", f"/domains/{next(iter(emu.core.store.domains))}/renew", {"years": 1}
+    ),
     "pay_invoice": paid_invoice,
 }
 
 
 @pytest.mark.parametrize("spare", ["0.00", "0.01", "3.00", "5.00", "6.99", "7.00", "7.01", "13.00", "20.00"])
 @pytest.mark.parametrize("move", MOVES)
-def test_the_event_is_sent_when_low_balance_becomes_true(move: str, spare: str, any_dialect: EmulatorHarness) -> None:
+def test_the_event_is_sent_when_low_balance_becomes_true(
+    move: str, spare: str, any_dialect: EmulatorHarness
+) -> None:
     server = low_soon(any_dialect)
     if move == "renew_domain":
         any_dialect.domain()
@@ -194,11 +210,18 @@ def sandbox(emu: EmulatorHarness) -> None:
 
 
 @pytest.mark.parametrize("make", [ends, without_auto_renew, locked, suspended, gone, sandbox, locked_domain])
-def test_upcoming_charges_leave_out_what_is_not_charged(make: Callable[[EmulatorHarness], object], any_dialect: EmulatorHarness) -> None:
+def test_upcoming_charges_leave_out_what_is_not_charged(
+    make: Callable[[EmulatorHarness], object], any_dialect: EmulatorHarness
+) -> None:
     make(any_dialect)
     any_dialect.advance(20 * DAY)
     shown = balance(any_dialect)
-    assert (shown["upcoming_7d"], shown["upcoming_30d"], shown["low_balance"], shown["auto_renew_total_monthly"]) == (
+    assert (
+        shown["upcoming_7d"],
+        shown["upcoming_30d"],
+        shown["low_balance"],
+        shown["auto_renew_total_monthly"],
+    ) == (
         "0.00",
         "0.00",
         False,
@@ -236,10 +259,22 @@ def many(emu: EmulatorHarness) -> None:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda emu: emu.server(), hourly, addresses, hourly_with_address, long_term, expiring_domain, due_twice, many]
+    "make",
+    [
+        lambda emu: emu.server(),
+        hourly,
+        addresses,
+        hourly_with_address,
+        long_term,
+        expiring_domain,
+        due_twice,
+        many,
+    ],
 )
 @pytest.mark.parametrize("days", [7, 30])
-def test_upcoming_charges_equal_what_is_charged(make: Callable[[EmulatorHarness], object], days: int, any_dialect: EmulatorHarness) -> None:
+def test_upcoming_charges_equal_what_is_charged(
+    make: Callable[[EmulatorHarness], object], days: int, any_dialect: EmulatorHarness
+) -> None:
     make(any_dialect)
     shown = balance(any_dialect)
     announced = Decimal(shown[f"upcoming_{days}d"])
@@ -252,7 +287,11 @@ def test_a_balance_that_covers_the_week_lasts_the_week(any_dialect: EmulatorHarn
     server = hourly(any_dialect)
     set_balance(any_dialect, "1.00")
     shown = balance(any_dialect)
-    assert (shown["upcoming_7d"], shown["low_balance"], shown["auto_renew_total_monthly"]) == ("3.36", True, "14.40")
+    assert (shown["upcoming_7d"], shown["low_balance"], shown["auto_renew_total_monthly"]) == (
+        "3.36",
+        True,
+        "14.40",
+    )
     any_dialect.advance(3 * DAY)
     assert any_dialect.api("GET", f"/servers/{server}").json()["status"] == "suspended"
 
@@ -267,10 +306,18 @@ def test_the_direction_of_a_movement_follows_its_type(any_dialect: EmulatorHarne
     any_dialect.control("PATCH", "/account", {"group_discount_percent": "0", "balance": "2000.00"})
     any_dialect.control("PATCH", "/account", {"balance": "100.00"})
     any_dialect.api("DELETE", f"/servers/{any_dialect.server()}")
-    topup = any_dialect.api("POST", "/balance/topup", {"amount": "10.00", "gateway": "card"}).json()["invoice_id"]
+    topup = any_dialect.api("POST", "/balance/topup", {"amount": "10.00", "gateway": "card"}).json()[
+        "invoice_id"
+    ]
     any_dialect.control("POST", f"/invoices/{topup}/confirm")
     seen = {(row["type"], row["direction"]) for row in any_dialect.api("GET", "/transactions").json()["data"]}
-    assert seen == {("payment", "debit"), ("refund", "credit"), ("topup", "credit"), ("adjustment", "credit"), ("adjustment", "debit")}
+    assert seen == {
+        ("payment", "debit"),
+        ("refund", "credit"),
+        ("topup", "credit"),
+        ("adjustment", "credit"),
+        ("adjustment", "debit"),
+    }
     assert [row["amount"] for row in any_dialect.control("GET", "/ledger")][:2] == ["0.00", "0.00"]
 
 
@@ -292,7 +339,9 @@ def at(emu: EmulatorHarness, moment: str) -> None:
         ("2032-02-29T12:00:00Z", 12, "2033-02-28T12:00:00Z"),
     ],
 )
-def test_a_month_is_a_calendar_month(ordered: str, months: int, due: str, any_dialect: EmulatorHarness) -> None:
+def test_a_month_is_a_calendar_month(
+    ordered: str, months: int, due: str, any_dialect: EmulatorHarness
+) -> None:
     at(any_dialect, ordered)
     server = any_dialect.order(months=months)["server"]
     assert server["billing"]["next_due_at"] == due
@@ -311,7 +360,9 @@ def test_twelve_months_and_a_year_end_on_the_same_date(any_dialect: EmulatorHarn
     any_dialect.advance(DAY)
     any_dialect.api("POST", f"/invoices/{pending}/pay")
     any_dialect.advance(0)
-    ordered = any_dialect.api("GET", f"/servers/{any_dialect.api('GET', f'/orders/{pending}').json()['server_id']}").json()
+    ordered = any_dialect.api(
+        "GET", f"/servers/{any_dialect.api('GET', f'/orders/{pending}').json()['server_id']}"
+    ).json()
     assert ordered["billing"]["next_due_at"] == "2031-04-02T10:00:00Z"
 
 
@@ -321,7 +372,9 @@ def test_an_address_is_paid_for_the_started_days_of_the_month(any_dialect: Emula
     path = f"/servers/{server}/ips/quote"
     assert any_dialect.api("GET", path).json()["prorated_now"] == "2.00"
     any_dialect.advance(10 * DAY)
-    assert any_dialect.api("GET", path).json()["prorated_now"] == str((Decimal(2) * 21 / 31).quantize(Decimal("0.01")))
+    assert any_dialect.api("GET", path).json()["prorated_now"] == str(
+        (Decimal(2) * 21 / 31).quantize(Decimal("0.01"))
+    )
     any_dialect.advance(21 * DAY - 1)
     assert any_dialect.api("GET", path).json()["prorated_now"] == "0.07"
 

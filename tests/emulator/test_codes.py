@@ -130,14 +130,20 @@ def broken(emu: EmulatorHarness) -> httpx.Response:
 
 
 CALLS: dict[str, Callable[[EmulatorHarness], httpx.Response]] = {
-    "invalid_request": lambda emu: emu.api("POST", "/servers", content=b"{", headers={"Content-Type": "application/json"}),
+    "invalid_request": lambda emu: emu.api(
+        "POST", "/servers", content=b"{", headers={"Content-Type": "application/json"}
+    ),
     "validation_error": lambda emu: emu.api("POST", "/ssh-keys", {"name": "a"}),
     "invalid_cursor": lambda emu: emu.api("GET", "/servers?cursor=nonsense"),
     "idempotency_key_required": lambda emu: emu.api("POST", "/servers", SERVER, key=None),
     "os_not_allowed": lambda emu: emu.api("POST", "/servers", {"tariff_id": 5, "os": "windows-2022"}),
     "invalid_period": lambda emu: emu.api("POST", "/servers", {**SERVER, "months": 2}),
-    "invalid_action": lambda emu: emu.api("POST", f"/servers/{emu.server()}/actions/power", {"action": "explode"}),
-    "upstream_rejected": lambda emu: emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "WRONG-1"}),
+    "invalid_action": lambda emu: emu.api(
+        "POST", f"/servers/{emu.server()}/actions/power", {"action": "explode"}
+    ),
+    "upstream_rejected": lambda emu: emu.api(
+        "POST", "/domains/transfers", {"name": "moved.com", "auth_code": "WRONG-1"}
+    ),
     "invalid_token": lambda emu: emu.call("vk_live_unknown", "GET", "/me"),
     "key_expired": lambda emu: emu.call(emu.new_key(expires_at=START), "GET", "/me"),
     "key_not_yet_valid": lambda emu: emu.call(emu.new_key(not_before=START + 1), "GET", "/me"),
@@ -164,7 +170,9 @@ CALLS: dict[str, Callable[[EmulatorHarness], httpx.Response]] = {
     "domain_exists": lambda emu: (emu.domain(), emu.api("POST", "/domains", {"name": "example.com"}))[1],
     "cancel_pending": to_be_cancelled,
     "payload_too_large": lambda emu: emu.api("POST", "/servers", {**SERVER, "name": "x" * 65536}),
-    "unsupported_media_type": lambda emu: emu.api("POST", "/servers", content=b"a=1", headers={"Content-Type": "text/plain"}),
+    "unsupported_media_type": lambda emu: emu.api(
+        "POST", "/servers", content=b"a=1", headers={"Content-Type": "text/plain"}
+    ),
     "rate_limited": rate_limited,
     "server_error": broken,
     "upstream_error": failed_upstream,
@@ -183,7 +191,9 @@ def test_every_code_has_a_call() -> None:
 def test_code(name: str, emu: EmulatorHarness) -> None:
     response = CALLS[name](emu)
     assert code(response) == name
-    assert ("Retry-After" in response.headers) == (response.status_code in (429, 503) or name == "idempotency_in_progress")
+    assert ("Retry-After" in response.headers) == (
+        response.status_code in (429, 503) or name == "idempotency_in_progress"
+    )
 
 
 @pytest.mark.parametrize("name", [name for name in CALLS if name != "method_not_allowed"])
@@ -219,11 +229,19 @@ def test_details(emu: EmulatorHarness) -> None:
         ("/servers", {**SERVER, "name": "no spaces"}, {"name": "invalid"}),
         ("/servers", {**SERVER, "ssh_key_ids": [7]}, {"ssh_key_ids": "unknown"}),
         ("/servers", {**SERVER, "promo_code": "NOSUCH"}, {"promo_code": "invalid"}),
-        ("/servers", {**SERVER, "custom_fields": {str(n): "x" for n in range(31)}}, {"custom_fields": "too_many"}),
+        (
+            "/servers",
+            {**SERVER, "custom_fields": {str(n): "x" for n in range(31)}},
+            {"custom_fields": "too_many"},
+        ),
         ("/ssh-keys", {"name": "", "public_key": PUBLIC_KEY}, {"name": "too_short"}),
         ("/ssh-keys", {"name": "a", "public_key": "ssh-rsa AAAA"}, {"public_key": "invalid"}),
         ("/ssh-keys", {"name": "a", "public_key": "ssh-rsa A"}, {"public_key": "invalid"}),
-        ("/balance/topup", {"amount": "10.00", "gateway": "card", "return_url": "x"}, {"return_url": "unknown"}),
+        (
+            "/balance/topup",
+            {"amount": "10.00", "gateway": "card", "return_url": "x"},
+            {"return_url": "unknown"},
+        ),
         ("/balance/topup", {"amount": "10.001", "gateway": "card"}, {"amount": "invalid"}),
         ("/balance/topup", {"amount": "1.00", "gateway": "card"}, {"amount": "out_of_range"}),
         ("/balance/topup", {"amount": "10.00", "gateway": "cash"}, {"gateway": "not_allowed"}),
@@ -276,23 +294,45 @@ def test_amounts_are_strings_or_numbers(body: dict[str, object], expected: str, 
     assert emu.api("POST", "/balance/topup", body).json()["amount"] == expected
 
 
-@pytest.mark.parametrize("body", [b"[]", b"1", b"\xff", b'{"a": NaN}', b'{"a": "\\ud800"}', b"[" * 60000, b""])
+@pytest.mark.parametrize(
+    "body", [b"[]", b"1", b"\xff", b'{"a": NaN}', b'{"a": "\\ud800"}', b"[" * 60000, b""]
+)
 def test_bodies_that_are_not_json_objects(body: bytes, emu: EmulatorHarness) -> None:
     response = emu.api("POST", "/ssh-keys", content=body, headers={"Content-Type": "application/json"})
     assert code(response) == "invalid_request"
 
 
 def test_body_rules(emu: EmulatorHarness) -> None:
-    assert code(emu.api("POST", "/ssh-keys", content=b"", headers={"Content-Type": "text/plain"})) == "unsupported_media_type"
-    assert code(emu.api("POST", "/ssh-keys", content=b"{}", headers={"Content-Type": ""})) == "unsupported_media_type"
-    ok = emu.api("POST", f"/servers/{emu.server()}/ips", {"count": 1}, headers={"Content-Type": "application/json; charset=utf-8"})
+    assert (
+        code(emu.api("POST", "/ssh-keys", content=b"", headers={"Content-Type": "text/plain"}))
+        == "unsupported_media_type"
+    )
+    assert (
+        code(emu.api("POST", "/ssh-keys", content=b"{}", headers={"Content-Type": ""}))
+        == "unsupported_media_type"
+    )
+    ok = emu.api(
+        "POST",
+        f"/servers/{emu.server()}/ips",
+        {"count": 1},
+        headers={"Content-Type": "application/json; charset=utf-8"},
+    )
     assert ok.status_code == 200
     server = emu.server()
-    assert details(emu.api("POST", f"/servers/{server}/ips", {"count": 2})) == {"fields": {"count": "not_allowed"}}
-    assert details(emu.api("DELETE", f"/servers/{server}", {"force": True})) == {"fields": {"force": "unknown"}}
+    assert details(emu.api("POST", f"/servers/{server}/ips", {"count": 2})) == {
+        "fields": {"count": "not_allowed"}
+    }
+    assert details(emu.api("DELETE", f"/servers/{server}", {"force": True})) == {
+        "fields": {"force": "unknown"}
+    }
     assert emu.api("DELETE", f"/servers/{server}", {}).status_code == 200
     assert code(emu.api("GET", "/transactions?since=2026-01-01T00:00:00")) == "validation_error"
-    assert emu.api("GET", "/transactions?since=2026-01-01T00:00:00%2B02:00&until=2026-01-01T00:00:00Z").status_code == 200
+    assert (
+        emu.api(
+            "GET", "/transactions?since=2026-01-01T00:00:00%2B02:00&until=2026-01-01T00:00:00Z"
+        ).status_code
+        == 200
+    )
     assert code(emu.api("GET", "/me?x=%ff")) == "invalid_request"
     assert code(emu.api("GET", "/catalog/os?tariff_id=99")) == "validation_error"
 

@@ -36,10 +36,21 @@ def test_a_fresh_account(emu: EmulatorHarness) -> None:
     assert len(emu.api("GET", "/catalog/os").json()["data"]) >= 5
     zones = emu.api("GET", "/catalog/zones").json()["data"]
     assert len(zones) == 4
-    assert [sum(not zone[trait] for zone in zones) for trait in ("privacy_supported", "transfer_supported")] == [1, 1]
+    assert [
+        sum(not zone[trait] for zone in zones) for trait in ("privacy_supported", "transfer_supported")
+    ] == [1, 1]
     assert len(emu.api("GET", "/balance/topup-info").json()["gateways"]) == 3
     assert [key["scopes"] for key in emu.api("GET", "/keys").json()["data"]] == [list(SCOPES)] * 2
-    for kind in ("servers", "domains", "ssh_keys", "invoices", "subscriptions", "orders", "addresses", "deliveries"):
+    for kind in (
+        "servers",
+        "domains",
+        "ssh_keys",
+        "invoices",
+        "subscriptions",
+        "orders",
+        "addresses",
+        "deliveries",
+    ):
         assert objects[kind] == []
 
 
@@ -82,7 +93,14 @@ def test_reset(emu: EmulatorHarness) -> None:
 def test_clock(emu: EmulatorHarness) -> None:
     assert emu.control("POST", "/clock", {"advance": 1.5})["now"] == "2029-04-15T08:00:01.500Z"
     assert emu.call(None, "GET", "/health").json()["time"] == "2029-04-15T08:00:01.500Z"
-    for body in ({}, {"advance": -1}, {"advance": "1"}, {"advance": True}, {"advance": 1e12}, {"advance": 1, "back": 1}):
+    for body in (
+        {},
+        {"advance": -1},
+        {"advance": "1"},
+        {"advance": True},
+        {"advance": 1e12},
+        {"advance": 1, "back": 1},
+    ):
         emu.control("POST", "/clock", body, status=400)
 
 
@@ -92,7 +110,10 @@ def test_presets(preset: str, emu: EmulatorHarness) -> None:
     me = emu.call(key, "GET", "/me").json()
     assert (me["scopes"], me["key"]["name"]) == (list(PRESETS[preset]), "p")
     assert (
-        emu.call(emu.new_key(scopes=["read_only", "servers:manage", "servers:read"]), "GET", "/me").json()["scopes"][-1] == "servers:manage"
+        emu.call(emu.new_key(scopes=["read_only", "servers:manage", "servers:read"]), "GET", "/me").json()[
+            "scopes"
+        ][-1]
+        == "servers:manage"
     )
 
 
@@ -117,8 +138,14 @@ def test_invalid_new_keys(body: dict[str, Any], emu: EmulatorHarness) -> None:
 
 
 def test_account(emu: EmulatorHarness) -> None:
-    changed = emu.control("PATCH", "/account", {"balance": "20.5", "email_verified": False, "loyalty_discount_percent": 2.5})
-    assert (changed["balance"], changed["email_verified"], changed["loyalty_discount_percent"]) == ("20.50", False, 2.5)
+    changed = emu.control(
+        "PATCH", "/account", {"balance": "20.5", "email_verified": False, "loyalty_discount_percent": 2.5}
+    )
+    assert (changed["balance"], changed["email_verified"], changed["loyalty_discount_percent"]) == (
+        "20.50",
+        False,
+        2.5,
+    )
     (movement,) = emu.control("GET", "/ledger")
     assert (movement["amount"], movement["direction"], movement["type"], movement["operation"]) == (
         "979.50",
@@ -159,10 +186,22 @@ def test_invalid_service_settings(body: dict[str, Any], emu: EmulatorHarness) ->
 
 def test_server_drift(emu: EmulatorHarness) -> None:
     server = emu.server()
-    drift = {"name": "drifted", "notes": "n", "auto_renew": False, "expired": True, "power": "unknown", "os": "debian-11"}
+    drift = {
+        "name": "drifted",
+        "notes": "n",
+        "auto_renew": False,
+        "expired": True,
+        "power": "unknown",
+        "os": "debian-11",
+    }
     emu.control("PATCH", f"/servers/{server}", drift)
     shown = emu.api("GET", f"/servers/{server}?include=live").json()
-    assert (shown["name"], shown["notes"], shown["os"], shown["live"]["power"]) == ("drifted", "n", "debian-11", "unknown")
+    assert (shown["name"], shown["notes"], shown["os"], shown["live"]["power"]) == (
+        "drifted",
+        "n",
+        "debian-11",
+        "unknown",
+    )
     assert (shown["billing"]["auto_renew"], shown["flags"]["expired"]) == (False, True)
     emu.control("PATCH", f"/servers/{server}", {"status": "terminated"})
     assert code(emu.api("GET", f"/servers/{server}")) == "not_found"
@@ -177,7 +216,10 @@ def test_drift_of_other_objects(emu: EmulatorHarness) -> None:
     server, domain, hook = emu.server(), emu.domain(), emu.subscribe()["id"]
     emu.api("POST", f"/servers/{server}/ips")
     address = emu.api("GET", f"/servers/{server}/ips").json()["data"][-1]["id"]
-    assert emu.control("PATCH", f"/servers/{server}/ips/{address}", {"ptr": "a.example.com"})["ptr"] == "a.example.com"
+    assert (
+        emu.control("PATCH", f"/servers/{server}/ips/{address}", {"ptr": "a.example.com"})["ptr"]
+        == "a.example.com"
+    )
     emu.control("PATCH", f"/servers/{emu.server()}/ips/{address}", {"ptr": None}, status=404)
     emu.control("DELETE", f"/servers/{server}/ips/{address}")
     assert len(emu.api("GET", f"/servers/{server}/ips").json()["data"]) == 2
@@ -197,7 +239,12 @@ def test_drift_of_other_objects(emu: EmulatorHarness) -> None:
     pending = emu.api("GET", "/domains").json()["data"][0]["id"]
     assert emu.control("PATCH", f"/domains/{pending}", {"status": "active"})["expires_at"]
 
-    assert emu.control("PATCH", f"/webhooks/{hook}", {"active": False, "events": ["ping"], "description": "d"})["description"] == "d"
+    assert (
+        emu.control("PATCH", f"/webhooks/{hook}", {"active": False, "events": ["ping"], "description": "d"})[
+            "description"
+        ]
+        == "d"
+    )
     emu.control("PATCH", f"/webhooks/{hook}", {"events": ["odd"]}, status=400)
     emu.server()
     emu.control("DELETE", f"/webhooks/{hook}")
@@ -207,7 +254,9 @@ def test_drift_of_other_objects(emu: EmulatorHarness) -> None:
 def test_duplicate_ssh_keys(emu: EmulatorHarness) -> None:
     body = {"name": "a", "public_key": PUBLIC_KEY}
     assert emu.api("POST", "/ssh-keys", body).status_code == 201
-    assert code(emu.api("POST", "/ssh-keys", {**body, "public_key": PUBLIC_KEY.rsplit(" ", 1)[0]})) == "conflict"
+    assert (
+        code(emu.api("POST", "/ssh-keys", {**body, "public_key": PUBLIC_KEY.rsplit(" ", 1)[0]})) == "conflict"
+    )
     emu.variant(duplicate_ssh_key="second")
     assert emu.api("POST", "/ssh-keys", body).status_code == 201
     assert len(emu.api("GET", "/ssh-keys").json()["data"]) == 2
@@ -231,7 +280,15 @@ def test_after_and_times(emu: EmulatorHarness) -> None:
 
 
 def test_a_fault_with_a_status(emu: EmulatorHarness) -> None:
-    emu.fault({"status": 503, "code": "temporarily_unavailable", "retry_after": 2.5, "message": "m", "details": {"a": 1}})
+    emu.fault(
+        {
+            "status": 503,
+            "code": "temporarily_unavailable",
+            "retry_after": 2.5,
+            "message": "m",
+            "details": {"a": 1},
+        }
+    )
     response = emu.api("GET", "/me")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "2.5")
     assert response.json()["error"] == {
@@ -288,13 +345,38 @@ def test_invalid_faults(body: dict[str, Any], emu: EmulatorHarness) -> None:
 
 
 def test_requests(emu: EmulatorHarness) -> None:
-    created = emu.api("POST", "/servers?x=1", {**SERVER, "password": "Passw0rd-canary"}, headers={"X-Request-ID": "r"})
+    created = emu.api(
+        "POST", "/servers?x=1", {**SERVER, "password": "Passw0rd-canary"}, headers={"X-Request-ID": "r"}
+    )
     emu.api("POST", "/servers", {**SERVER, "password": "Passw0rd-canary"})
     emu.api("GET", "/invoices/40001/pdf")
     first, second, third = emu.control("GET", "/requests")
-    assert set(first) == {"seq", "method", "path", "query", "headers", "body", "key_id", "status", "response", "bucket", "at", "replayed"}
-    assert (first["method"], first["path"], first["query"], first["status"]) == ("POST", "/servers", "x=1", 400)
-    assert (first["key_id"], first["bucket"], first["replayed"], first["at"]) == (501, "expensive", False, "2029-04-15T08:00:00Z")
+    assert set(first) == {
+        "seq",
+        "method",
+        "path",
+        "query",
+        "headers",
+        "body",
+        "key_id",
+        "status",
+        "response",
+        "bucket",
+        "at",
+        "replayed",
+    }
+    assert (first["method"], first["path"], first["query"], first["status"]) == (
+        "POST",
+        "/servers",
+        "x=1",
+        400,
+    )
+    assert (first["key_id"], first["bucket"], first["replayed"], first["at"]) == (
+        501,
+        "expensive",
+        False,
+        "2029-04-15T08:00:00Z",
+    )
     assert first["headers"]["authorization"] == "Bearer **********"
     assert first["headers"]["x-request-id"] == "r"
     assert first["response"] == created.json()
@@ -307,7 +389,12 @@ def test_requests(emu: EmulatorHarness) -> None:
     emu.control("GET", "/requests?since=x", status=400)
     emu.api("POST", "/servers", content=b"{broken", headers={"Content-Type": "application/json"})
     assert emu.control("GET", "/requests")[-1]["body"] == "{broken"
-    emu.api("POST", "/servers", content=b'{"os": "x", "password" : "Passw0rd-can', headers={"Content-Type": "application/json"})
+    emu.api(
+        "POST",
+        "/servers",
+        content=b'{"os": "x", "password" : "Passw0rd-can',
+        headers={"Content-Type": "application/json"},
+    )
     assert emu.control("GET", "/requests")[-1]["body"] == '{"os": "x", "password" : "**********'
 
 
@@ -317,7 +404,10 @@ def test_objects_show_no_secret(emu: EmulatorHarness) -> None:
     for secret in (created["root_password"], hook["secret"], emu.live_key, emu.test_key):
         assert secret not in text
     sandbox = emu.test("POST", "/servers", SERVER).json()["server"]["id"]
-    assert [row["id"] for row in emu.control("GET", "/objects")["servers"]] == [created["server"]["id"], sandbox]
+    assert [row["id"] for row in emu.control("GET", "/objects")["servers"]] == [
+        created["server"]["id"],
+        sandbox,
+    ]
     emu.api("DELETE", f"/servers/{created['server']['id']}")
     assert [row["id"] for row in emu.control("GET", "/objects")["servers"]] == [sandbox]
 
@@ -356,7 +446,12 @@ def first_cells(title: str) -> list[str]:
 
 def test_the_page_lists_every_call() -> None:
     described = [re.match(r"`(\w+ [^`]+)`", cell) for cell in first_cells("Calls")]
-    known = [f"{method} {route.path.replace(':int', '')}" for route in ROUTES for method in route.methods or () if method != "HEAD"]
+    known = [
+        f"{method} {route.path.replace(':int', '')}"
+        for route in ROUTES
+        for method in route.methods or ()
+        if method != "HEAD"
+    ]
     assert sorted(found[1] for found in described if found) == sorted(known)
 
 
@@ -370,7 +465,17 @@ def test_the_page_lists_every_field_of_a_call(emu: EmulatorHarness) -> None:
         if not found or found[3] == "{}" or found[2] == "/webhook-routes":
             continue
         path = re.sub(r"/([a-z-]+)/\{\w+\}", lambda part: f"/{part[1]}/{made[part[1]]}", found[2])
-        words = set(re.findall(r'"(\w+)"\??(?=[:,}])', re.sub(r": \{…\}|: \[…\]|: \"\w+\" or \"\w+\"", "", found[3])))
+        words = set(
+            re.findall(
+                r'"(\w+)"\??(?=[:,}])',
+                re.sub(
+                    r": \{…\}|: \[…\]|: \"\w+\" or "
+                    r"\"\w+\"",
+                    "",
+                    found[3],
+                ),
+            )
+        )
         answer = emu.http.request(found[1], f"/_control{path}", json={"no_such_field": 1})
         assert answer.status_code == 400, cell
         assert set(answer.json()["error"].partition("known: ")[2].split(", ")) == words, cell
@@ -378,7 +483,9 @@ def test_the_page_lists_every_field_of_a_call(emu: EmulatorHarness) -> None:
 
 def test_the_page_lists_every_behaviour_variant() -> None:
     rows = [line.split("|") for line in section("Behaviour variants").splitlines() if line.startswith("| `")]
-    described = {row[1].strip("` "): [json.loads(value) for value in re.findall(r"`([^`]+)`", row[2])] for row in rows}
+    described = {
+        row[1].strip("` "): [json.loads(value) for value in re.findall(r"`([^`]+)`", row[2])] for row in rows
+    }
     assert described == {name: list(values) for name, values in VARIANTS.items()}
 
 

@@ -11,7 +11,10 @@ def walk(emu: EmulatorHarness, path: str, limit: int) -> list[int]:
     ids: list[int] = []
     cursor = None
     while True:
-        page = emu.api("GET", f"{path}{'&' if '?' in path else '?'}limit={limit}" + (f"&cursor={cursor}" if cursor else "")).json()
+        page = emu.api(
+            "GET",
+            f"{path}{'&' if '?' in path else '?'}limit={limit}" + (f"&cursor={cursor}" if cursor else ""),
+        ).json()
         ids += [row["id"] for row in page["data"]]
         cursor = page["next_cursor"]
         if cursor is None:
@@ -42,7 +45,11 @@ def test_a_cursor_is_valid_for_its_own_list_only(emu: EmulatorHarness) -> None:
         emu.control("POST", "/servers", {})
     cursor = emu.api("GET", "/invoices?limit=1&status=not_paid").json()["next_cursor"]
     assert emu.api("GET", f"/invoices?limit=2&status=not_paid&cursor={cursor}").status_code == 200
-    for path in (f"/invoices?cursor={cursor}", f"/invoices?status=paid&cursor={cursor}", f"/servers?cursor={cursor}"):
+    for path in (
+        f"/invoices?cursor={cursor}",
+        f"/invoices?status=paid&cursor={cursor}",
+        f"/servers?cursor={cursor}",
+    ):
         assert code(emu.api("GET", path)) == "invalid_cursor"
     assert code(emu.test("GET", f"/invoices?status=not_paid&cursor={cursor}")) == "invalid_cursor"
     other = emu.control("POST", "/accounts", {})["live_key"]
@@ -51,7 +58,15 @@ def test_a_cursor_is_valid_for_its_own_list_only(emu: EmulatorHarness) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [lambda c: c[:-1], lambda c: c + "A", lambda c: c + "=", lambda c: c[::-1], lambda c: "x" + c[1:], lambda c: "", lambda c: "%C3%A9"],
+    [
+        lambda c: c[:-1],
+        lambda c: c + "A",
+        lambda c: c + "=",
+        lambda c: c[::-1],
+        lambda c: "x" + c[1:],
+        lambda c: "",
+        lambda c: "%C3%A9",
+    ],
 )
 def test_changed_cursors_are_invalid(change: object, emu: EmulatorHarness) -> None:
     assert callable(change)

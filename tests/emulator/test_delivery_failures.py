@@ -16,7 +16,9 @@ from tests.emulator.support import GOOD, ODD, SERVER, EmulatorHarness, assert_de
 # --- deliveries --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("error", [UnicodeEncodeError("ascii", "é", 0, 1, "no"), KeyError("x"), RuntimeError("x"), ValueError("x")])
+@pytest.mark.parametrize(
+    "error", [UnicodeEncodeError("ascii", "é", 0, 1, "no"), KeyError("x"), RuntimeError("x"), ValueError("x")]
+)
 def test_an_attempt_that_raises_counts_as_failed(error: Exception, any_dialect: EmulatorHarness) -> None:
     good, bad = subscribe(any_dialect, GOOD), subscribe(any_dialect, "https://hooks.example.org/bad")
 
@@ -44,8 +46,12 @@ def test_a_delivery_that_cannot_be_prepared_does_not_block_others(emu: EmulatorH
     emu.core.store.subscriptions[broken].url = "https://[broken/"
     emu.server()
     emu.advance(0)
-    assert {row["status"] for row in emu.api("GET", f"/webhooks/{hook}/deliveries").json()["data"]} == {"delivered"}
-    assert {row["status"] for row in emu.api("GET", f"/webhooks/{broken}/deliveries").json()["data"]} == {"pending"}
+    assert {row["status"] for row in emu.api("GET", f"/webhooks/{hook}/deliveries").json()["data"]} == {
+        "delivered"
+    }
+    assert {row["status"] for row in emu.api("GET", f"/webhooks/{broken}/deliveries").json()["data"]} == {
+        "pending"
+    }
     answer = emu.api("POST", f"/webhooks/{broken}/test")
     assert (answer.status_code, answer.json()["ok"]) == (200, False)
 
@@ -121,7 +127,9 @@ def delivery_loop() -> Iterator[tuple[Core, threading.Event]]:
 
 
 def test_the_delivery_loop_survives_errors(
-    delivery_loop: tuple[Core, threading.Event], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    delivery_loop: tuple[Core, threading.Event],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     from pulumi_hosting.emulator.transport import Transport
 
@@ -131,7 +139,9 @@ def test_the_delivery_loop_survives_errors(
     http.headers["Authorization"] = f"Bearer {core.ready_line['live_key']}"
     core.store.service.routes = {"https://hooks.example.org": "http://127.0.0.1:9"}
     for path in ("bad", "good"):
-        http.post("/webhooks", json={"url": f"https://hooks.example.org/{path}", "events": ["server.created"]}).raise_for_status()
+        http.post(
+            "/webhooks", json={"url": f"https://hooks.example.org/{path}", "events": ["server.created"]}
+        ).raise_for_status()
     deliver = core.deliver_due
     failed = threading.Event()
 

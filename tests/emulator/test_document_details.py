@@ -43,14 +43,22 @@ def test_text_that_cannot_be_an_event_type_is_refused(type: str, any_dialect: Em
 
 def active_rows(emu: EmulatorHarness, name: str = "") -> list[tuple[str, int]]:
     rows = emu.control("GET", "/objects")["domains"]
-    return [(row["name"], row["account_id"]) for row in rows if row["status"] in ("active", "expired") and name in row["name"]]
+    return [
+        (row["name"], row["account_id"])
+        for row in rows
+        if row["status"] in ("active", "expired") and name in row["name"]
+    ]
 
 
 def test_a_transfer_ends_the_domain_of_the_other_account(any_dialect: EmulatorHarness) -> None:
     other = any_dialect.control("POST", "/accounts", {})
     mine = any_dialect.domain("moved.com")
-    any_dialect.call(other["live_key"], "POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"})
-    again = any_dialect.call(other["live_key"], "POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"})
+    any_dialect.call(
+        other["live_key"], "POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"}
+    )
+    again = any_dialect.call(
+        other["live_key"], "POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"}
+    )
     assert code(again) == "domain_exists"
     any_dialect.advance(4 * DAY)
     assert any_dialect.api("GET", f"/domains/{mine}").json()["status"] == "active"
@@ -66,7 +74,10 @@ def test_an_expired_domain_is_renewed_not_registered_again(any_dialect: Emulator
     any_dialect.advance(366 * DAY)
     before = any_dialect.control("GET", "/ledger")
     assert code(any_dialect.api("POST", "/domains", {"name": "late.com"})) == "domain_exists"
-    assert code(any_dialect.api("POST", "/domains/transfers", {"name": "late.com", "auth_code": "abc"})) == "domain_exists"
+    assert (
+        code(any_dialect.api("POST", "/domains/transfers", {"name": "late.com", "auth_code": "abc"}))
+        == "domain_exists"
+    )
     shown = any_dialect.api("GET", "/domains/availability?name=late.com").json()
     assert (shown["available"], shown["reason"]) == (False, "taken")
     assert any_dialect.control("GET", "/ledger") == before
@@ -78,7 +89,10 @@ def test_an_expired_domain_registered_by_another_account_is_cancelled(any_dialec
     domain = any_dialect.domain("late.com")
     any_dialect.advance(366 * DAY)
     other = any_dialect.control("POST", "/accounts", {})
-    assert any_dialect.call(other["live_key"], "GET", "/domains/availability?name=late.com").json()["available"] is True
+    assert (
+        any_dialect.call(other["live_key"], "GET", "/domains/availability?name=late.com").json()["available"]
+        is True
+    )
     assert any_dialect.call(other["live_key"], "POST", "/domains", {"name": "late.com"}).status_code == 201
     assert code(any_dialect.api("POST", f"/domains/{domain}/renew", {"years": 1})) == "conflict"
     assert active_rows(any_dialect) == [("late.com", other["account_id"])]
@@ -91,7 +105,10 @@ def test_a_name_never_has_two_active_rows(seed: int, any_dialect: EmulatorHarnes
     rng = random.Random(seed)  # noqa: S311  # a test
     first = any_dialect.control("PATCH", "/account", {"balance": "100000.00"})
     other = any_dialect.control("POST", "/accounts", {"balance": "100000.00"})
-    tokens = [any_dialect.control("POST", "/keys", {"mode": "live", "account_id": id})["key"] for id in (first["id"], other["account_id"])]
+    tokens = [
+        any_dialect.control("POST", "/keys", {"mode": "live", "account_id": id})["key"]
+        for id in (first["id"], other["account_id"])
+    ]
     for _ in range(60):
         token = rng.choice(tokens)
         owned = any_dialect.call(token, "GET", "/domains").json()["data"]
@@ -106,13 +123,17 @@ def test_a_name_never_has_two_active_rows(seed: int, any_dialect: EmulatorHarnes
         elif action in ("renew", "switch") and owned:
             id = rng.choice(owned)["id"]
             path, body = (
-                (f"/domains/{id}/renew", {"years": 1}) if action == "renew" else (f"/domains/{id}", {"auto_renew": rng.random() < 0.5})
+                (f"/domains/{id}/renew", {"years": 1})
+                if action == "renew"
+                else (f"/domains/{id}", {"auto_renew": rng.random() < 0.5})
             )
             any_dialect.call(token, "POST" if action == "renew" else "PATCH", path, body)
         elif action == "wait":
             any_dialect.advance(rng.choice([1, 3, 6, 200]) * DAY)
         elif action == "expire" and owned:
-            any_dialect.control("PATCH", f"/domains/{rng.choice(owned)['id']}", {"status": rng.choice(["expired", "active"])})
+            any_dialect.control(
+                "PATCH", f"/domains/{rng.choice(owned)['id']}", {"status": rng.choice(["expired", "active"])}
+            )
         assert len(active_rows(any_dialect)) <= 1, (seed, active_rows(any_dialect))
 
 
@@ -120,9 +141,13 @@ def test_a_name_never_has_two_active_rows(seed: int, any_dialect: EmulatorHarnes
 
 
 @pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.auth], ids=lambda row: row.id)
-def test_the_openapi_document_has_the_bucket_that_is_counted(operation: Any, any_dialect: EmulatorHarness) -> None:
+def test_the_openapi_document_has_the_bucket_that_is_counted(
+    operation: Any, any_dialect: EmulatorHarness
+) -> None:
     response = CALLS[operation.id](any_dialect)
-    described = any_dialect.http.get("/v1/openapi.json").json()["paths"][operation.path][operation.method.lower()]
+    described = any_dialect.http.get("/v1/openapi.json").json()["paths"][operation.path][
+        operation.method.lower()
+    ]
     given = dict(response.request.url.params)
     when = described.get("x-expensive-when", {})
     expensive = described["x-expensive"] or any(given.get(name) in values for name, values in when.items())
@@ -183,7 +208,13 @@ def test_an_unreachable_webhook_url_is_refused(url: str, any_dialect: EmulatorHa
 
 
 @pytest.mark.parametrize(
-    "url", ["https://hooks.example.org./x", "https://HOOKS.example.org:8443/?a=b#c", "https://1.1.1.1/", "https://xn--bcher-kva.example/"]
+    "url",
+    [
+        "https://hooks.example.org./x",
+        "https://HOOKS.example.org:8443/?a=b#c",
+        "https://1.1.1.1/",
+        "https://xn--bcher-kva.example/",
+    ],
 )
 def test_a_public_webhook_url_is_accepted(url: str, any_dialect: EmulatorHarness) -> None:
     assert any_dialect.api("POST", "/webhooks", {"url": url, "events": ["*"]}).status_code == 201

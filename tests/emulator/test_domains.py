@@ -32,7 +32,11 @@ def availability(emu: EmulatorHarness, name: str) -> dict[str, object]:
 )
 def test_availability(name: str, reason: str | None, emu: EmulatorHarness) -> None:
     answer = availability(emu, name)
-    assert (answer["available"], answer["reason"], answer["premium"]) == (reason is None, reason, reason == "premium")
+    assert (answer["available"], answer["reason"], answer["premium"]) == (
+        reason is None,
+        reason,
+        reason == "premium",
+    )
     assert (answer["price_register"] is None) == (reason in ("invalid", "unsupported_tld"))
 
 
@@ -46,10 +50,21 @@ def test_unicode_and_punycode_are_one_name(emu: EmulatorHarness) -> None:
 
 def test_registration(emu: EmulatorHarness) -> None:
     emu.subscribe("domain.registered")
-    answer = emu.register("example.com", years=2, nameservers=["NS1.Example.net.", "ns2.example.net"], promo_code="SAVE20")
+    answer = emu.register(
+        "example.com", years=2, nameservers=["NS1.Example.net.", "ns2.example.net"], promo_code="SAVE20"
+    )
     domain = answer["domain"]
-    assert (answer["status"], answer["charged"], answer["discount"], answer["balance_after"]) == ("registered", "19.20", "4.80", "980.80")
-    assert (domain["nameservers"], domain["privacy"], domain["auto_renew"]) == (["ns1.example.net", "ns2.example.net"], True, False)
+    assert (answer["status"], answer["charged"], answer["discount"], answer["balance_after"]) == (
+        "registered",
+        "19.20",
+        "4.80",
+        "980.80",
+    )
+    assert (domain["nameservers"], domain["privacy"], domain["auto_renew"]) == (
+        ["ns1.example.net", "ns2.example.net"],
+        True,
+        False,
+    )
     assert answer["expires_at"] == domain["expires_at"]
     assert answer["domain_id"] == domain["id"]
     emu.advance(0)
@@ -73,13 +88,20 @@ def test_registration_in_the_live_dialect() -> None:
     answer = emu.register("example.com")
     assert answer["domain"] == "example.com"
     assert emu.api("GET", f"/domains/{answer['domain_id']}").json()["privacy"] is False
-    assert details(emu.api("POST", "/domains", {"name": "b.com", "auto_renew": True})) == {"fields": {"auto_renew": "unknown"}}
+    assert details(emu.api("POST", "/domains", {"name": "b.com", "auto_renew": True})) == {
+        "fields": {"auto_renew": "unknown"}
+    }
     three = ["a.example.net", "b.example.net", "c.example.net"]
     assert code(emu.api("POST", "/domains", {"name": "b.com", "nameservers": three})) == "validation_error"
-    assert code(emu.api("PUT", f"/domains/{answer['domain_id']}/nameservers", {"nameservers": three})) == "validation_error"
+    assert (
+        code(emu.api("PUT", f"/domains/{answer['domain_id']}/nameservers", {"nameservers": three}))
+        == "validation_error"
+    )
     renewed = emu.api("POST", f"/domains/{answer['domain_id']}/renew", {"years": 1}).json()
     assert (renewed["domain"], renewed["total_years"]) == ("example.com", 2)
-    transfer = emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc", "nameservers": three[:2]}).json()
+    transfer = emu.api(
+        "POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc", "nameservers": three[:2]}
+    ).json()
     assert transfer["status"] == "pending_transfer"
     emu.control("PATCH", f"/domains/{answer['domain_id']}", {"blocked": True})
     assert emu.api("GET", f"/domains/{answer['domain_id']}").json()["status"] == "cancelled"
@@ -100,37 +122,73 @@ def test_pending_until_the_next_sync(any_dialect: EmulatorHarness) -> None:
 
 
 def test_transfer(emu: EmulatorHarness) -> None:
-    answer = emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc", "auto_renew": True, "privacy": False}).json()
+    answer = emu.api(
+        "POST",
+        "/domains/transfers",
+        {"name": "moved.com", "auth_code": "abc", "auto_renew": True, "privacy": False},
+    ).json()
     assert (answer["status"], answer["charged"]) == ("transfer_pending", "12.50")
-    assert code(emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"})) == "domain_exists"
+    assert (
+        code(emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "abc"}))
+        == "domain_exists"
+    )
     assert code(emu.api("POST", f"/domains/{answer['domain_id']}/renew", {"years": 1})) == "conflict"
     emu.advance(5 * DAY)
     shown = emu.api("GET", f"/domains/{answer['domain_id']}").json()
-    assert (shown["status"], shown["auto_renew"], shown["privacy"], shown["locked"]) == ("active", True, False, True)
-    assert code(emu.api("POST", "/domains/transfers", {"name": "b.dev", "auth_code": "abc"})) == "upstream_rejected"
-    assert code(emu.api("POST", "/domains/transfers", {"name": "b.de", "auth_code": "abc", "privacy": True})) == "upstream_rejected"
-    assert {row["body"]["auth_code"] for row in emu.control("GET", "/requests") if row["path"] == "/domains/transfers"} == {"*" * 10}
+    assert (shown["status"], shown["auto_renew"], shown["privacy"], shown["locked"]) == (
+        "active",
+        True,
+        False,
+        True,
+    )
+    assert (
+        code(emu.api("POST", "/domains/transfers", {"name": "b.dev", "auth_code": "abc"}))
+        == "upstream_rejected"
+    )
+    assert (
+        code(emu.api("POST", "/domains/transfers", {"name": "b.de", "auth_code": "abc", "privacy": True}))
+        == "upstream_rejected"
+    )
+    assert {
+        row["body"]["auth_code"]
+        for row in emu.control("GET", "/requests")
+        if row["path"] == "/domains/transfers"
+    } == {"*" * 10}
 
 
 def test_a_domain_of_another_account_can_be_transferred_in(emu: EmulatorHarness) -> None:
     other = emu.control("POST", "/accounts", {})["live_key"]
     emu.call(other, "POST", "/domains", {"name": "theirs.com"})
     assert code(emu.api("POST", "/domains", {"name": "theirs.com"})) == "domain_taken"
-    assert emu.api("POST", "/domains/transfers", {"name": "theirs.com", "auth_code": "abc"}).status_code == 202
+    assert (
+        emu.api("POST", "/domains/transfers", {"name": "theirs.com", "auth_code": "abc"}).status_code == 202
+    )
 
 
 def test_changes(emu: EmulatorHarness) -> None:
     domain = emu.domain()
     hosts = ["a.example.net", "b.example.net", "c.example.net", "d.example.net"]
-    assert emu.api("PUT", f"/domains/{domain}/nameservers", {"nameservers": hosts}).json()["nameservers"] == hosts
+    assert (
+        emu.api("PUT", f"/domains/{domain}/nameservers", {"nameservers": hosts}).json()["nameservers"]
+        == hosts
+    )
     for wrong in (hosts[:1], [*hosts, "e.example.net"], ["a.example.net", "A.example.net."], ["one", "two"]):
-        assert code(emu.api("PUT", f"/domains/{domain}/nameservers", {"nameservers": wrong})) == "validation_error"
-    assert emu.api("PATCH", f"/domains/{domain}", {"auto_renew": True, "privacy": False}).json()["auto_renew"] is True
+        assert (
+            code(emu.api("PUT", f"/domains/{domain}/nameservers", {"nameservers": wrong}))
+            == "validation_error"
+        )
+    assert (
+        emu.api("PATCH", f"/domains/{domain}", {"auto_renew": True, "privacy": False}).json()["auto_renew"]
+        is True
+    )
     wrong_bodies: list[dict[str, Any]] = [{}, {"auto_renew": None}, {"locked": True}]
     for wrong_body in wrong_bodies:
         assert code(emu.api("PATCH", f"/domains/{domain}", wrong_body)) == "validation_error"
     german = emu.domain("a.de")
-    assert code(emu.api("PATCH", f"/domains/{german}", {"auto_renew": True, "privacy": True})) == "upstream_rejected"
+    assert (
+        code(emu.api("PATCH", f"/domains/{german}", {"auto_renew": True, "privacy": True}))
+        == "upstream_rejected"
+    )
     assert emu.api("GET", f"/domains/{german}").json()["auto_renew"] is False
     emu.control("PATCH", f"/domains/{domain}", {"blocked": True})
     changes: list[tuple[str, str, dict[str, Any]]] = [
@@ -179,7 +237,9 @@ def test_a_renewal_whose_date_is_not_visible_yet(any_dialect: EmulatorHarness) -
     any_dialect.fault({"registrar": "pending"}, path="/renew$")
     answer = any_dialect.api("POST", f"/domains/{domain}/renew", {"years": 1})
     live = any_dialect.core.store.service.dialect == "live"
-    assert (answer.status_code, answer.json()["status"]) == ((202, "pending") if live else (200, "pending_sync"))
+    assert (answer.status_code, answer.json()["status"]) == (
+        (202, "pending") if live else (200, "pending_sync")
+    )
     assert answer.json()["expires_at"] is None
     assert answer.json()["charged"] == "13.00"
     assert any_dialect.api("GET", f"/domains/{domain}").json()["expires_at"] == before

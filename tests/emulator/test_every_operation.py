@@ -19,7 +19,10 @@ def test_answer(operation: Operation, any_dialect: EmulatorHarness, dialect: str
     response = CALLS[operation.id](any_dialect)
     expected = operation.live_status if dialect == "live" and operation.live_status else operation.success
     assert response.status_code == expected, response.text
-    assert (response.request.method, operation.auth or "authorization" not in response.request.headers) == (operation.method, True)
+    assert (response.request.method, operation.auth or "authorization" not in response.request.headers) == (
+        operation.method,
+        True,
+    )
 
     model = operation.responses.get(response.status_code, operation.responses[operation.success])
     if model is None:
@@ -32,8 +35,12 @@ def test_answer(operation: Operation, any_dialect: EmulatorHarness, dialect: str
         assert parsed is not None
 
     assert response.headers["X-Request-ID"]
-    assert response.headers["Cache-Control"] == ("public, max-age=300" if operation.id == "get_openapi" else "no-store")
-    expensive = operation.is_expensive(dict(response.request.url.params)) or (dialect == "live" and operation.live_expensive)
+    assert response.headers["Cache-Control"] == (
+        "public, max-age=300" if operation.id == "get_openapi" else "no-store"
+    )
+    expensive = operation.is_expensive(dict(response.request.url.params)) or (
+        dialect == "live" and operation.live_expensive
+    )
     if operation.auth:
         assert response.headers["X-RateLimit-Limit"] == ("20" if expensive else "120")
 
@@ -71,8 +78,15 @@ def test_a_simulated_write_has_the_fields_of_a_real_one(any_dialect: EmulatorHar
         emu = EmulatorHarness(dialect=dialect)
         live = CALLS[operation.id](emu)
         request = emu.control("GET", "/requests")[-1]
-        body = {**(request["body"] or {}), **({"auth_code": "x1234567"} if operation.id == "transfer_domain" else {})} or None
-        body = {**(body or {}), "name": "other.com"} if operation.id in ("register_domain", "transfer_domain") else body
+        body = {
+            **(request["body"] or {}),
+            **({"auth_code": "x1234567"} if operation.id == "transfer_domain" else {}),
+        } or None
+        body = (
+            {**(body or {}), "name": "other.com"}
+            if operation.id in ("register_domain", "transfer_domain")
+            else body
+        )
         if operation.id == "create_ssh_key":
             body = {"name": "b", "public_key": PUBLIC_KEY}
         response = emu.test(operation.method, request["path"], body)

@@ -16,8 +16,12 @@ def test_every_handler_belongs_to_an_operation() -> None:
     assert sorted(set(HANDLERS) - set(BY_ID)) == []
 
 
-def test_an_operation_without_a_handler_answers_501(emu: EmulatorHarness, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(middleware, "HANDLERS", {name: handler for name, handler in HANDLERS.items() if name != "get_account"})
+def test_an_operation_without_a_handler_answers_501(
+    emu: EmulatorHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        middleware, "HANDLERS", {name: handler for name, handler in HANDLERS.items() if name != "get_account"}
+    )
     response = emu.api("GET", "/account")
     assert response.status_code == 501
     assert response.json()["error"] == {

@@ -29,7 +29,10 @@ def test_different_body_or_endpoint_is_a_conflict(emu: EmulatorHarness) -> None:
     assert emu.api("POST", f"/servers/{server}/renew", {"months": 1}, key=key).status_code == 200
     assert code(emu.api("POST", f"/servers/{server}/renew", {"months": 3}, key=key)) == "idempotency_conflict"
     assert code(emu.api("POST", "/servers", SERVER, key=key)) == "idempotency_conflict"
-    assert code(emu.api("POST", f"/servers/{emu.server()}/renew", {"months": 1}, key=key)) == "idempotency_conflict"
+    assert (
+        code(emu.api("POST", f"/servers/{emu.server()}/renew", {"months": 1}, key=key))
+        == "idempotency_conflict"
+    )
     # A conflict leaves the stored response of the first request.
     assert emu.api("POST", f"/servers/{server}/renew", {"months": 1}, key=key).status_code == 200
 
@@ -56,7 +59,9 @@ def test_invalid_idempotency_keys(key: str, emu: EmulatorHarness) -> None:
 def test_in_progress_ends_with_the_answer(emu: EmulatorHarness) -> None:
     key = emu.idempotency_key()
     meanwhile: list[object] = []
-    emu.while_waiting = lambda: meanwhile.append(emu.api("POST", "/servers", SERVER, key=key).json()["error"]["code"])
+    emu.while_waiting = lambda: meanwhile.append(
+        emu.api("POST", "/servers", SERVER, key=key).json()["error"]["code"]
+    )
     emu.fault({"delay": 0.5})
     emu.api("POST", "/servers", SERVER, key=key)
     assert (meanwhile, emu.slept) == (["idempotency_in_progress"], [0.5])
@@ -101,8 +106,12 @@ def test_variant_refusals_stored(kept: bool, emu: EmulatorHarness) -> None:
 def test_variant_replay_request_id(shown: str, emu: EmulatorHarness) -> None:
     emu.variant(replay_request_id=shown)
     key = emu.idempotency_key()
-    first = emu.api("POST", "/servers", {"tariff_id": 4, "os": "debian-12"}, key=key, headers={"X-Request-ID": "first"})
-    again = emu.api("POST", "/servers", {"tariff_id": 4, "os": "debian-12"}, key=key, headers={"X-Request-ID": "again"})
+    first = emu.api(
+        "POST", "/servers", {"tariff_id": 4, "os": "debian-12"}, key=key, headers={"X-Request-ID": "first"}
+    )
+    again = emu.api(
+        "POST", "/servers", {"tariff_id": 4, "os": "debian-12"}, key=key, headers={"X-Request-ID": "again"}
+    )
     assert first.json()["error"]["request_id"] == "first"
     assert again.headers["X-Request-ID"] == "again"
     assert again.json()["error"]["request_id"] == ("again" if shown == "fresh" else "first")
@@ -124,7 +133,9 @@ def test_variant_body_comparison(comparison: str, expected: int, emu: EmulatorHa
     emu.variant(body_comparison=comparison)
     key, headers = emu.idempotency_key(), {"Content-Type": "application/json"}
     emu.api("POST", "/servers", content=json.dumps(SERVER), key=key, headers=headers)
-    assert emu.api("POST", "/servers", content=json.dumps(SERVER), key=key, headers=headers).status_code == 201
+    assert (
+        emu.api("POST", "/servers", content=json.dumps(SERVER), key=key, headers=headers).status_code == 201
+    )
     spaced = json.dumps(dict(reversed(SERVER.items())), indent=1)
     assert emu.api("POST", "/servers", content=spaced, key=key, headers=headers).status_code == expected
 

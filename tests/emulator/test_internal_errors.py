@@ -6,7 +6,15 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.emulator.handlers import HANDLERS
-from tests.emulator.support import DAY, GOOD, EmulatorHarness, assert_deliveries_work, assert_reads_work, code, subscribe
+from tests.emulator.support import (
+    DAY,
+    GOOD,
+    EmulatorHarness,
+    assert_deliveries_work,
+    assert_reads_work,
+    code,
+    subscribe,
+)
 
 
 def test_an_error_in_a_handler_is_a_500(
@@ -17,14 +25,27 @@ def test_an_error_in_a_handler_is_a_500(
 
     monkeypatch.setattr("pulumi_hosting.emulator.middleware.HANDLERS", {**HANDLERS, "get_me": fail})
     response = any_dialect.api("GET", "/me", headers={"X-Request-ID": "mine"})
-    assert (response.status_code, code(response), response.headers["X-Request-ID"]) == (500, "server_error", "mine")
+    assert (response.status_code, code(response), response.headers["X-Request-ID"]) == (
+        500,
+        "server_error",
+        "mine",
+    )
     assert "mine" in caplog.text
 
 
-def test_a_response_that_cannot_be_encoded_is_a_500(any_dialect: EmulatorHarness, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_response_that_cannot_be_encoded_is_a_500(
+    any_dialect: EmulatorHarness, caplog: pytest.LogCaptureFixture
+) -> None:
     """JSON cannot hold half a surrogate pair."""
     any_dialect.fault({"patch": {"hint": ""}})
-    assert any_dialect.http.post("/_control/faults", content=rb'{"action": {"patch": {"hint": "\ud800"}}}').status_code == 400
+    assert (
+        any_dialect.http.post(
+            "/_control/faults",
+            content=rb'{"action": {"patch": {"hint": '
+            rb'"\ud800"}}}',
+        ).status_code
+        == 400
+    )
     next(iter(any_dialect.core.store.faults.values())).action = {"patch": {"hint": "\ud800"}}
     response = any_dialect.api("GET", "/me")
     assert (response.status_code, code(response)) == (500, "server_error")
@@ -93,10 +114,15 @@ def test_invalid_control_bodies(method: str, path: str, body: dict[str, Any], em
     assert_reads_work(emu)
 
 
-@pytest.mark.parametrize("raw", [b"[" * 20_000, b'{"a":' * 10_000, b"\xff", b'{"advance": ' + b"9" * 5000 + b"}"])
+@pytest.mark.parametrize(
+    "raw", [b"[" * 20_000, b'{"a":' * 10_000, b"\xff", b'{"advance": ' + b"9" * 5000 + b"}"]
+)
 def test_bodies_that_cannot_be_parsed(raw: bytes, emu: EmulatorHarness) -> None:
     assert emu.http.post("/_control/clock", content=raw).status_code == 400
-    assert emu.api("POST", "/servers", content=raw, headers={"Content-Type": "application/json"}).status_code == 400
+    assert (
+        emu.api("POST", "/servers", content=raw, headers={"Content-Type": "application/json"}).status_code
+        == 400
+    )
     assert emu.http.get("/_control/requests").status_code == 200
     assert_reads_work(emu)
 

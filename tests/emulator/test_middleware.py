@@ -98,7 +98,14 @@ def test_switched_off(emu: EmulatorHarness) -> None:
 
 def test_every_answer_to_a_test_key_has_x_sandbox(emu: EmulatorHarness) -> None:
     expired = emu.new_key("test", expires_at=1)
-    calls = [("GET", "/me"), ("GET", "/nothing"), ("PUT", "/me"), ("GET", "/health"), ("GET", "/servers/1"), ("GET", "/webhooks")]
+    calls = [
+        ("GET", "/me"),
+        ("GET", "/nothing"),
+        ("PUT", "/me"),
+        ("GET", "/health"),
+        ("GET", "/servers/1"),
+        ("GET", "/webhooks"),
+    ]
     answers = [emu.test(method, path) for method, path in calls] + [emu.call(expired, "GET", "/me")]
     emu.control("PATCH", "/service", {"api_enabled": False})
     answers.append(emu.test("GET", "/me"))
@@ -192,7 +199,10 @@ def test_objects_of_another_account_do_not_exist(emu: EmulatorHarness) -> None:
     assert code(emu.api("GET", f"/invoices/{theirs['invoice_id']}")) == "not_found"
     assert code(emu.api("DELETE", f"/servers/{theirs['server']['id']}")) == "not_found"
     assert emu.api("GET", "/servers").json()["data"] == []
-    assert emu.call(other, "GET", "/balance").json() | {"balance": "45.00", "currency": "USD"} == emu.call(other, "GET", "/balance").json()
+    assert (
+        emu.call(other, "GET", "/balance").json() | {"balance": "45.00", "currency": "USD"}
+        == emu.call(other, "GET", "/balance").json()
+    )
 
 
 def test_early_refusals_do_not_use_up_an_idempotency_key(emu: EmulatorHarness) -> None:

@@ -18,21 +18,39 @@ MONTH = 30 * DAY
         ("months=1", {}, "5.00", []),
         ("", {}, "5.00", []),
         ("months=12", {}, "52.80", [("period", 12.0, "7.20")]),
-        ("months=3", {"group_discount_percent": "10"}, "12.82", [("group", 10.0, "1.50"), ("period", 5.0, "0.68")]),
+        (
+            "months=3",
+            {"group_discount_percent": "10"},
+            "12.82",
+            [("group", 10.0, "1.50"), ("period", 5.0, "0.68")],
+        ),
         (
             "months=6&promo_code=save20",
             {"group_discount_percent": 5, "loyalty_discount_percent": "2.5"},
             "20.46",
-            [("group", 5.0, "1.50"), ("loyalty", 2.5, "0.71"), ("period", 8.0, "2.22"), ("promo", 20.0, "5.11")],
+            [
+                ("group", 5.0, "1.50"),
+                ("loyalty", 2.5, "0.71"),
+                ("period", 8.0, "2.22"),
+                ("promo", 20.0, "5.11"),
+            ],
         ),
     ],
 )
-def test_quotes(query: str, account: dict[str, object], total: str, discounts: list[tuple[str, float, str]], emu: EmulatorHarness) -> None:
+def test_quotes(
+    query: str,
+    account: dict[str, object],
+    total: str,
+    discounts: list[tuple[str, float, str]],
+    emu: EmulatorHarness,
+) -> None:
     if account:
         emu.control("PATCH", "/account", account)
     quote = emu.api("GET", f"/catalog/quote?tariff_id=1&{query}").json()
     assert (quote["total"], [tuple(row.values()) for row in quote["discounts"]]) == (total, discounts)
-    assert Decimal(quote["base_amount"]) - sum(Decimal(row["amount"]) for row in quote["discounts"]) == Decimal(quote["total"])
+    assert Decimal(quote["base_amount"]) - sum(
+        Decimal(row["amount"]) for row in quote["discounts"]
+    ) == Decimal(quote["total"])
 
 
 def test_orders_cost_what_the_quote_says(emu: EmulatorHarness) -> None:
@@ -59,7 +77,12 @@ def test_quote_details(emu: EmulatorHarness) -> None:
         {"code": "EXPIRED50", "valid": False, "message": "expired"},
     )
     assert emu.api("GET", "/catalog/quote?tariff_id=3&hours=2160").status_code == 200
-    for query in ("tariff_id=1&hours=1", "tariff_id=3&hours=2161", "tariff_id=3&hours=1&months=1", "tariff_id=1&months=2"):
+    for query in (
+        "tariff_id=1&hours=1",
+        "tariff_id=3&hours=2161",
+        "tariff_id=3&hours=1&months=1",
+        "tariff_id=1&months=2",
+    ):
         assert code(emu.api("GET", f"/catalog/quote?{query}")) == "invalid_period"
     for query in ("tariff_id=3&hours=1&billing_cycle=monthly", "tariff_id=3&months=1&billing_cycle=hourly"):
         assert code(emu.api("GET", f"/catalog/quote?{query}")) == "invalid_period"
@@ -70,16 +93,28 @@ def test_quote_details(emu: EmulatorHarness) -> None:
 
 def test_a_promo_code_is_consumed_by_an_order_and_not_by_a_quote(emu: EmulatorHarness) -> None:
     for _ in range(2):
-        assert emu.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["valid"] is True
+        assert (
+            emu.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["valid"] is True
+        )
     assert emu.order(promo_code="WELCOME10")["charged"] == "4.50"
-    assert emu.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["message"] == "already used"
-    assert code(emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "promo_code": "WELCOME10"})) == "validation_error"
+    assert (
+        emu.api("GET", "/catalog/quote?tariff_id=1&promo_code=WELCOME10").json()["promo"]["message"]
+        == "already used"
+    )
+    assert (
+        code(emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "promo_code": "WELCOME10"}))
+        == "validation_error"
+    )
 
 
 def test_prices_in_the_catalog(emu: EmulatorHarness) -> None:
     emu.control("PATCH", "/account", {"group_discount_percent": "10"})
     tariff = emu.api("GET", "/catalog/tariffs/3").json()
-    assert (tariff["list_price_monthly"], tariff["price_monthly"], tariff["price_hourly"]) == ("9.00", "8.10", "0.015")
+    assert (tariff["list_price_monthly"], tariff["price_monthly"], tariff["price_hourly"]) == (
+        "9.00",
+        "8.10",
+        "0.015",
+    )
     assert [row["total"] for row in tariff["periods"]] == ["8.10", "23.08", "44.71", "85.54"]
     emu.control("PATCH", "/tariffs/3", {"price_monthly": "11.00", "in_stock": False})
     assert emu.api("GET", "/catalog/tariffs/3").json()["list_price_monthly"] == "11.00"
@@ -94,7 +129,9 @@ def test_prices_in_the_catalog(emu: EmulatorHarness) -> None:
 # --- refunds ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("days", "refund"), [(0, "5.00"), (1, "4.83"), (10, "3.33"), (15, "2.50"), (29, "0.17")])
+@pytest.mark.parametrize(
+    ("days", "refund"), [(0, "5.00"), (1, "4.83"), (10, "3.33"), (15, "2.50"), (29, "0.17")]
+)
 def test_refund_by_time(days: int, refund: str, emu: EmulatorHarness) -> None:
     server = emu.server()
     emu.advance(days * DAY)
@@ -115,7 +152,9 @@ def test_refund_of_renewals_ahead(emu: EmulatorHarness) -> None:
     assert emu.balance() == "997.50"
 
 
-@pytest.mark.parametrize(("dialect", "consumed", "hourly"), [("spec", "unpaid", "unpaid"), ("live", "consumed", "hourly")])
+@pytest.mark.parametrize(
+    ("dialect", "consumed", "hourly"), [("spec", "unpaid", "unpaid"), ("live", "consumed", "hourly")]
+)
 def test_nothing_to_refund(dialect: str, consumed: str, hourly: str) -> None:
     emu = EmulatorHarness(dialect=dialect)
     promo = emu.order(tariff_id=6)["server"]["id"]
@@ -153,7 +192,10 @@ def test_the_ledger_adds_up(emu: EmulatorHarness) -> None:
     emu.advance(7 * DAY)
     emu.api("DELETE", f"/servers/{server}")
     rows = emu.control("GET", "/ledger")
-    total = sum((Decimal(row["amount"]) * (1 if row["direction"] == "credit" else -1) for row in rows), Decimal("1000.00"))
+    total = sum(
+        (Decimal(row["amount"]) * (1 if row["direction"] == "credit" else -1) for row in rows),
+        Decimal("1000.00"),
+    )
     assert f"{total:.2f}" == emu.balance()
     operations = [row["operation"] for row in rows]
     assert operations == [
@@ -178,7 +220,11 @@ def test_upcoming_and_low_balance(emu: EmulatorHarness) -> None:
     emu.subscribe("balance.low")
     emu.server()
     balance = emu.api("GET", "/balance").json()
-    assert (balance["upcoming_7d"], balance["upcoming_30d"], balance["auto_renew_total_monthly"]) == ("0.00", "5.00", "5.00")
+    assert (balance["upcoming_7d"], balance["upcoming_30d"], balance["auto_renew_total_monthly"]) == (
+        "0.00",
+        "5.00",
+        "5.00",
+    )
     emu.advance(25 * DAY)
     emu.control("PATCH", "/account", {"balance": "13.00"})
     assert emu.api("GET", "/balance").json()["low_balance"] is False

@@ -10,7 +10,11 @@ SERVER = {"tariff_id": 1, "os": "debian-12", "name": "slow"}
 def order(emu: EmulatorHarness, outcome: str) -> int:
     emu.fault({"panel_timeout": outcome})
     answer = emu.api("POST", "/servers", SERVER)
-    assert (answer.status_code, answer.json()["status"], answer.json()["server_id"]) == (202, "provisioning", None)
+    assert (answer.status_code, answer.json()["status"], answer.json()["server_id"]) == (
+        202,
+        "provisioning",
+        None,
+    )
     id: int = answer.json()["invoice_id"]
     return id
 
@@ -26,7 +30,11 @@ def test_an_order_becomes_a_server(any_dialect: EmulatorHarness) -> None:
     assert any_dialect.api("GET", "/servers").json()["data"] == []
     any_dialect.advance(1)
     finished = any_dialect.api("GET", f"/orders/{id}").json()
-    assert (finished["status"], finished["server_name"], finished["tariff_name"]) == ("active", "slow", "VDS-1")
+    assert (finished["status"], finished["server_name"], finished["tariff_name"]) == (
+        "active",
+        "slow",
+        "VDS-1",
+    )
     assert any_dialect.api("GET", f"/servers/{finished['server_id']}").json()["name"] == "slow"
     assert any_dialect.api("GET", "/orders").json()["data"] == []
     assert any_dialect.api("GET", f"/invoices/{id}").json()["items"][0]["server_id"] == finished["server_id"]
@@ -40,7 +48,11 @@ def test_an_order_that_fails_gives_the_money_back(outcome: str, emu: EmulatorHar
     assert emu.api("GET", f"/orders/{id}").json()["status"] == outcome
     assert (emu.balance(), emu.api("GET", f"/invoices/{id}").json()["status"]) == ("1000.00", "refunded")
     charge, refund = emu.control("GET", "/ledger")
-    assert (charge["object_id"], refund["object_id"], refund["idempotency_key"]) == (None, id, charge["idempotency_key"])
+    assert (charge["object_id"], refund["object_id"], refund["idempotency_key"]) == (
+        None,
+        id,
+        charge["idempotency_key"],
+    )
 
 
 def test_orders_that_finished_at_once(emu: EmulatorHarness) -> None:
@@ -53,7 +65,10 @@ def test_orders_that_finished_at_once(emu: EmulatorHarness) -> None:
     emu.fault({"refunded": 502})
     emu.api("POST", "/servers", SERVER)
     called_off = emu.api("GET", "/invoices").json()["data"][0]
-    assert (called_off["status"], emu.api("GET", f"/orders/{called_off['id']}").json()["status"]) == ("refunded", "cancelled")
+    assert (called_off["status"], emu.api("GET", f"/orders/{called_off['id']}").json()["status"]) == (
+        "refunded",
+        "cancelled",
+    )
 
 
 def test_only_unfinished_orders_are_listed(emu: EmulatorHarness) -> None:
@@ -115,8 +130,14 @@ def test_topup(any_dialect: EmulatorHarness) -> None:
     answer = any_dialect.api("POST", "/balance/topup", {"amount": "25.00", "gateway": "crypto"}).json()
     assert any_dialect.balance() == "1000.00"
     assert code(any_dialect.api("POST", f"/invoices/{answer['invoice_id']}/pay")) == "conflict"
-    assert any_dialect.api("POST", f"/invoices/{answer['invoice_id']}/payment-link").json()["gateway"] == "crypto"
-    assert code(any_dialect.api("POST", f"/invoices/{answer['invoice_id']}/payment-link", {"gateway": "cash"})) == "validation_error"
+    assert (
+        any_dialect.api("POST", f"/invoices/{answer['invoice_id']}/payment-link").json()["gateway"]
+        == "crypto"
+    )
+    assert (
+        code(any_dialect.api("POST", f"/invoices/{answer['invoice_id']}/payment-link", {"gateway": "cash"}))
+        == "validation_error"
+    )
     assert any_dialect.control("POST", f"/invoices/{answer['invoice_id']}/confirm")["status"] == "paid"
     assert any_dialect.balance() == "1025.00"
     assert any_dialect.api("GET", "/balance/topup-info").json()["first_topup_eligible"] is False
@@ -124,7 +145,10 @@ def test_topup(any_dialect: EmulatorHarness) -> None:
     assert (entry["type"], entry["gateway"], entry["invoice_id"]) == ("topup", "crypto", answer["invoice_id"])
     any_dialect.control("POST", f"/invoices/{answer['invoice_id']}/confirm", status=409)
     any_dialect.advance(0)
-    assert [attempt.headers["X-Webhook-Event"] for attempt in any_dialect.sent] == ["invoice.created", "invoice.paid"]
+    assert [attempt.headers["X-Webhook-Event"] for attempt in any_dialect.sent] == [
+        "invoice.created",
+        "invoice.paid",
+    ]
 
 
 def test_an_unpaid_invoice_is_overdue(emu: EmulatorHarness) -> None:
@@ -142,5 +166,11 @@ def test_invoice_types_in_either_dialect(emu: EmulatorHarness) -> None:
     emu.control("PATCH", "/service", {"dialect": "live"})
     live = [row["type"] for row in emu.api("GET", "/invoices").json()["data"]]
     assert live == ["domain_purchase", "vds_addon", "vds_purchase"]
-    for filter, expected in (("vds_addon", 1), ("ip_purchase", 1), ("domain_purchase", 1), ("late_fee", 0), ("vds_purchase", 1)):
+    for filter, expected in (
+        ("vds_addon", 1),
+        ("ip_purchase", 1),
+        ("domain_purchase", 1),
+        ("late_fee", 0),
+        ("vds_purchase", 1),
+    ):
         assert len(emu.api("GET", f"/invoices?type={filter}&status=paid").json()["data"]) == expected

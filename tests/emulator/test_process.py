@@ -53,9 +53,15 @@ def test_ready_line_and_exit_code_0(sign: signal.Signals) -> None:
         assert process.stdout is not None
         line = json.loads(process.stdout.readline())
         assert list(line) == ["base_url", "control_url", "live_key", "test_key", "pid"]
-        assert (line["pid"], line["base_url"].endswith("/v1"), line["control_url"].endswith("/_control")) == (process.pid, True, True)
+        assert (line["pid"], line["base_url"].endswith("/v1"), line["control_url"].endswith("/_control")) == (
+            process.pid,
+            True,
+            True,
+        )
         httpx.get(
-            f"{line['base_url']}/me", headers={"Authorization": f"Bearer {line['live_key']}"}, verify=NO_CERTIFICATES
+            f"{line['base_url']}/me",
+            headers={"Authorization": f"Bearer {line['live_key']}"},
+            verify=NO_CERTIFICATES,
         ).raise_for_status()
         process.send_signal(sign)
         out, err = process.communicate(timeout=10)
@@ -109,15 +115,32 @@ def test_the_command_is_part_of_the_command_line() -> None:
     from pulumi_hosting.emulator.cli import emulator
 
     shown = CliRunner().invoke(emulator, ["--help"]).output
-    for option in ("host", "port", "dialect", "state", "seed", "clock", "provisioning-delay", "ip-delay", "tls", "webhook-route"):
+    for option in (
+        "host",
+        "port",
+        "dialect",
+        "state",
+        "seed",
+        "clock",
+        "provisioning-delay",
+        "ip-delay",
+        "tls",
+        "webhook-route",
+    ):
         assert f"--{option} " in shown
 
 
 def test_options(tmp_path: Path) -> None:
-    with running(dialect="live", clock="manual", provisioning_delay=60, ip_delay=30) as emulator, api(emulator) as http:
+    with (
+        running(dialect="live", clock="manual", provisioning_delay=60, ip_delay=30) as emulator,
+        api(emulator) as http,
+    ):
         assert "vk_" not in repr(emulator)
         created = http.post("/servers", json=SERVER, headers=KEY).json()["server"]["id"]
-        assert http.post(f"/servers/{created}/ips", headers={"Idempotency-Key": "0123456789abcdeg"}).status_code == 201
+        assert (
+            http.post(f"/servers/{created}/ips", headers={"Idempotency-Key": "0123456789abcdeg"}).status_code
+            == 201
+        )
         assert len(http.get(f"/servers/{created}/ips").json()["data"]) == 2
         control(emulator, "POST", "/clock", {"advance": 30})
         assert len(http.get(f"/servers/{created}/ips").json()["data"]) == 3
@@ -154,11 +177,17 @@ def make_certificate(certificate: Path, key: Path) -> None:
         .serial_number(1)
         .not_valid_before(now - datetime.timedelta(days=1))
         .not_valid_after(now + datetime.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False
+        )
         .sign(private, hashes.SHA256())
     )
     certificate.write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    key.write_bytes(private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+    key.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+        )
+    )
 
 
 # --- connections ------------------------------------------------------------------------------------------
@@ -212,7 +241,9 @@ def test_a_second_request_with_the_same_key_is_in_progress(emulator: Running) ->
     control(emulator, "POST", "/faults", {"method": "POST", "action": {"delay": 2.0}})
     answers: list[httpx.Response] = []
     with api(emulator) as http:
-        slow = threading.Thread(target=lambda: answers.append(http.post("/servers", json=SERVER, headers=KEY)))
+        slow = threading.Thread(
+            target=lambda: answers.append(http.post("/servers", json=SERVER, headers=KEY))
+        )
         slow.start()
         while not control(emulator, "GET", "/requests"):
             pass
@@ -229,7 +260,10 @@ def test_concurrent_requests_with_one_key_pay_once(emulator: Running) -> None:
     with api(emulator) as http:
         answers: list[int] = []
         threads = [
-            threading.Thread(target=lambda: answers.append(http.post("/servers", json=SERVER, headers=KEY).status_code)) for _ in range(8)
+            threading.Thread(
+                target=lambda: answers.append(http.post("/servers", json=SERVER, headers=KEY).status_code)
+            )
+            for _ in range(8)
         ]
         for thread in threads:
             thread.start()
@@ -244,7 +278,12 @@ def test_large_and_broken_bodies(emulator: Running) -> None:
         headers = {**KEY, "Content-Type": "application/json"}
         assert http.post("/servers", content=b"x" * 65536, headers=headers).status_code == 400
         assert http.post("/servers", content=b"x" * 65537, headers=headers).status_code == 413
-        assert http.post("/servers", content=iter([b"x" * 40000, b"y" * 40000, b"z" * 400000]), headers=headers).status_code == 413
+        assert (
+            http.post(
+                "/servers", content=iter([b"x" * 40000, b"y" * 40000, b"z" * 400000]), headers=headers
+            ).status_code
+            == 413
+        )
         assert http.get("/me").status_code == 200
 
 
@@ -254,7 +293,11 @@ def test_an_incomplete_request_changes_nothing(emulator: Running) -> None:
     key = f"Authorization: Bearer {emulator.live_key}\r\nIdempotency-Key: 0123456789abcdef\r\n"
     head = f"POST /v1/servers HTTP/1.1\r\nHost: x\r\n{key}"
     with socket.create_connection((host, int(port))) as line:
-        line.sendall(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body[:10]}".encode())
+        line.sendall(
+            (
+                f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body[:10]}"
+            ).encode()
+        )
     with api(emulator) as http:
         assert http.get("/balance").json()["balance"] == "1000.00"
         assert http.get("/servers").json()["data"] == []
@@ -272,7 +315,9 @@ def test_paths_outside_the_api(emulator: Running) -> None:
     assert httpx.get(emulator.control_url, verify=NO_CERTIFICATES).json()["pid"] == emulator.pid
     server = httpx.post(f"{emulator.control_url}/servers", json={}, verify=NO_CERTIFICATES).json()["id"]
     response = httpx.get(
-        f"{emulator.base_url}/servers%2F{server}", headers={"Authorization": f"Bearer {emulator.live_key}"}, verify=NO_CERTIFICATES
+        f"{emulator.base_url}/servers%2F{server}",
+        headers={"Authorization": f"Bearer {emulator.live_key}"},
+        verify=NO_CERTIFICATES,
     )
     assert response.status_code == 404
 
@@ -303,7 +348,11 @@ def test_answered_changes_survive_a_kill(tmp_path: Path) -> None:
     with running(**options) as emulator, api(emulator) as http:
         assert everything(emulator) == before
         again = http.post("/servers", json=SERVER, headers=KEY)
-        assert (again.status_code, again.json()["server"], again.json()["root_password"]) == (201, first.json()["server"], "")
+        assert (again.status_code, again.json()["server"], again.json()["root_password"]) == (
+            201,
+            first.json()["server"],
+            "",
+        )
         assert http.get("/me").headers["X-RateLimit-Remaining"] == str(int(remaining) - 1)
         assert http.delete("/keys/1").status_code == 503
         control(emulator, "POST", "/clock", {"advance": 60})
@@ -331,7 +380,9 @@ def test_a_state_file_holds_no_password(tmp_path: Path) -> None:
     emu.fault({"panel_timeout": "active"})
     emu.api("POST", "/servers", {**SERVER, "password": "Canary-0123"})
     reset = emu.api("POST", f"/servers/{server}/actions/reset-password").json()["password"]
-    reinstalled = emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"}).json()["root_password"]
+    reinstalled = emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"}).json()[
+        "root_password"
+    ]
     emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "epp-canary"})
     state_file.close()
     for file in tmp_path.iterdir():
@@ -373,7 +424,9 @@ def test_a_store_read_from_its_file_equals_the_one_written(operation: str, tmp_p
     assert read is not None
     written = emu.core.store
     assert read.tables == written.tables
-    assert [log_redaction.logged_request(row) for row in read.requests] == [log_redaction.logged_request(row) for row in written.requests]
+    assert [log_redaction.logged_request(row) for row in read.requests] == [
+        log_redaction.logged_request(row) for row in written.requests
+    ]
     assert (read.counters, read.windows, read.service) == (written.counters, written.windows, written.service)
     assert again.load(Clock(manual=True)) is not None
     again.close()
@@ -393,7 +446,12 @@ def test_clocks_in_a_state_file(tmp_path: Path) -> None:
         state_file.close()
         return clock
 
-    assert [opened(False).now(), opened(False).now(), opened(True).now(), opened(True).now()] == [1500.0, 2000.0, 2500.0, 3000.0]
+    assert [opened(False).now(), opened(False).now(), opened(True).now(), opened(True).now()] == [
+        1500.0,
+        2000.0,
+        2500.0,
+        3000.0,
+    ]
 
 
 def test_a_state_file_of_another_format(tmp_path: Path) -> None:

@@ -10,7 +10,15 @@ import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS, Operation
 from tests.emulator.calls import CALLS
-from tests.emulator.support import DAY, GOOD, SERVER, EmulatorHarness, assert_deliveries_work, assert_reads_work, subscribe
+from tests.emulator.support import (
+    DAY,
+    GOOD,
+    SERVER,
+    EmulatorHarness,
+    assert_deliveries_work,
+    assert_reads_work,
+    subscribe,
+)
 
 FAULTS: tuple[dict[str, Any], ...] = (
     {"refunded": 502},
@@ -34,16 +42,32 @@ def edits(emu: EmulatorHarness, rng: random.Random) -> tuple[str, str, Any]:
     ]
     for row in objects["servers"]:
         status = rng.choice(["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"])
-        calls += [("DELETE", f"/servers/{row['id']}", None), ("PATCH", f"/servers/{row['id']}", {"status": status})]
-        calls.append(("PATCH", f"/servers/{row['id']}", {"blocked": rng.random() < 0.3, "auto_renew": rng.random() < 0.5}))
+        calls += [
+            ("DELETE", f"/servers/{row['id']}", None),
+            ("PATCH", f"/servers/{row['id']}", {"status": status}),
+        ]
+        calls.append(
+            (
+                "PATCH",
+                f"/servers/{row['id']}",
+                {"blocked": rng.random() < 0.3, "auto_renew": rng.random() < 0.5},
+            )
+        )
     for row in objects["domains"]:
         status = rng.choice(["pending", "active", "expired", "transfer_pending", "cancelled"])
-        calls += [("DELETE", f"/domains/{row['id']}", None), ("PATCH", f"/domains/{row['id']}", {"status": status})]
+        calls += [
+            ("DELETE", f"/domains/{row['id']}", None),
+            ("PATCH", f"/domains/{row['id']}", {"status": status}),
+        ]
     for row in objects["addresses"]:
         calls.append(("DELETE", f"/servers/{row['server_id']}/ips/{row['id']}", None))
     calls += [("DELETE", f"/webhooks/{row['id']}", None) for row in objects["subscriptions"]]
     calls += [("DELETE", f"/ssh-keys/{row['id']}", None) for row in objects["ssh_keys"]]
-    calls += [("POST", f"/invoices/{row['id']}/confirm", {}) for row in objects["invoices"] if row["status"] == "not_paid"]
+    calls += [
+        ("POST", f"/invoices/{row['id']}/confirm", {})
+        for row in objects["invoices"]
+        if row["status"] == "not_paid"
+    ]
     return rng.choice(calls)
 
 
@@ -75,13 +99,24 @@ def path_to(emu: EmulatorHarness, operation: Operation, rng: random.Random) -> s
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_random_operations_cause_no_500_and_deliveries_continue(seed: int, dialect: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_random_operations_cause_no_500_and_deliveries_continue(
+    seed: int, dialect: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Random operations, also simulated ones, between drift, faults and advances of the clock."""
     rng = random.Random(seed)  # noqa: S311  # a test
-    emu = EmulatorHarness(dialect=dialect, provisioning_delay=rng.choice([0, 600]), ip_delay=rng.choice([0, 600]))
+    emu = EmulatorHarness(
+        dialect=dialect, provisioning_delay=rng.choice([0, 600]), ip_delay=rng.choice([0, 600])
+    )
     bodies = sample_bodies(dialect)
     subscribe(emu, GOOD)
-    for id in ("add_server_ip", "create_server", "register_domain", "create_ssh_key", "pay_invoice", "redeliver_webhook"):
+    for id in (
+        "add_server_ip",
+        "create_server",
+        "register_domain",
+        "create_ssh_key",
+        "pay_invoice",
+        "redeliver_webhook",
+    ):
         CALLS[id](emu)
     emu.order(tariff_id=3, hours=1)
     emu.test("POST", "/servers", SERVER)
@@ -95,7 +130,10 @@ def test_random_operations_cause_no_500_and_deliveries_continue(seed: int, diale
             emu.fault(rng.choice(FAULTS))
         emu.receiver_status = rng.choice([200, 500, None])
         operation = rng.choice([row for row in OPERATIONS if row.id != "revoke_api_key"])
-        options: dict[str, Any] = {"content": bodies[operation.id], "headers": {"Content-Type": "application/json"}}
+        options: dict[str, Any] = {
+            "content": bodies[operation.id],
+            "headers": {"Content-Type": "application/json"},
+        }
         answer = emu.call(
             rng.choice([emu.live_key, emu.live_key, emu.test_key]),
             operation.method,
@@ -107,7 +145,10 @@ def test_random_operations_cause_no_500_and_deliveries_continue(seed: int, diale
         emu.advance(rng.choice([0, 0, 61, 601, DAY]))
     assert not caplog.records
     assert len(done) > 15
-    total = sum(Decimal(row["amount"]) * (1 if row["direction"] == "credit" else -1) for row in emu.control("GET", "/ledger"))
+    total = sum(
+        Decimal(row["amount"]) * (1 if row["direction"] == "credit" else -1)
+        for row in emu.control("GET", "/ledger")
+    )
     assert Decimal(emu.control("GET", "/objects")["accounts"][0]["balance"]) == 1000 + total
     emu.control("DELETE", "/faults")
     emu.control("PATCH", "/account", {"balance": "1000.00"})

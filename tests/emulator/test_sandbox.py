@@ -38,7 +38,10 @@ def test_a_sandbox_server(any_dialect: EmulatorHarness) -> None:
 def test_deleting_a_sandbox_server(emu: EmulatorHarness) -> None:
     server = sandbox_server(emu)
     answer = emu.test("DELETE", f"/servers/{server}").json()
-    assert (answer["refund"]["amount"], answer["refund_quote"]["excluded_reason"]) == ("0.00", "no_payment_record")
+    assert (answer["refund"]["amount"], answer["refund_quote"]["excluded_reason"]) == (
+        "0.00",
+        "no_payment_record",
+    )
     assert code(emu.test("GET", f"/servers/{server}")) == "not_found"
     assert code(emu.test("DELETE", f"/servers/{server}")) == "service_state"
     emu.advance(DAY)
@@ -68,7 +71,10 @@ def test_variant_sandbox_echo(echo: str, emu: EmulatorHarness) -> None:
     emu.advance(0)
     assert emu.test("POST", f"/servers/{server}/ips").json()["success"] is True
     address = emu.test("GET", f"/servers/{server}/ips").json()["data"][0]["id"]
-    assert emu.test("PUT", f"/servers/{server}/ips/{address}/ptr", {"domain": "a.example.com"}).json()["ptr"] == "a.example.com"
+    assert (
+        emu.test("PUT", f"/servers/{server}/ips/{address}/ptr", {"domain": "a.example.com"}).json()["ptr"]
+        == "a.example.com"
+    )
     assert emu.test("POST", f"/servers/{server}/renew", {"months": 1}).json()["invoice_id"] is None
     after = emu.test("GET", f"/servers/{server}").json()
     addresses = emu.test("GET", f"/servers/{server}/ips").json()["data"]
@@ -86,7 +92,10 @@ def test_variant_sandbox_echo(echo: str, emu: EmulatorHarness) -> None:
 def test_writes_to_real_objects_are_simulated(any_dialect: EmulatorHarness) -> None:
     server, domain = any_dialect.server(), any_dialect.domain()
     key = any_dialect.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
-    before = [any_dialect.api("GET", path).json() for path in ("/servers", "/domains", "/ssh-keys", "/invoices", "/balance")]
+    before = [
+        any_dialect.api("GET", path).json()
+        for path in ("/servers", "/domains", "/ssh-keys", "/invoices", "/balance")
+    ]
     calls: list[tuple[str, str, Any, int]] = [
         ("DELETE", f"/servers/{server}", None, 200),
         ("POST", f"/servers/{server}/actions/power", {"action": "stop"}, 202),
@@ -103,7 +112,10 @@ def test_writes_to_real_objects_are_simulated(any_dialect: EmulatorHarness) -> N
         assert response.status_code == status, response.text
         assert response.headers["X-Sandbox"] == "true"
     any_dialect.advance(0)
-    assert [any_dialect.api("GET", path).json() for path in ("/servers", "/domains", "/ssh-keys", "/invoices", "/balance")] == before
+    assert [
+        any_dialect.api("GET", path).json()
+        for path in ("/servers", "/domains", "/ssh-keys", "/invoices", "/balance")
+    ] == before
 
 
 def test_simulated_objects_cannot_be_read(emu: EmulatorHarness) -> None:

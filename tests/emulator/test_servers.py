@@ -23,7 +23,12 @@ def events(emu: EmulatorHarness) -> list[str]:
 
 def test_order_and_read(any_dialect: EmulatorHarness) -> None:
     key = any_dialect.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
-    body: dict[str, Any] = {"ssh_key_ids": [key], "custom_fields": {"vlan": "7"}, "password": "Sup3rS3cret", "months": 12}
+    body: dict[str, Any] = {
+        "ssh_key_ids": [key],
+        "custom_fields": {"vlan": "7"},
+        "password": "Sup3rS3cret",
+        "months": 12,
+    }
     created = any_dialect.order(**body)
     assert created["root_password"] == "Sup3rS3cret"
     assert (created["charged"], created["balance_after"]) == ("52.80", "947.20")
@@ -48,7 +53,9 @@ def test_hourly_order(emu: EmulatorHarness) -> None:
     assert emu.api("POST", "/servers", {**body, "billing_cycle": "hourly"}).json()["charged"] == "0.02"
     for wrong in ({"hours": 5, "months": 1}, {"hours": 721}, {"billing_cycle": "hourly", "months": 1}):
         assert code(emu.api("POST", "/servers", {**body, **wrong})) == "invalid_period"
-    assert code(emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "hours": 1})) == "invalid_period"
+    assert (
+        code(emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "hours": 1})) == "invalid_period"
+    )
     emu.control("PATCH", "/service", {"dialect": "live"})
     assert code(emu.api("POST", "/servers", {**body, "hours": 2})) == "invalid_period"
     assert emu.api("POST", "/servers", {**body, "hours": 1}).status_code == 201
@@ -97,14 +104,18 @@ def test_reinstall(emu: EmulatorHarness) -> None:
     emu.advance(30)
     assert (read(emu, server)["os"], read(emu, server)["status"]) == ("ubuntu-24.04", "active")
     assert events(emu) == ["server.reinstalled"]
-    given = emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12", "password": "Passw0rd!"}).json()
+    given = emu.api(
+        "POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12", "password": "Passw0rd!"}
+    ).json()
     assert given["root_password"] is None
 
 
 def test_a_delayed_change_blocks_other_changes(emu: EmulatorHarness) -> None:
     server, other = emu.server(), emu.server()
     meanwhile: list[int] = []
-    emu.while_waiting = lambda: meanwhile.extend(emu.api("PATCH", f"/servers/{id}", {"notes": "x"}).status_code for id in (server, other))
+    emu.while_waiting = lambda: meanwhile.extend(
+        emu.api("PATCH", f"/servers/{id}", {"notes": "x"}).status_code for id in (server, other)
+    )
     emu.fault({"delay": 1})
     assert emu.api("POST", f"/servers/{server}/actions/power", {"action": "stop"}).status_code == 202
     assert meanwhile == [409, 200]
@@ -117,9 +128,14 @@ def test_a_delayed_change_blocks_other_changes(emu: EmulatorHarness) -> None:
 
 def test_reinstall_refusals(emu: EmulatorHarness) -> None:
     server = emu.order(tariff_id=5)["server"]["id"]
-    assert code(emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "windows-2022"})) == "os_not_allowed"
+    assert (
+        code(emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "windows-2022"}))
+        == "os_not_allowed"
+    )
     emu.control("PATCH", f"/servers/{server}", {"status": "suspended"})
-    assert details(emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})) == {"status": "suspended"}
+    assert details(emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})) == {
+        "status": "suspended"
+    }
 
 
 def test_deleting_a_busy_server_by_staff_ends_its_tasks(emu: EmulatorHarness) -> None:
@@ -133,7 +149,9 @@ def test_deleting_a_busy_server_by_staff_ends_its_tasks(emu: EmulatorHarness) ->
 
 def test_password_reset_is_limited_per_server(emu: EmulatorHarness) -> None:
     first, second = emu.server(), emu.server()
-    passwords = {emu.api("POST", f"/servers/{first}/actions/reset-password").json()["password"] for _ in range(5)}
+    passwords = {
+        emu.api("POST", f"/servers/{first}/actions/reset-password").json()["password"] for _ in range(5)
+    }
     assert len(passwords) == 5
     refused = emu.api("POST", f"/servers/{first}/actions/reset-password")
     assert (code(refused), refused.headers["Retry-After"]) == ("rate_limited", "300")
@@ -144,8 +162,15 @@ def test_password_reset_is_limited_per_server(emu: EmulatorHarness) -> None:
 
 def test_update(emu: EmulatorHarness) -> None:
     server = emu.server()
-    changed = emu.api("PATCH", f"/servers/{server}", {"name": "new", "notes": "hello", "auto_renew": False}).json()
-    assert (changed["name"], changed["hostname"], changed["notes"], changed["billing"]["auto_renew"]) == ("new", "new", "hello", False)
+    changed = emu.api(
+        "PATCH", f"/servers/{server}", {"name": "new", "notes": "hello", "auto_renew": False}
+    ).json()
+    assert (changed["name"], changed["hostname"], changed["notes"], changed["billing"]["auto_renew"]) == (
+        "new",
+        "new",
+        "hello",
+        False,
+    )
     assert "refund_quote" not in changed
     assert emu.api("PATCH", f"/servers/{server}", {"notes": None}).json()["notes"] == ""
     for body in ({}, {"name": None}, {"auto_renew": None}, {"tariff_id": 2}):
@@ -178,7 +203,11 @@ def test_delete_refunds_and_withdraws_the_cancel_request(emu: EmulatorHarness) -
     emu.advance(15 * DAY)
     answer = emu.api("DELETE", f"/servers/{server}").json()
     assert answer["refund"] == {"amount": "2.50", "currency": "EUR"}
-    assert (answer["balance_after"], answer["cancel_request_withdrawn"], emu.balance()) == ("997.50", True, "997.50")
+    assert (answer["balance_after"], answer["cancel_request_withdrawn"], emu.balance()) == (
+        "997.50",
+        True,
+        "997.50",
+    )
     assert events(emu) == ["server.terminated"]
     assert code(emu.api("GET", f"/servers/{server}")) == "not_found"
     assert details(emu.api("DELETE", f"/servers/{server}")) == {"status": "cancelled"}
@@ -253,7 +282,8 @@ def test_suspended_resumed_and_terminated_for_non_payment(emu: EmulatorHarness) 
     emu.api("PATCH", f"/servers/{server}", {"auto_renew": False})
     emu.advance(MONTH)
     shown = read(emu, server)
-    assert (shown["status"], shown["flags"]["expired"], shown["flags"]["suspended"]) == ("suspended", True, True)  # type: ignore[index]  # answers are any JSON
+    flags = shown["flags"]
+    assert (shown["status"], flags["expired"], flags["suspended"]) == ("suspended", True, True)  # type: ignore[index]  # answers are any JSON
     assert shown["refund_quote"]["excluded_reason"] == "unpaid"  # type: ignore[index]  # answers are any JSON
     assert events(emu)[-3:] == ["server.suspended", "invoice.created", "invoice.overdue"]
     unpaid = emu.api("GET", "/invoices?status=not_paid").json()["data"][0]
@@ -263,7 +293,10 @@ def test_suspended_resumed_and_terminated_for_non_payment(emu: EmulatorHarness) 
     assert events(emu)[-2:] == ["invoice.paid", "server.unsuspended"]
     emu.advance(MONTH)
     emu.api("POST", f"/servers/{server}/renew", {"months": 1})
-    assert (read(emu, server)["status"], emu.api("GET", "/invoices?status=not_paid").json()["data"]) == ("active", [])
+    assert (read(emu, server)["status"], emu.api("GET", "/invoices?status=not_paid").json()["data"]) == (
+        "active",
+        [],
+    )
     emu.advance(MONTH)
     assert len(emu.api("GET", "/invoices?status=not_paid").json()["data"]) == 1
     emu.advance(14 * DAY)
@@ -293,7 +326,10 @@ def test_staff_suspends_and_resumes(emu: EmulatorHarness) -> None:
     emu.control("PATCH", f"/servers/{server}", {"status": "stopped"})
     assert read(emu, server)["status"] == "stopped"
     assert events(emu) == ["server.suspended", "server.unsuspended"] * 2
-    assert [json.loads(attempt.payload)["data"]["previous"] for attempt in emu.sent] == [{"status": "active"}, {"status": "suspended"}] * 2
+    assert [json.loads(attempt.payload)["data"]["previous"] for attempt in emu.sent] == [
+        {"status": "active"},
+        {"status": "suspended"},
+    ] * 2
 
 
 def test_synthetic_and_trial_servers(emu: EmulatorHarness) -> None:
@@ -306,7 +342,10 @@ def test_synthetic_and_trial_servers(emu: EmulatorHarness) -> None:
     assert emu.api("GET", f"/servers/{synthetic['id']}").status_code == 200
     trial = emu.control("POST", "/servers", {"is_test": True})
     answer = emu.api("DELETE", f"/servers/{trial['id']}").json()
-    assert (answer["refund"]["amount"], answer["refund_quote"]["excluded_reason"]) == ("0.00", "no_payment_record")
+    assert (answer["refund"]["amount"], answer["refund_quote"]["excluded_reason"]) == (
+        "0.00",
+        "no_payment_record",
+    )
 
 
 def test_filters(emu: EmulatorHarness) -> None:

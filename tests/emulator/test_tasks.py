@@ -100,7 +100,9 @@ def test_every_kind_of_task_has_an_example() -> None:
 
 
 @pytest.mark.parametrize("what", tasks.TASKS)
-def test_a_task_without_its_object_does_nothing(what: str, any_dialect: EmulatorHarness, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_task_without_its_object_does_nothing(
+    what: str, any_dialect: EmulatorHarness, caplog: pytest.LogCaptureFixture
+) -> None:
     row = TASKS[what](any_dialect)
     assert what in {task.what for task in any_dialect.core.store.tasks.values() if task.object_id == row.id}
     any_dialect.core.store.remove(row)

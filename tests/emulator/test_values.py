@@ -27,13 +27,21 @@ def numbers(kind: Any) -> bool:
 def integer_fields() -> Iterator[tuple[str, str]]:
     for operation in OPERATIONS:
         if operation.request is not None:
-            yield from ((operation.id, name) for name, field in operation.request.model_fields.items() if numbers(field.annotation))
+            yield from (
+                (operation.id, name)
+                for name, field in operation.request.model_fields.items()
+                if numbers(field.annotation)
+            )
 
 
 def integer_queries() -> Iterator[tuple[str, str]]:
     for operation in OPERATIONS:
         if operation.query is not None:
-            yield from ((operation.id, name) for name, field in operation.query.model_fields.items() if numbers(field.annotation))
+            yield from (
+                (operation.id, name)
+                for name, field in operation.query.model_fields.items()
+                if numbers(field.annotation)
+            )
 
 
 def again(emu: EmulatorHarness, operation: Operation, body: Any) -> httpx.Response:
@@ -49,16 +57,27 @@ def body_of(emu: EmulatorHarness, operation: Operation) -> dict[str, Any]:
 
 def test_the_integer_fields_are_known() -> None:
     fields = set(integer_fields())
-    assert {("create_server", "tariff_id"), ("create_server", "months"), ("renew_server", "hours"), ("add_server_ip", "count")} <= fields
+    assert {
+        ("create_server", "tariff_id"),
+        ("create_server", "months"),
+        ("renew_server", "hours"),
+        ("add_server_ip", "count"),
+    } <= fields
     assert {("create_server", "ssh_key_ids"), ("register_domain", "years")} <= fields
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
 @pytest.mark.parametrize(("id", "field"), list(integer_fields()))
-def test_integer_fields_refuse_other_types(id: str, field: str, wrong: Any, any_dialect: EmulatorHarness) -> None:
+def test_integer_fields_refuse_other_types(
+    id: str, field: str, wrong: Any, any_dialect: EmulatorHarness
+) -> None:
     operation = BY_ID[id]
     CALLS[id](any_dialect)
-    body = {name: value for name, value in body_of(any_dialect, operation).items() if name not in ("months", "hours") or field == name}
+    body = {
+        name: value
+        for name, value in body_of(any_dialect, operation).items()
+        if name not in ("months", "hours") or field == name
+    }
     if operation.id == "register_domain":
         body["name"] = "other.com"
     path = any_dialect.control("GET", "/requests")[-1]["path"]
@@ -69,22 +88,46 @@ def test_integer_fields_refuse_other_types(id: str, field: str, wrong: Any, any_
             continue
         refused = any_dialect.api(operation.method, path, {**body, field: value})
         assert refused.status_code == 400, (value, refused.text)
-        assert any(name.split(".")[0] in (field, "months", "hours") for name in details(refused)["fields"]), details(refused)
+        assert any(name.split(".")[0] in (field, "months", "hours") for name in details(refused)["fields"]), (
+            details(refused)
+        )
     assert any_dialect.control("GET", "/ledger") == before
 
 
 @pytest.mark.parametrize(
-    "wrong", ["true", "false", "1.0", "null", "", "01", " 1", "1 ", "+1", "1e1", "\uff10", "-1", "99999999999999999999"]
+    "wrong",
+    [
+        "true",
+        "false",
+        "1.0",
+        "null",
+        "",
+        "01",
+        " 1",
+        "1 ",
+        "+1",
+        "1e1",
+        "\uff10",
+        "-1",
+        "99999999999999999999",
+    ],
 )
 @pytest.mark.parametrize(("id", "field"), list(integer_queries()))
-def test_integer_parameters_refuse_other_text(id: str, field: str, wrong: str, any_dialect: EmulatorHarness) -> None:
+def test_integer_parameters_refuse_other_text(
+    id: str, field: str, wrong: str, any_dialect: EmulatorHarness
+) -> None:
     CALLS[id](any_dialect)
     path = any_dialect.control("GET", "/requests")[-1]["path"]
     query = {"tariff_id": "1"} if id == "get_quote" else {}
-    assert code(any_dialect.api("GET", path, params={**query, field: wrong})) in ("validation_error", "invalid_period")
+    assert code(any_dialect.api("GET", path, params={**query, field: wrong})) in (
+        "validation_error",
+        "invalid_period",
+    )
 
 
-@pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.request is not None], ids=lambda row: row.id)
+@pytest.mark.parametrize(
+    "operation", [row for row in OPERATIONS if row.request is not None], ids=lambda row: row.id
+)
 def test_null_is_accepted_where_it_has_a_meaning(operation: Operation, any_dialect: EmulatorHarness) -> None:
     from pulumi_hosting.emulator.validation import NULLABLE
 
@@ -103,18 +146,42 @@ def test_null_is_accepted_where_it_has_a_meaning(operation: Operation, any_diale
 
 
 @pytest.mark.parametrize(
-    "amount", ["1e27", "1e400", "-1e27", "1000000000000000000000000000000", '"1e3"', '"٣.00"', '"1.00\\n"', "NaN", "-0.01"]
+    "amount",
+    [
+        "1e27",
+        "1e400",
+        "-1e27",
+        "1000000000000000000000000000000",
+        '"1e3"',
+        '"٣.00"',
+        '"1.00\\n"',
+        "NaN",
+        "-0.01",
+    ],
 )
 def test_invalid_amounts(amount: str, any_dialect: EmulatorHarness) -> None:
     key, kind = "one-key-for-both-calls", {"Content-Type": "application/json"}
     for _ in range(2):
-        refused = any_dialect.api("POST", "/balance/topup", content=f'{{"amount": {amount}, "gateway": "card"}}', headers=kind, key=key)
+        refused = any_dialect.api(
+            "POST",
+            "/balance/topup",
+            content=f'{{"amount": {amount}, "gateway": "card"}}',
+            headers=kind,
+            key=key,
+        )
         assert refused.status_code == 400, refused.text
     assert any_dialect.control("GET", "/ledger") == []
 
 
 @pytest.mark.parametrize(
-    "moment", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "0000-01-01T00:00:00Z", "2029-02-30T00:00:00Z", "0"]
+    "moment",
+    [
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59-14:00",
+        "0000-01-01T00:00:00Z",
+        "2029-02-30T00:00:00Z",
+        "0",
+    ],
 )
 def test_invalid_timestamps(moment: str, any_dialect: EmulatorHarness) -> None:
     for name in ("since", "until"):
@@ -146,7 +213,10 @@ def test_invalid_ssh_keys(key: str, any_dialect: EmulatorHarness) -> None:
     assert any_dialect.api("GET", "/ssh-keys").json()["data"] == []
 
 
-@pytest.mark.parametrize("hosts", [["1.2.3.4", "5.6.7.8"], ["a.example.net", "1.2.3.4"], ["a..example.net", "b.example.net"], ["a", "b"]])
+@pytest.mark.parametrize(
+    "hosts",
+    [["1.2.3.4", "5.6.7.8"], ["a.example.net", "1.2.3.4"], ["a..example.net", "b.example.net"], ["a", "b"]],
+)
 def test_a_name_server_is_a_host_name(hosts: list[str], any_dialect: EmulatorHarness) -> None:
     domain = any_dialect.domain()
     before = any_dialect.control("GET", "/ledger")
@@ -166,26 +236,51 @@ def test_a_name_server_is_a_host_name(hosts: list[str], any_dialect: EmulatorHar
 TEXTS = st.one_of(
     st.text(max_size=12),
     st.sampled_from(
-        ["", "\x00", "é", "1e999", "🙂", "a" * 5000, "https://[::1", "https://a.b\x00/", "ssh-ed25519 ÄÄÄÄ", "xn--a", "xn--zzzzz", "-"]
+        [
+            "",
+            "\x00",
+            "é",
+            "1e999",
+            "🙂",
+            "a" * 5000,
+            "https://[::1",
+            "https://a.b\x00/",
+            ("ssh-ed25519 ÄÄÄÄ"),
+            "xn--a",
+            "xn--zzzzz",
+            "-",
+        ]
     ),
 )
 VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False), TEXTS),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**70), 2**70),
+        st.floats(allow_nan=False, allow_infinity=False),
+        TEXTS,
+    ),
     lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(TEXTS, inner, max_size=3)),
     max_leaves=6,
 )
 
 
-def mutated(draw: Callable[[st.SearchStrategy[Any]], Any], emu: EmulatorHarness, operation: Operation) -> httpx.Response:
+def mutated(
+    draw: Callable[[st.SearchStrategy[Any]], Any], emu: EmulatorHarness, operation: Operation
+) -> httpx.Response:
     """The request of a call with some of its values replaced."""
     request = emu.control("GET", "/requests")[-1]
     path = request["path"]
     if operation.path_parameters and draw(st.booleans()):
-        path = "/".join(str(draw(st.integers(-5, 2**65))) if part.isdigit() else part for part in path.split("/"))
+        path = "/".join(
+            str(draw(st.integers(-5, 2**65))) if part.isdigit() else part for part in path.split("/")
+        )
     params = {}
     if operation.query is not None:
         params = {name: draw(TEXTS) for name in operation.query.model_fields if draw(st.booleans())}
-    options: dict[str, Any] = {"params": {name: value.encode("utf-8", "replace").decode() for name, value in params.items()}}
+    options: dict[str, Any] = {
+        "params": {name: value.encode("utf-8", "replace").decode() for name, value in params.items()}
+    }
     if operation.request is not None:
         names = [*operation.request.model_fields, draw(TEXTS)]
         body = {**(request["body"] or {}), **{name: draw(VALUES) for name in names if draw(st.booleans())}}
@@ -194,7 +289,9 @@ def mutated(draw: Callable[[st.SearchStrategy[Any]], Any], emu: EmulatorHarness,
     return emu.call(emu.live_key if draw(st.booleans()) else emu.test_key, operation.method, path, **options)
 
 
-WITH_INPUTS = [row for row in OPERATIONS if row.query is not None or row.request is not None or row.path_parameters]
+WITH_INPUTS = [
+    row for row in OPERATIONS if row.query is not None or row.request is not None or row.path_parameters
+]
 
 
 @pytest.mark.parametrize("operation", WITH_INPUTS, ids=lambda row: row.id)

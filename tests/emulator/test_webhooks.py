@@ -28,10 +28,21 @@ def test_subscriptions(emu: EmulatorHarness) -> None:
     (listed,) = emu.api("GET", "/webhooks").json()["data"]
     assert "secret" not in listed
     assert emu.api("GET", f"/webhooks/{made['id']}").json() == listed
-    changed = emu.api("PATCH", f"/webhooks/{made['id']}", {"events": ["*"], "description": "d", "url": None, "active": False}).json()
-    assert (changed["events"], changed["description"], changed["url"], changed["active"]) == (["*"], "d", made["url"], False)
+    changed = emu.api(
+        "PATCH",
+        f"/webhooks/{made['id']}",
+        {"events": ["*"], "description": "d", "url": None, "active": False},
+    ).json()
+    assert (changed["events"], changed["description"], changed["url"], changed["active"]) == (
+        ["*"],
+        "d",
+        made["url"],
+        False,
+    )
     assert code(emu.api("PATCH", f"/webhooks/{made['id']}", {})) == "validation_error"
-    assert code(emu.api("PATCH", f"/webhooks/{made['id']}", {"url": "https://10.0.0.1/"})) == "validation_error"
+    assert (
+        code(emu.api("PATCH", f"/webhooks/{made['id']}", {"url": "https://10.0.0.1/"})) == "validation_error"
+    )
     assert code(emu.api("POST", f"/webhooks/{made['id']}/test")) == "conflict"
     emu.server()
     assert deliveries(emu, made["id"]) == []
@@ -50,15 +61,26 @@ def test_envelope_and_signature(emu: EmulatorHarness) -> None:
     assert event["id"] == attempt.headers["X-Webhook-Id"]
     assert event["id"].startswith("evt_")
     shown = emu.api("GET", f"/servers/{server}").json()
-    assert event["data"] == {"object": {name: shown[name] for name in event["data"]["object"]}, "previous": None}
+    assert event["data"] == {
+        "object": {name: shown[name] for name in event["data"]["object"]},
+        "previous": None,
+    }
     assert (event["type"], event["livemode"], event["api_version"]) == ("server.created", True, "1")
     assert event["resource"] == f"/api/v1/servers/{server}"
     timestamp = attempt.headers["X-Webhook-Timestamp"]
-    expected = hmac.new(hook["secret"].encode(), timestamp.encode() + b"." + attempt.payload, sha256).hexdigest()
+    expected = hmac.new(
+        hook["secret"].encode(), timestamp.encode() + b"." + attempt.payload, sha256
+    ).hexdigest()
     assert attempt.headers["X-Webhook-Signature"] == f"v1={expected}"
     assert attempt.headers["User-Agent"].endswith("-Webhooks/1.0")
     (row,) = deliveries(emu, hook["id"], "status=delivered&event_type=server.created")
-    assert (row["status"], row["attempts"], row["dead"], row["last_status"], row["last_response"]) == ("delivered", 1, False, 200, "text")
+    assert (row["status"], row["attempts"], row["dead"], row["last_status"], row["last_response"]) == (
+        "delivered",
+        1,
+        False,
+        200,
+        "text",
+    )
     assert emu.api("GET", f"/webhooks/deliveries/{row['id']}").json()["payload"] == event
 
 
@@ -83,13 +105,24 @@ def test_retries_then_dead_then_redelivered(emu: EmulatorHarness) -> None:
         tries.append(emu.clock.now())
         assert len(emu.sent) == len(tries)
     (row,) = deliveries(emu, hook, "status=dead")
-    assert (row["attempts"], row["dead"], row["next_attempt_at"], row["last_error"]) == (6, True, None, "the receiver answered 500")
-    assert [int(attempt.headers["X-Webhook-Timestamp"]) - start for attempt in emu.sent] == [moment - start for moment in tries]
+    assert (row["attempts"], row["dead"], row["next_attempt_at"], row["last_error"]) == (
+        6,
+        True,
+        None,
+        "the receiver answered 500",
+    )
+    assert [int(attempt.headers["X-Webhook-Timestamp"]) - start for attempt in emu.sent] == [
+        moment - start for moment in tries
+    ]
     assert len({attempt.payload for attempt in emu.sent}) == 1
     assert len({attempt.headers["X-Webhook-Signature"] for attempt in emu.sent}) == 6
     emu.receiver_status = 204
     again = emu.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
-    assert (again.status_code, again.json()["status"], again.json()["delivery"]["status"]) == (202, "queued", "pending")
+    assert (again.status_code, again.json()["status"], again.json()["delivery"]["status"]) == (
+        202,
+        "queued",
+        "pending",
+    )
     assert code(emu.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")) == "conflict"
     emu.advance(0)
     assert emu.sent[-1].payload == emu.sent[0].payload
@@ -119,7 +152,12 @@ def test_disabled_after_twenty_failures(emu: EmulatorHarness) -> None:
     emu.server()
     assert len(deliveries(emu, hook)) == 4
     enabled = emu.api("PATCH", f"/webhooks/{hook}", {"active": True}).json()
-    assert (enabled["active"], enabled["failures_in_row"], enabled["disabled_at"], enabled["disabled_reason"]) == (True, 0, None, None)
+    assert (
+        enabled["active"],
+        enabled["failures_in_row"],
+        enabled["disabled_at"],
+        enabled["disabled_reason"],
+    ) == (True, 0, None, None)
     emu.receiver_status = 200
     emu.advance(DAY)
     assert deliveries(emu, hook)[0]["status"] == "delivered"
@@ -136,18 +174,34 @@ def test_rotation_stops_the_old_secret_at_once(emu: EmulatorHarness) -> None:
     emu.advance(60)
     attempt = emu.sent[-1]
     timestamp = int(attempt.headers["X-Webhook-Timestamp"])
-    assert attempt.headers["X-Webhook-Signature"] == webhook_delivery.signature(answer["secret"], timestamp, attempt.payload)
+    assert attempt.headers["X-Webhook-Signature"] == webhook_delivery.signature(
+        answer["secret"], timestamp, attempt.payload
+    )
 
 
 def test_ping(emu: EmulatorHarness) -> None:
     hook = emu.subscribe("server.created")["id"]
     good = emu.api("POST", f"/webhooks/{hook}/test").json()
-    assert (good["ok"], good["status"], good["detail"], good["delivery"]["status"]) == (True, 200, None, "delivered")
+    assert (good["ok"], good["status"], good["detail"], good["delivery"]["status"]) == (
+        True,
+        200,
+        None,
+        "delivered",
+    )
     event = json.loads(emu.sent[-1].payload)
-    assert (event["type"], event["data"]["object"], event["resource"]) == ("ping", {"subscription_id": hook, "message": "pong"}, None)
+    assert (event["type"], event["data"]["object"], event["resource"]) == (
+        "ping",
+        {"subscription_id": hook, "message": "pong"},
+        None,
+    )
     emu.receiver_status = None
     bad = emu.api("POST", f"/webhooks/{hook}/test").json()
-    assert (bad["ok"], bad["status"], bad["detail"], bad["delivery"]["status"]) == (False, None, "the connection failed", "dead")
+    assert (bad["ok"], bad["status"], bad["detail"], bad["delivery"]["status"]) == (
+        False,
+        None,
+        "the connection failed",
+        "dead",
+    )
     assert emu.api("GET", f"/webhooks/{hook}").json()["failures_in_row"] == 0
 
 
@@ -222,7 +276,10 @@ def test_public_addresses(url: str, problem: str | None) -> None:
     assert webhook_delivery.url_problem(url) == problem
 
 
-@pytest.mark.parametrize("target", ["http://example.com", "https://127.0.0.1", "http://10.0.0.1", "http://127.0.0.1:x", "nonsense", 7])
+@pytest.mark.parametrize(
+    "target",
+    ["http://example.com", "https://127.0.0.1", "http://10.0.0.1", "http://127.0.0.1:x", "nonsense", 7],
+)
 def test_routes_stay_on_this_machine(target: object) -> None:
     with pytest.raises(ValueError, match="loopback"):
         webhook_delivery.check_routes({"https://a.example.org": target})
@@ -290,11 +347,15 @@ def test_delivery_over_http(clock: str, receiver: Receiver) -> None:
         body = {"url": "https://hooks.example.org/in?q=1", "events": ["server.created", "server.terminated"]}
         hook = http.post(f"{emulator.base_url}/webhooks", json=body).json()
         order = {"tariff_id": 1, "os": "debian-12"}
-        created = http.post(f"{emulator.base_url}/servers", json=order, headers={"Idempotency-Key": "0123456789abcdef"}).json()
+        created = http.post(
+            f"{emulator.base_url}/servers", json=order, headers={"Idempotency-Key": "0123456789abcdef"}
+        ).json()
         assert receiver.arrived.wait(10)
         path, headers, raw = receiver.got[0]
         assert path == "/in?q=1"
-        assert headers["X-Webhook-Signature"] == webhook_delivery.signature(hook["secret"], int(headers["X-Webhook-Timestamp"]), raw)
+        assert headers["X-Webhook-Signature"] == webhook_delivery.signature(
+            hook["secret"], int(headers["X-Webhook-Timestamp"]), raw
+        )
         assert json.loads(raw)["data"]["object"]["id"] == created["server"]["id"]
 
         receiver.status = 302
@@ -331,7 +392,9 @@ def test_a_receiver_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(webhook_delivery, "TIMEOUT_SECONDS", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        assert webhook_delivery.send(webhook_delivery.Attempt(url, {}, b"{}")).error == "no answer within 0.05 seconds"
+        assert webhook_delivery.send(webhook_delivery.Attempt(url, {}, b"{}")).error == (
+            "no answer within 0.05 seconds"
+        )
 
 
 @pytest.mark.usefixtures("warm")
@@ -340,10 +403,18 @@ def test_undeliverable_urls_do_not_block_others(receiver: Receiver) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as closed:
         unreachable = f"http://127.0.0.1:{closed.server_port}"
     routes = {"https://hooks.example.org": receiver.url, "https://dead.example.org": unreachable}
-    with running(webhook_route=routes) as emulator, httpx.Client(base_url=emulator.base_url, verify=NO_CERTIFICATES) as http:
+    with (
+        running(webhook_route=routes) as emulator,
+        httpx.Client(base_url=emulator.base_url, verify=NO_CERTIFICATES) as http,
+    ):
         http.headers["Authorization"] = f"Bearer {emulator.live_key}"
         hooks = {}
-        for path in ("dead.example.org/", "hooks.example.org/%C3%A9", "hooks.example.org/é", "hooks.example.org/good"):
+        for path in (
+            "dead.example.org/",
+            "hooks.example.org/%C3%A9",
+            "hooks.example.org/é",
+            "hooks.example.org/good",
+        ):
             url = f"https://{path}"
             answer = http.post("/webhooks", json={"url": url, "events": ["invoice.paid"]})
             assert answer.status_code == 201, answer.text
@@ -352,9 +423,13 @@ def test_undeliverable_urls_do_not_block_others(receiver: Receiver) -> None:
         assert (dead["ok"], dead["status"]) == (False, None)
         for number in range(3):
             invoice = http.post(
-                "/balance/topup", json={"amount": "10.00", "gateway": "card"}, headers={"Idempotency-Key": "k" * (16 + number)}
+                "/balance/topup",
+                json={"amount": "10.00", "gateway": "card"},
+                headers={"Idempotency-Key": "k" * (16 + number)},
             )
-            http.post(f"{emulator.control_url}/invoices/{invoice.json()['invoice_id']}/confirm", json={}).raise_for_status()
+            http.post(
+                f"{emulator.control_url}/invoices/{invoice.json()['invoice_id']}/confirm", json={}
+            ).raise_for_status()
         http.post(f"{emulator.control_url}/clock", json={"advance": 0}).raise_for_status()
         paths = [path for path, _, _ in receiver.got]
         assert paths.count("/good") == 3

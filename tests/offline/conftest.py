@@ -30,7 +30,9 @@ def make_project(tmp_path: Path, warm_python: WarmPython) -> MakeProject:
 
 def write(project: ToyProject, source: str) -> None:
     module = "dyn" if project.form == "dynamic" else "native"
-    (project.directory / "__main__.py").write_text(f"import pulumi\nfrom toykit.{module} import *\n{source}\n")
+    (project.directory / "__main__.py").write_text(
+        f"import pulumi\nfrom toykit.{module} import *\n{source}\n"
+    )
 
 
 TWO = """
@@ -64,4 +66,6 @@ class Command:
 
     def __call__(self, *arguments: str, input: str | None = None) -> CommandResult:
         environ = {key: None for key in os.environ if key.startswith("PULUMI_")} | self.project.environ
-        return CliRunner().invoke(offline, [*arguments, "--cwd", str(self.project.directory)], env=environ, input=input)
+        return CliRunner().invoke(
+            offline, [*arguments, "--cwd", str(self.project.directory)], env=environ, input=input
+        )

@@ -34,7 +34,9 @@ def scenarios(form: str) -> dict[str, list[Recorded]]:
 
 
 class ToyProject:
-    """A project that uses the toy provider, and the toy service, in one folder. Every process runs on `python`."""
+    """A project that uses the toy provider, and the toy service, in one folder. Every process runs on
+    `python`.
+    """
 
     def __init__(self, folder: Path, form: str, python: Path) -> None:
         self.form = form
@@ -93,7 +95,9 @@ class ToyProject:
         if "faults" in do:
             # The recorded provider slept until the engine was killed.
             held = "hold:kill" if "kill_after" in do else ""
-            self._write("faults.json", {key: re.sub(r"^sleep:.*", held, fault) for key, fault in do["faults"].items()})
+            self._write(
+                "faults.json", {key: re.sub(r"^sleep:.*", held, fault) for key, fault in do["faults"].items()}
+            )
         for id, edit in do.get("world", {}).items():
             world = json.loads((self.service / "world.json").read_text())
             if edit is None:
@@ -118,7 +122,10 @@ class ToyProject:
         resources = [_resource(item) for item in deployment.get("resources", [])]
         return {
             "resources": [item for item in resources if item["type"] != "pulumi:providers:pulumi-python"],
-            "pending": [[item["type"], _name(item["resource"]["urn"])] for item in deployment.get("pending_operations", [])],
+            "pending": [
+                [item["type"], _name(item["resource"]["urn"])]
+                for item in deployment.get("pending_operations", [])
+            ],
         }
 
     # Running.
@@ -135,8 +142,11 @@ class ToyProject:
             outcome = {"exit": 0, "ops": [], "changes": None, "errors": []}
         elif command == "import":
             type, name, id, *flags = arguments
-            result = self.stack().import_resource(type, name, id, protect="--protect=false" not in flags, parallel=1)
-            outcome = {"exit": result.exit_code, "ops": [], "changes": None, "errors": []}  # no more is recorded
+            result = self.stack().import_resource(
+                type, name, id, protect="--protect=false" not in flags, parallel=1
+            )
+            # no more is recorded
+            outcome = {"exit": result.exit_code, "ops": [], "changes": None, "errors": []}
         else:
             outcome = self._operate(command, arguments)
         return outcome | {"calls": self.calls(), "state": self.state(), "world": self.things()}
@@ -154,7 +164,12 @@ class ToyProject:
         try:
             result = self.stack(events.append).run(command, **options)
         except OfflineError as error:
-            return {"exit": error.exit_code, "ops": [], "changes": None, "errors": [str(error).split("\n")[0]]}
+            return {
+                "exit": error.exit_code,
+                "ops": [],
+                "changes": None,
+                "errors": [str(error).split("\n")[0]],
+            }
         return {
             "exit": result.exit_code,
             "ops": _operations(events, refresh=command == "refresh"),
@@ -167,7 +182,10 @@ class ToyProject:
         process = self.start(command, "--parallel", "1")
         saved = Counter(item["name"] for item in step["state"]["resources"])
         changes = _changes(step["calls"])
-        while _changes(self.calls()) != changes or Counter(item["name"] for item in self.state()["resources"]) != saved:
+        while (
+            _changes(self.calls()) != changes
+            or Counter(item["name"] for item in self.state()["resources"]) != saved
+        ):
             wait_a_little(process)
         orphans = children(process.pid)
         process.kill()
@@ -180,9 +198,22 @@ class ToyProject:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command on a plain Python, whose processes are its real children."""
         return subprocess.Popen(
-            [PYTHON, "-m", "pulumi_hosting.cli", "offline", *arguments, "--stack", "dev", "--yes", "--skip-preview"],
+            [
+                PYTHON,
+                "-m",
+                "pulumi_hosting.cli",
+                "offline",
+                *arguments,
+                "--stack",
+                "dev",
+                "--yes",
+                "--skip-preview",
+            ],
             cwd=self.directory,
-            env={**self.environ, "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), str(self.directory)])},
+            env={
+                **self.environ,
+                "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), str(self.directory)]),
+            },
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -203,7 +234,11 @@ def wait_a_little(process: subprocess.Popen[str]) -> None:
 
 def children(pid: int) -> list[int]:
     """The processes that a process has started; each of the engine's leads a group."""
-    return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in (task / "children").read_text().split()]
+    return [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
 
 
 def runs(pid: int) -> bool:
@@ -240,7 +275,10 @@ def _is_first_call(call: Recorded, item: dict[str, Any]) -> bool:
     method = "Read" if "id" in item.get("opts", {}) else "Check"
     if "name" in call:
         return bool(call["method"] == method and call["name"] == item["name"])
-    return bool(call["method"] == method and (method == "Read" or call["news"].get("name") == item["props"].get("name")))
+    return bool(
+        call["method"] == method
+        and (method == "Read" or call["news"].get("name") == item["props"].get("name"))
+    )
 
 
 def _name(urn: str) -> str:
@@ -294,7 +332,10 @@ def _operations(events: list[Event], *, refresh: bool) -> list[list[Any]]:
     for event in events:
         if "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
-            found.append([metadata["op"], _name(metadata["urn"])] + ([metadata["diffs"]] if metadata.get("diffs") else []))
+            found.append(
+                [metadata["op"], _name(metadata["urn"])]
+                + ([metadata["diffs"]] if metadata.get("diffs") else [])
+            )
         if refresh and event.get("resOutputsEvent", {}).get("planning"):
             metadata = event["resOutputsEvent"]["metadata"]
             diffs = [metadata["diffs"]] if metadata.get("diffs") else []

@@ -70,7 +70,11 @@ def test_one_lock_at_a_time(tmp_path: Path) -> None:
     backend = Backend(tmp_path, "toys")
     backend.create("dev")
     lock = backend.lock("dev")
-    with pytest.raises(StackLocked, match=r"locked by 1 lock\(s\).*`pulumi-hosting offline cancel`.*\n  file://.*pid"):
+    with pytest.raises(
+        StackLocked,
+        match=r"locked by 1 lock\(s\).*`pulumi-hosting offline cancel`.*\n  "
+        r"file://.*pid",
+    ):
         backend.lock("dev")
     lock.release()
     backend.lock("dev")
@@ -93,7 +97,12 @@ def test_a_project_is_found_from_a_subdirectory(tmp_path: Path) -> None:
     project(tmp_path, "name: toys\nruntime: {name: python, options: {virtualenv: venv}}\nmain: src/\n")
     (tmp_path / "src").mkdir()
     found = load_project(tmp_path / "src")
-    assert (found.name, found.root, found.program, found.directory) == ("toys", tmp_path, tmp_path / "src", tmp_path / "src")
+    assert (found.name, found.root, found.program, found.directory) == (
+        "toys",
+        tmp_path,
+        tmp_path / "src",
+        tmp_path / "src",
+    )
     assert found.stack_file("dev") == tmp_path / "Pulumi.dev.yaml"
     assert found.options == {"virtualenv": "venv"}
 
@@ -143,7 +152,10 @@ def test_the_python_of_the_program(tmp_path: Path) -> None:
 
 
 def test_configuration(tmp_path: Path) -> None:
-    text = "name: toys\nruntime: python\nconfig:\n  region: {default: fi}\n  aws:zone: a\n  none: {type: string}\n"
+    text = (
+        "name: toys\nruntime: python\nconfig:\n  region: {default: fi}\n  aws:zone: a\n  none: {type: "
+        "string}\n"
+    )
     config = StackConfig.load(load_project(project(tmp_path, text)), "dev")
     crypter = Crypter("x", PULUMI_SALT)
     config.set("size", "large")

@@ -46,7 +46,11 @@ def test_preview_up_refresh_and_destroy(command: Command) -> None:
     write(command.project, PROGRAM.replace('"size": "s"', '"size": "s", "note": "n"'))
     changed = command("preview", "--expect-no-changes", "--diff")
     assert changed.exit_code == 7
-    assert {"~  pulumi-python:dynamic/toy:Thing a update [diff: +note]", '+ note: "n"', "~ 1 to update"} <= set(lines(changed))
+    assert {
+        ("~  pulumi-python:dynamic/toy:Thing a update [diff: +note]"),
+        '+ note: "n"',
+        "~ 1 to update",
+    } <= set(lines(changed))
     assert "error: no changes were expected for preview but changes were proposed" in lines(changed)
     assert command("refresh", "--preview-only", "--expect-no-changes").exit_code == 0
     assert "- 2 to delete" in lines(command("destroy", "--preview-only"))
@@ -58,11 +62,18 @@ def test_preview_up_refresh_and_destroy(command: Command) -> None:
 def test_outputs_state_and_removal(command: Command, tmp_path: Path) -> None:
     assert command("up", "--yes").exit_code == 0
     assert lines(command("stack", "output")) == ["id\ta#1", "list\t[1, 2]", "once\t[secret]"]
-    assert json.loads(command("stack", "output", "--json", "--show-secrets").output) == {"id": "a#1", "once": "once-a#1", "list": [1, 2]}
+    assert json.loads(command("stack", "output", "--json", "--show-secrets").output) == {
+        "id": "a#1",
+        "once": "once-a#1",
+        "list": [1, 2],
+    }
     assert command("stack", "output", "id").output == "a#1\n"
     assert command("stack", "output", "list").output == "[1, 2]\n"
     missing = command("stack", "output", "nothing")
-    assert (missing.exit_code, missing.output) == (1, "error: current stack does not have output property 'nothing'\n")
+    assert (missing.exit_code, missing.output) == (
+        1,
+        "error: current stack does not have output property 'nothing'\n",
+    )
     file = tmp_path / "state.json"
     assert command("stack", "export", "--show-secrets", "--file", str(file)).exit_code == 0
     assert file.stat().st_mode & 0o777 == 0o600
@@ -76,7 +87,10 @@ def test_outputs_state_and_removal(command: Command, tmp_path: Path) -> None:
     assert "still has resources" in kept.output
     assert command("stack", "rm", "dev", "--force", "--yes").exit_code == 0
     gone = command("up", "--yes")
-    assert (gone.exit_code, gone.output) == (2, "error: no stack selected; name one with --stack, or use `stack select NAME`\n")
+    assert (gone.exit_code, gone.output) == (
+        2,
+        "error: no stack selected; name one with --stack, or use `stack select NAME`\n",
+    )
 
 
 def test_stacks(command: Command) -> None:
@@ -121,9 +135,16 @@ def test_a_preview_as_json_is_one_object(command: Command) -> None:
 def test_configuration_is_listed_and_removed(command: Command) -> None:
     command("config", "set", "plan", "small")
     command("config", "set", "--secret", "hosting:key", "hush")
-    assert lines(command("config"))[:3] == ["KEY          VALUE", "hosting:key  [secret]", "plan         small"]
+    assert lines(command("config"))[:3] == [
+        "KEY          VALUE",
+        "hosting:key  [secret]",
+        ("plan         small"),
+    ]
     assert "hush" not in command("config", "--json").output
-    assert json.loads(command("config", "--json", "--show-secrets").output)["hosting:key"] == {"value": "hush", "secret": True}
+    assert json.loads(command("config", "--json", "--show-secrets").output)["hosting:key"] == {
+        "value": "hush",
+        "secret": True,
+    }
     assert command("config", "rm", "plan").exit_code == 0
     assert command("config", "rm", "plan").exit_code == 0
     assert "plan" not in command("config").output
@@ -201,7 +222,9 @@ def test_it_runs_as_a_module_on_a_plain_python(command: Command) -> None:
     environ |= {key: value for key, value in os.environ.items() if key.startswith("COV")}
     del environ["PULUMI_PYTHON_CMD"]
     call = [PYTHON, "-m", "pulumi_hosting.cli", "offline", "preview", "--stack", "dev"]
-    done = subprocess.run(call, cwd=command.project.directory, env=environ, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        call, cwd=command.project.directory, env=environ, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(BANNER)
 
@@ -216,7 +239,9 @@ def test_a_change_needs_confirmation(command: Command, operation: str, exit_code
 
 
 @pytest.mark.parametrize(("answer", "made"), [("y", True), ("n", False)])
-def test_a_terminal_shows_the_preview_and_asks(command: Command, monkeypatch: pytest.MonkeyPatch, answer: str, made: bool) -> None:
+def test_a_terminal_shows_the_preview_and_asks(
+    command: Command, monkeypatch: pytest.MonkeyPatch, answer: str, made: bool
+) -> None:
     monkeypatch.setattr("pulumi_hosting.cli.offline.operations._is_terminal", lambda: True)
     asked = command("up", input=f"{answer}\n")
     assert "+ 2 to create" in lines(asked)

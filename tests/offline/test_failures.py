@@ -13,7 +13,9 @@ from tests.offline.conftest import MakeProject, up
 
 
 def test_a_failing_program_shows_its_own_traceback(make_project: MakeProject) -> None:
-    project = make_project('Thing("a", {"name": "a"})\ndef helper():\n    raise ValueError("no such plan")\nhelper()')
+    project = make_project(
+        'Thing("a", {"name": "a"})\ndef helper():\n    raise ValueError("no such plan")\nhelper()'
+    )
     result = up(project)
     assert result.exit_code == 1
     (message,) = result.errors
@@ -41,7 +43,9 @@ def test_the_error_of_a_program_is_reported(make_project: MakeProject, source: s
 def test_a_missing_program(make_project: MakeProject) -> None:
     project = make_project("")
     (project.directory / "__main__.py").unlink()
-    assert up(project).errors == [f"unable to find main python program `__main__.py` in `{project.directory}`"]
+    assert up(project).errors == [
+        (f"unable to find main python program `__main__.py` in `{project.directory}`")
+    ]
 
 
 def test_a_missing_python(make_project: MakeProject) -> None:
@@ -62,7 +66,8 @@ def test_a_program_may_be_a_file(make_project: MakeProject) -> None:
 def test_what_a_program_can_read(make_project: MakeProject) -> None:
     project = make_project(
         "config = pulumi.Config()\n"
-        "pulumi.export('asked', [pulumi.get_project(), pulumi.get_stack(), pulumi.get_organization(), config.get('size')])\n"
+        "pulumi.export('asked', [pulumi.get_project(), pulumi.get_stack(), pulumi.get_organization(), "
+        "config.get('size')])\n"
         "pulumi.export('key', config.require_secret('key'))\n"
         "pulumi.export('dry', pulumi.runtime.is_dry_run())\n"
         "pulumi.log.info('hello'); pulumi.log.warn('careful'); print('plain'); pulumi.log.debug('quiet')"
@@ -71,8 +76,16 @@ def test_what_a_program_can_read(make_project: MakeProject) -> None:
     project.stack().set_config("key", "hush", secret=True)
     events: list[Event] = []
     result = project.stack(events.append).up()
-    assert result.outputs == {"asked": ["toys", "dev", "organization", "large"], "key": "[secret]", "dry": False}
-    said = {(event["diagnosticEvent"]["severity"], event["diagnosticEvent"]["message"]) for event in events if "diagnosticEvent" in event}
+    assert result.outputs == {
+        "asked": ["toys", "dev", "organization", "large"],
+        "key": "[secret]",
+        "dry": False,
+    }
+    said = {
+        (event["diagnosticEvent"]["severity"], event["diagnosticEvent"]["message"])
+        for event in events
+        if "diagnosticEvent" in event
+    }
     assert {("info", "hello\n"), ("warning", "careful\n"), ("info", "plain\n"), ("debug", "quiet\n")} <= said
     assert "hush" not in json.dumps(events)
     assert "hush" not in project.stack().backend.stack_file("dev").read_text()
@@ -84,15 +97,27 @@ def test_a_refused_secret_is_not_printed(make_project: MakeProject) -> None:
     project = make_project('Thing("a", {"name": pulumi.Output.secret("bad")})')
     result = up(project)
     assert result.errors == [
-        "pulumi-python:dynamic/toy:Thing resource 'a': property name value [secret] has a problem: name must not be bad"
+        (
+            "pulumi-python:dynamic/toy:Thing resource 'a': property name value [secret] has a problem: name "
+            "must "
+            "not be bad"
+        )
     ]
 
 
 def test_an_unsupported_feature_is_one_line(make_project: MakeProject) -> None:
-    project = make_project('class Box(pulumi.ComponentResource): ...\nBox("a:b:Box", "box", {}, None, remote=True)')
+    project = make_project(
+        'class Box(pulumi.ComponentResource): ...\nBox("a:b:Box", "box", {}, None, remote=True)'
+    )
     result = up(project)
     assert result.exit_code == 1
-    assert result.errors == ["the offline engine does not support components that live in a plugin; run this program with Pulumi's own CLI"]
+    assert result.errors == [
+        (
+            "the offline engine does not support components that live in a plugin; run "
+            "this "
+            "program with Pulumi's own CLI"
+        )
+    ]
 
 
 def test_a_stack_reference_is_not_supported(make_project: MakeProject) -> None:
@@ -109,7 +134,10 @@ def test_a_missing_plugin(make_project: MakeProject) -> None:
 
 @pytest.mark.parametrize(
     ("script", "problem"),
-    [("#!/bin/sh\necho oops >&2\nexit 1\n", "did not start"), ("#!/bin/sh\necho hello\nsleep 5\n", "'hello' instead of a port")],
+    [
+        ("#!/bin/sh\necho oops >&2\nexit 1\n", "did not start"),
+        ("#!/bin/sh\necho hello\nsleep 5\n", "'hello' instead of a port"),
+    ],
 )
 def test_a_plugin_that_does_not_start(make_project: MakeProject, script: str, problem: str) -> None:
     project = make_project('Thing("a", {"name": "a"})', form="native")
@@ -125,7 +153,8 @@ def test_a_provider_that_exits(make_project: MakeProject) -> None:
     plugin = project.directory / "toykit" / "plugin.py"
     plugin.write_text(
         plugin.read_text().replace(
-            '        fault = faulty(context, f"create:', '        import os; os._exit(9)\n        fault = faulty(context, f"create:'
+            '        fault = faulty(context, f"create:',
+            '        import os; os._exit(9)\n        fault = faulty(context, f"create:',
         )
     )
     result = up(project)
@@ -134,7 +163,9 @@ def test_a_provider_that_exits(make_project: MakeProject) -> None:
     assert project.state()["pending"] == []
 
 
-def test_a_create_under_way_is_saved_when_another_fails(make_project: MakeProject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_create_under_way_is_saved_when_another_fails(
+    make_project: MakeProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`a` fails while `b` is being created; `b` is created after the program was ended."""
     monkeypatch.setattr(program_process, "END_TIMEOUT", 0.1)
     project = make_project('Thing("a", {"name": "a"})\nThing("b", {"name": "b"})')
@@ -174,7 +205,9 @@ def test_an_internal_error_is_one_line_without_values(
     project = make_project('Thing("a", {"name": "a"})')
     monkeypatch.setattr(Decisions, "find_old", broken)
     (message,) = up(project).errors
-    assert message == "internal error of the offline engine (LookupError). Next: run again with -v 9 for details"
+    assert message == (
+        "internal error of the offline engine (LookupError). Next: run again with -v 9 for details"
+    )
     monkeypatch.undo()
     up(project)
     monkeypatch.setattr(StepGenerator, "deletions", broken)

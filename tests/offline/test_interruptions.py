@@ -35,7 +35,9 @@ def kill_during_create(project: ToyProject, *arguments: str) -> None:
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_an_interrupt_finishes_the_running_step_and_starts_no_other(make_project: MakeProject, sign: signal.Signals) -> None:
+def test_an_interrupt_finishes_the_running_step_and_starts_no_other(
+    make_project: MakeProject, sign: signal.Signals
+) -> None:
     project = make_project(TWO, form="native")
     project.set_faults(create_a="hold:a")
     process = project.start("up")
@@ -111,7 +113,9 @@ def test_destroy_is_refused_after_a_killed_create(make_project: MakeProject) -> 
     stack = project.stack()
     snapshot = stack.snapshot()
     created = snapshot.resources.pop()
-    stack.save(Snapshot(snapshot.resources, [PendingOperation("creating", created.copy(id=""))], snapshot.extra))
+    stack.save(
+        Snapshot(snapshot.resources, [PendingOperation("creating", created.copy(id=""))], snapshot.extra)
+    )
     for preview in (True, False):
         with pytest.raises(UnfinishedCreates, match="toy:Thing a; what it created may exist") as refused:
             project.stack().destroy(preview_only=preview)
@@ -124,14 +128,20 @@ def test_destroy_is_refused_after_a_killed_create(make_project: MakeProject) -> 
 
 
 @pytest.mark.parametrize("ignored", [False, True])
-def test_a_provider_ends_although_it_ignores_interrupts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: bool) -> None:
+def test_a_provider_ends_although_it_ignores_interrupts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ignored: bool
+) -> None:
     """In a background job of a script SIGINT is ignored, and so it is in every process started from there."""
     script = tmp_path / "provider.py"
     first = "signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else "pass"
-    script.write_text(f"import signal, time\n{first}\nprint(4711, flush=True)\ntime.sleep(600)\n", encoding="utf-8")
+    script.write_text(
+        f"import signal, time\n{first}\nprint(4711, flush=True)\ntime.sleep(600)\n", encoding="utf-8"
+    )
     if ignored:
         monkeypatch.setattr(signal, "getsignal", lambda number: signal.SIG_IGN)
-    started = PluginProcess("toy", [sys.executable, str(script)], tmp_path, dict(os.environ), lambda line, is_error: None)
+    started = PluginProcess(
+        "toy", [sys.executable, str(script)], tmp_path, dict(os.environ), lambda line, is_error: None
+    )
     assert started.port == 4711
     started.stop(timeout=60)
     assert started._process.returncode not in (None, 0, -signal.SIGKILL)

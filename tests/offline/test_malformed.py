@@ -25,23 +25,35 @@ GOOD: dict[str, Any] = {
         "stack": "organization/toys/dev",
         "latest": {
             "manifest": {"time": "2026-11-22T00:00:00Z", "magic": "", "version": "v3.259.0"},
-            "secrets_providers": {"type": "passphrase", "state": {"salt": "v1:c2FsdA==:v1:bm9uY2U=:dGV4dA=="}},
+            "secrets_providers": {
+                "type": "passphrase",
+                "state": {"salt": "v1:c2FsdA==:v1:bm9uY2U=:dGV4dA=="},
+            },
             "resources": [
-                {"urn": "urn:pulumi:dev::toys::pulumi:pulumi:Stack::toys-dev", "type": "pulumi:pulumi:Stack", "custom": False},
+                {
+                    "urn": "urn:pulumi:dev::toys::pulumi:pulumi:Stack::toys-dev",
+                    "type": "pulumi:pulumi:Stack",
+                    "custom": False,
+                },
                 {
                     "urn": URN,
                     "type": "toy:index:Thing",
                     "custom": True,
                     "id": "a#1",
                     "inputs": {"name": "a", "tags": ["x"]},
-                    "outputs": {"name": "a", "once": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"}},
+                    "outputs": {
+                        "name": "a",
+                        "once": {"4dabf18193072939515e22adb298388d": "1b47061264138c4ac30d75fd1eb44270"},
+                    },
                     "parent": "urn:pulumi:dev::toys::pulumi:pulumi:Stack::toys-dev",
                     "dependencies": [],
                     "propertyDependencies": {"name": None},
                     "customTimeouts": {"create": 3},
                 },
             ],
-            "pending_operations": [{"resource": {"urn": URN, "type": "toy:index:Thing", "custom": True}, "type": "creating"}],
+            "pending_operations": [
+                {"resource": {"urn": URN, "type": "toy:index:Thing", "custom": True}, "type": "creating"}
+            ],
         },
     },
 }
@@ -50,7 +62,12 @@ ANY = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=5,
 )
-COMMANDS = (["stack", "output"], ["stack", "export", "--show-secrets"], ["destroy", "--preview-only"], ["stack", "ls"])
+COMMANDS = (
+    ["stack", "output"],
+    ["stack", "export", "--show-secrets"],
+    ["destroy", "--preview-only"],
+    ["stack", "ls"],
+)
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -105,7 +122,9 @@ def assert_one_line_and_untouched(root: Path, file: Path, text: bytes) -> None:
 @settings(max_examples=30)
 @given(ANY)
 def test_any_json_as_state(project: Path, value: Any) -> None:
-    assert_one_line_and_untouched(project, Backend(project / ".pulumi-offline", "toys").stack_file("dev"), json.dumps(value).encode())
+    assert_one_line_and_untouched(
+        project, Backend(project / ".pulumi-offline", "toys").stack_file("dev"), json.dumps(value).encode()
+    )
 
 
 @settings(max_examples=60)
@@ -113,7 +132,9 @@ def test_any_json_as_state(project: Path, value: Any) -> None:
 def test_any_value_in_a_state(project: Path, data: st.DataObject) -> None:
     at = data.draw(st.sampled_from(list(places(GOOD))))
     text = json.dumps(replaced(GOOD, at, data.draw(ANY))).encode()
-    assert_one_line_and_untouched(project, Backend(project / ".pulumi-offline", "toys").stack_file("dev"), text)
+    assert_one_line_and_untouched(
+        project, Backend(project / ".pulumi-offline", "toys").stack_file("dev"), text
+    )
 
 
 @pytest.mark.parametrize(
@@ -180,7 +201,12 @@ def test_any_value_in_the_settings_of_a_stack(project: Path, value: Any, at: str
 
 
 @settings(max_examples=30)
-@given(ANY, st.sampled_from(["", "name", "runtime", "runtime.options", "main", "config", "config.a", "options", "options.refresh"]))
+@given(
+    ANY,
+    st.sampled_from(
+        ["", "name", "runtime", "runtime.options", "main", "config", "config.a", "options", "options.refresh"]
+    ),
+)
 def test_any_value_in_the_project_file(tmp_path_factory: pytest.TempPathFactory, value: Any, at: str) -> None:
     root = tmp_path_factory.mktemp("any")
     (root / "__main__.py").write_text("", encoding="utf-8")
@@ -201,7 +227,9 @@ def test_any_value_in_the_project_file(tmp_path_factory: pytest.TempPathFactory,
     assert file.read_bytes() == text
 
 
-def test_a_save_is_synced_and_keeps_the_previous_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_save_is_synced_and_keeps_the_previous_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """File and directory are synced, in this order: content, copy, name."""
     file, saved = tmp_path / "dev.json", tmp_path / "dev.json.bak"
     file.write_text("old", encoding="utf-8")
@@ -225,7 +253,9 @@ def test_a_save_is_synced_and_keeps_the_previous_state(tmp_path: Path, monkeypat
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dev.json", "dev.json.bak"]
 
 
-def test_a_file_system_without_hard_links_gets_a_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_system_without_hard_links_gets_a_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def refused(*_: object) -> None:
         raise PermissionError
 

@@ -44,14 +44,18 @@ def test_a_name_is_used_once() -> None:
 )
 def test_an_alias_finds_the_old_resource(alias: Alias, old: str) -> None:
     names = Names("dev", "p")
-    state, found = names.find_old(names.claim("", TYPE, "now"), Goal(TYPE, "now", parent=STACK, aliases=[alias]), olds(old))
+    state, found = names.find_old(
+        names.claim("", TYPE, "now"), Goal(TYPE, "now", parent=STACK, aliases=[alias]), olds(old)
+    )
     assert (state and state.urn, found) == (old, old)
     assert names.current(old) == urn("now")
 
 
 def test_a_resource_under_its_own_name_needs_no_alias() -> None:
     names = Names("dev", "p")
-    state, found = names.find_old(urn("a"), Goal(TYPE, "a", aliases=[Alias(name="b")]), olds(urn("a"), urn("b")))
+    state, found = names.find_old(
+        urn("a"), Goal(TYPE, "a", aliases=[Alias(name="b")]), olds(urn("a"), urn("b"))
+    )
     assert (state and state.urn, found) == (urn("a"), "")
     assert names.find_old(urn("c"), Goal(TYPE, "c", aliases=[Alias(name="d")]), {}) == (None, "")
 
@@ -64,7 +68,10 @@ def test_children_of_a_renamed_parent() -> None:
     for name, was, aliases in (("new-disk", "old-disk", []), ("volume", "drive", [Alias(name="drive")])):
         child = names.claim(parent, TYPE, name)
         expected = urn(was, old_parent)
-        assert names.find_old(child, Goal(TYPE, name, parent=parent, aliases=aliases), olds(expected))[1] == expected
+        assert (
+            names.find_old(child, Goal(TYPE, name, parent=parent, aliases=aliases), olds(expected))[1]
+            == expected
+        )
 
 
 def test_two_resources_cannot_have_one_alias() -> None:
@@ -72,6 +79,8 @@ def test_two_resources_cannot_have_one_alias() -> None:
     before = olds(urn("old"))
     names.find_old(names.claim("", TYPE, "first"), Goal(TYPE, "first", aliases=[Alias(name="old")]), before)
     with pytest.raises(NameClash, match=r"conflicting with 'urn.*first'"):
-        names.find_old(names.claim("", TYPE, "second"), Goal(TYPE, "second", aliases=[Alias(name="old")]), before)
+        names.find_old(
+            names.claim("", TYPE, "second"), Goal(TYPE, "second", aliases=[Alias(name="old")]), before
+        )
     with pytest.raises(NameClash, match="conflicting with alias on resource"):
         names.find_old(names.claim("", TYPE, "old"), Goal(TYPE, "old"), before)

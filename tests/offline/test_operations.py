@@ -26,7 +26,10 @@ def test_wrong_targets(make_project: MakeProject) -> None:
     assert result.exit_code == 1
     assert "--target-dependents" in result.errors[0]
     assert set(project.things()) == {"a#1", "b#1"}
-    assert project.stack().destroy(targets=(f"{type}::a",), target_dependents=True).changes == {"delete": 2, "same": 1}
+    assert project.stack().destroy(targets=(f"{type}::a",), target_dependents=True).changes == {
+        "delete": 2,
+        "same": 1,
+    }
     assert project.things() == {}
 
 
@@ -65,7 +68,10 @@ def test_refresh_with_the_program_finds_deleted_objects(make_project: MakeProjec
     (project.service / "world.json").write_text(json.dumps(world))
     result = project.stack().refresh(run_program=True)
     assert result.exit_code == 0
-    assert {item["name"]: item.get("dependencies") for item in project.state()["resources"]} == {"toys-dev": None, "b": None}
+    assert {item["name"]: item.get("dependencies") for item in project.state()["resources"]} == {
+        "toys-dev": None,
+        "b": None,
+    }
     write(project, 'Thing("b", {"name": "b"})')
     # What the program does not mention is refreshed too, and never deleted by a refresh.
     write(project, "")
@@ -78,7 +84,9 @@ def test_a_resource_whose_provider_is_not_in_the_state(make_project: MakeProject
     project = make_project(TWO)
     up(project)
     data = project.stack().export()
-    data["deployment"]["resources"] = [item for item in data["deployment"]["resources"] if "providers" not in item["type"]]
+    data["deployment"]["resources"] = [
+        item for item in data["deployment"]["resources"] if "providers" not in item["type"]
+    ]
     project.stack().import_state(data)
     result = project.stack().refresh()
     assert result.exit_code == 1
@@ -134,7 +142,9 @@ def test_a_wrong_passphrase_changes_nothing(make_project: MakeProject) -> None:
 def test_replace_on_demand_checks_as_new_and_asks_for_no_diff(make_project: MakeProject, flag: str) -> None:
     project = make_project('Thing("a", {"name": "a"})\nThing("b", {"name": "b"})', form="native")
     assert project.stack().up().exit_code == 0
-    (urn,) = [item["urn"] for item in project.stack().export()["deployment"]["resources"] if item.get("id") == "a#1"]
+    (urn,) = [
+        item["urn"] for item in project.stack().export()["deployment"]["resources"] if item.get("id") == "a#1"
+    ]
     project.forget_calls()
     done = Command(project)("up", "--yes", "--skip-preview", "--stack", "dev", flag, urn)
     assert done.exit_code == 0, done.output
@@ -146,7 +156,9 @@ def test_replace_on_demand_checks_as_new_and_asks_for_no_diff(make_project: Make
     assert others == (["Check", "Diff"] if flag == "--replace" else [])
 
 
-@pytest.mark.parametrize("command", ["up", *(pytest.param(name, marks=pytest.mark.slow) for name in ("preview", "destroy"))])
+@pytest.mark.parametrize(
+    "command", ["up", *(pytest.param(name, marks=pytest.mark.slow) for name in ("preview", "destroy"))]
+)
 def test_the_option_refresh_always(make_project: MakeProject, command: str) -> None:
     project = make_project('Thing("a", {"name": "a"})', form="native")
     assert project.stack().up().exit_code == 0
@@ -173,7 +185,9 @@ def test_pulumi_and_the_offline_engine_share_a_state(make_project: MakeProject, 
 
     def pulumi(*arguments: str) -> str:
         command = ["pulumi", *arguments, "--stack", "dev", "--non-interactive"]
-        done = subprocess.run(command, cwd=project.directory, env=project.environ, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=project.directory, env=project.environ, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

@@ -31,7 +31,9 @@ class Notes:
 
     def register(self, goal: Goal) -> Registered:
         self.goals.append(goal)
-        return Registered(State(make_urn("dev", "toys", "", goal.type, goal.name), goal.type, outputs=goal.properties))
+        return Registered(
+            State(make_urn("dev", "toys", "", goal.type, goal.name), goal.type, outputs=goal.properties)
+        )
 
     def register_outputs(self, urn: str, outputs: Properties) -> None:
         self.outputs = outputs
@@ -51,14 +53,26 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     deployment: Any = notes
     monitor = Monitor(deployment, info)
     monitor.release()
-    server = Server([add_monitor(monitor), add_engine(EngineService(lambda *said: notes.logged.append(said[:2])))], threads=8)
+    server = Server(
+        [add_monitor(monitor), add_engine(EngineService(lambda *said: notes.logged.append(said[:2])))],
+        threads=8,
+    )
 
     def start(source: str) -> tuple[int, Notes]:
         if source:
             (tmp_path / "__main__.py").write_text(source)
-        given = {"project": "toys", "stack": "dev", "organization": "organization", "root": tmp_path, "pwd": tmp_path, "parallel": 2}
+        given = {
+            "project": "toys",
+            "stack": "dev",
+            "organization": "organization",
+            "root": tmp_path,
+            "pwd": tmp_path,
+            "parallel": 2,
+        }
         given |= {"monitor": server.address, "engine": server.address}
-        options = program.parse_arguments([*(part for key, value in given.items() for part in (f"--{key}", str(value))), str(tmp_path)])
+        options = program.parse_arguments(
+            [*(part for key, value in given.items() for part in (f"--{key}", str(value))), str(tmp_path)]
+        )
         # Pulumi's settings live in the context: what this program receives reaches no other.
         return contextvars.copy_context().run(program.run, options), notes
 

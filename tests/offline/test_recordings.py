@@ -34,7 +34,8 @@ REPRESENTATIVE = {
         "time limit given by the user",
     ),
 }
-"""The scenarios of `make test`: they run 99 % of the branches of the engine that all 83 scenarios run. `make test-all` runs all.
+"""The scenarios of `make test`: they run 99 % of the branches of the engine that all 83
+scenarios run. `make test-all` runs all.
 
 Found with branch coverage per test: always the scenario that adds most per CPU second.
 """
@@ -71,7 +72,9 @@ def compare(step: Recorded, outcome: Recorded) -> list[str]:
         preview = step["do"]["cmd"] == "preview"
         step, outcome = (_without_chance(each, preview=preview) for each in (step, outcome))
     # An error names the command of the engine that prints it.
-    outcome = outcome | {"errors": [error.replace("pulumi-hosting offline ", "pulumi ") for error in outcome["errors"]]}
+    outcome = outcome | {
+        "errors": [error.replace("pulumi-hosting offline ", "pulumi ") for error in outcome["errors"]]
+    }
     for field in ("exit", "changes", "errors", "world"):
         if step[field] != outcome[field]:
             found.append(f"{field}: {outcome[field]!r} instead of {step[field]!r}")
@@ -109,7 +112,9 @@ def compare_calls(step: Recorded, got: list[Recorded]) -> list[str]:
     missing, extra = _difference(step["calls"], got)
     if step["exit"] in (1, "killed") and missing + extra:
         # Which independent resources were read before the failure depends on timing; changes do not.
-        missing, extra = ([item for item in items if json.loads(item)["method"] not in READS] for items in (missing, extra))
+        missing, extra = (
+            [item for item in items if json.loads(item)["method"] not in READS] for items in (missing, extra)
+        )
     return [f"call missing: {item}" for item in missing] + [f"unexpected call: {item}" for item in extra]
 
 

@@ -21,10 +21,18 @@ Box("box")
     assert up(project).changes == {"create": 3}
     states = {state.name: state for state in project.stack().snapshot().resources}
     assert states["box"].outputs == {"id": "i#1"}
-    assert states["box-inner"].urn == "urn:pulumi:dev::toys::toy:index:Box$pulumi-python:dynamic/toy:Thing::box-inner"
+    assert (
+        states["box-inner"].urn
+        == "urn:pulumi:dev::toys::toy:index:Box$pulumi-python:dynamic/toy:Thing::box-inner"
+    )
     assert up(project).changes == {"same": 3}
     # Renamed with an alias, its child comes along.
-    write(project, source.replace('Box("box")', 'Box("case", pulumi.ResourceOptions(aliases=[pulumi.Alias(name="box")]))'))
+    write(
+        project,
+        source.replace(
+            'Box("box")', 'Box("case", pulumi.ResourceOptions(aliases=[pulumi.Alias(name="box")]))'
+        ),
+    )
     result = up(project)
     assert result.changes == {"same": 3}
     assert {state.name for state in project.stack().snapshot().resources} >= {"case", "case-inner"}
@@ -34,12 +42,18 @@ Box("box")
 
 @pytest.mark.slow
 def test_the_engine_compares_where_the_provider_does_not(make_project: MakeProject) -> None:
-    project = make_project('Thing("a", {"name": "a", "size": "s"}, pulumi.ResourceOptions(replace_on_changes=["note"]))')
+    project = make_project(
+        'Thing("a", {"name": "a", "size": "s"}, pulumi.ResourceOptions(replace_on_changes=["note"]))'
+    )
     module = project.directory / "toykit" / "dyn.py"
     module.write_text(module.read_text().replace("changes=bool(changed),", "changes=None,"))
     up(project)
     assert up(project).changes == {"same": 2}
-    write(project, 'Thing("a", {"name": "a", "size": "s", "note": "n"}, pulumi.ResourceOptions(replace_on_changes=["note"]))')
+    write(
+        project,
+        'Thing("a", {"name": "a", "size": "s", "note": "n"}, '
+        'pulumi.ResourceOptions(replace_on_changes=["note"]))',
+    )
     result = project.stack().preview()
     assert result.changes == {"replace": 1, "same": 1}
     assert [diffs for op, _, diffs in result.operations if op == "replace"] == [("note",)]
@@ -102,7 +116,9 @@ Thing("b", {{"name": "b", "size": a.id}}, pulumi.ResourceOptions(protect=True))
 
 @pytest.mark.slow
 def test_an_existing_object_is_imported(make_project: MakeProject) -> None:
-    project = make_project('Thing("z", {"name": "z", "size": "s"}, pulumi.ResourceOptions(import_="z#7"))', form="native")
+    project = make_project(
+        'Thing("z", {"name": "z", "size": "s"}, pulumi.ResourceOptions(import_="z#7"))', form="native"
+    )
     thing = {"name": "z", "size": "s", "status": "running", "secretOut": "q"}
     (project.service / "world.json").write_text(json.dumps({"things": {"z#7": thing}, "counts": {}}))
     result = up(project)
@@ -116,7 +132,9 @@ def test_an_existing_object_is_imported(make_project: MakeProject) -> None:
 
 
 def test_an_import_that_differs_is_updated(make_project: MakeProject) -> None:
-    project = make_project('Thing("z", {"name": "z", "note": "mine"}, pulumi.ResourceOptions(import_="z#7"))', form="native")
+    project = make_project(
+        'Thing("z", {"name": "z", "note": "mine"}, pulumi.ResourceOptions(import_="z#7"))', form="native"
+    )
     thing = {"name": "z", "note": "theirs", "status": "running", "secretOut": "q"}
     (project.service / "world.json").write_text(json.dumps({"things": {"z#7": thing}, "counts": {}}))
     result = up(project)
@@ -182,7 +200,8 @@ Thing("b", {{"name": "b"}}, pulumi.ResourceOptions(deleted_with=a, depends_on=[a
 
 def test_functions_of_a_plugin(make_project: MakeProject) -> None:
     project = make_project(
-        'pulumi.export("price", pulumi.runtime.invoke("toy:index:getPrice", {"size": "s"}).value["price"])', form="native"
+        'pulumi.export("price", pulumi.runtime.invoke("toy:index:getPrice", {"size": "s"}).value["price"])',
+        form="native",
     )
     assert up(project).outputs == {"price": "4.90"}
     write(project, 'pulumi.runtime.invoke("toy:index:getPrice", {"size": "bad"})')
@@ -221,7 +240,8 @@ def test_other_options_of_resources_are_saved(make_project: MakeProject) -> None
     source = """
 a = Thing("a", {"name": "a"})
 timeouts = pulumi.CustomTimeouts(create="1h30m")
-Thing("b", {"name": "b"}, pulumi.ResourceOptions(replace_with=[a], custom_timeouts=timeouts, hide_diffs=["note"]))
+options = pulumi.ResourceOptions(replace_with=[a], custom_timeouts=timeouts, hide_diffs=["note"])
+Thing("b", {"name": "b"}, options)
 """
     project = make_project(source)
     assert up(project).exit_code == 0

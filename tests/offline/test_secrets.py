@@ -35,7 +35,9 @@ def test_a_weak_salt_is_marked_and_only_made_on_request(tmp_path: Path) -> None:
     (tmp_path / "Pulumi.yaml").write_text("name: p\nruntime: python\n")
     project = load_project(tmp_path)
     salts = [
-        StackConfig.load(project, stack).ensure_crypter({"PULUMI_CONFIG_PASSPHRASE": "x"} | environ).state.partition(":")[0]
+        StackConfig.load(project, stack)
+        .ensure_crypter({"PULUMI_CONFIG_PASSPHRASE": "x"} | environ)
+        .state.partition(":")[0]
         for stack, environ in (("dev", {}), ("test", {WEAK_TEST_SECRETS: "1"}))
     ]
     assert salts == ["v1", "weak"]

@@ -34,7 +34,13 @@ STACK = "urn:pulumi:dev::p::pulumi:pulumi:Stack::p-dev"
 
 
 def thing(name: str, **fields: Any) -> State:
-    return State(make_urn("dev", "p", "", "toy:index:Thing", name), "toy:index:Thing", custom=True, id=f"{name}#1", **fields)
+    return State(
+        make_urn("dev", "p", "", "toy:index:Thing", name),
+        "toy:index:Thing",
+        custom=True,
+        id=f"{name}#1",
+        **fields,
+    )
 
 
 def test_urns() -> None:
@@ -42,7 +48,11 @@ def test_urns() -> None:
     assert parent == "urn:pulumi:dev::p::a:b:C::outer"
     child = make_urn("dev", "p", parent, "toy:index:Thing", "in::ner")
     assert child == "urn:pulumi:dev::p::a:b:C$toy:index:Thing::in::ner"
-    assert (qualified_type(child), urn_type(child), urn_name(child)) == ("a:b:C$toy:index:Thing", "toy:index:Thing", "in::ner")
+    assert (qualified_type(child), urn_type(child), urn_name(child)) == (
+        "a:b:C$toy:index:Thing",
+        "toy:index:Thing",
+        "in::ner",
+    )
     assert is_provider("pulumi:providers:toy")
     assert package_of("pulumi:providers:toy") == package_of("toy:index:Thing") == "toy"
     assert (provider_urn("urn:x::1-2"), provider_id("urn:x::1-2")) == ("urn:x", "1-2")
@@ -63,7 +73,11 @@ def test_a_resource_is_saved_and_read() -> None:
     )
     data = json.loads(resource_text(state, CRYPTER))
     assert "hush" not in json.dumps(data)
-    assert (data["importID"], data["refreshBeforeUpdate"], data["customTimeouts"]) == ("i", True, {"create": 90})
+    assert (data["importID"], data["refreshBeforeUpdate"], data["customTimeouts"]) == (
+        "i",
+        True,
+        {"create": 90},
+    )
     assert "delete" not in data
     again = resource_from_json(data, CRYPTER)
     assert resource_to_json(again, None) == resource_to_json(state, None)
@@ -85,12 +99,20 @@ def test_the_text_is_cached_until_a_change() -> None:
 
 
 def test_a_deployment_is_saved_and_read() -> None:
-    snapshot = Snapshot([thing("a", inputs={"n": Secret(1)})], [PendingOperation("creating", thing("b"))], {"extensions": {"x": {}}})
+    snapshot = Snapshot(
+        [thing("a", inputs={"n": Secret(1)})],
+        [PendingOperation("creating", thing("b"))],
+        {"extensions": {"x": {}}},
+    )
     data = json.loads(deployment_to_text(snapshot, CRYPTER))
     assert data["secrets_providers"] == {"type": "passphrase", "state": {"salt": PULUMI_SALT}}
     again = deployment_from_json(data, CRYPTER)
     assert [state.urn for state in again.resources] == [state.urn for state in snapshot.resources]
-    assert (again.pending[0].type, again.pending[0].resource.name, again.extra) == ("creating", "b", {"extensions": {"x": {}}})
+    assert (again.pending[0].type, again.pending[0].resource.name, again.extra) == (
+        "creating",
+        "b",
+        {"extensions": {"x": {}}},
+    )
     # Nothing changed, nothing is encrypted anew.
     assert json.loads(deployment_to_text(again, CRYPTER))["resources"] == data["resources"]
     assert json.loads(deployment_to_text(again, None))["resources"][0]["inputs"]["n"]["plaintext"] == "1"
@@ -170,7 +192,12 @@ def test_references_to_removed_resources_are_removed() -> None:
     grandchild = thing("g", parent=a.urn)
     kept = rebuild([stack, component, grandchild, c])
     assert [state.name for state in kept] == ["p-dev", "box", "g", "c"]
-    assert (c.dependencies, c.property_dependencies, c.deleted_with, c.replace_with) == ([stack.urn], {}, "", [])
+    assert (c.dependencies, c.property_dependencies, c.deleted_with, c.replace_with) == (
+        [stack.urn],
+        {},
+        "",
+        [],
+    )
     assert grandchild.parent == ""  # its parent's parent is not known once the parent is gone from the list
 
 

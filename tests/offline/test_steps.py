@@ -94,7 +94,9 @@ class Saved:
         self.snapshots: list[tuple[list[str], list[str]]] = []
 
     def __call__(self, snapshot: Snapshot) -> None:
-        self.snapshots.append(([state.name for state in snapshot.resources], [item.resource.name for item in snapshot.pending]))
+        self.snapshots.append(
+            ([state.name for state in snapshot.resources], [item.resource.name for item in snapshot.pending])
+        )
 
 
 def test_a_create_is_written_before_and_after() -> None:
@@ -185,7 +187,11 @@ def test_the_display_of_changes_hides_secrets() -> None:
     new = thing("a", inputs={"size": "L", "note": Secret("hush2"), "new": 2, "__provider": "y"})
     step = UpdateStep(UPDATE, old, new)
     assert shown((step, UPDATE)) == [" ~  toy:index:Thing a updated [diff: +new-old~size]"]
-    assert shown((step, UPDATE), diff=True)[1:] == ["      + new: 2", "      - old: 1", '      ~ size: "s" => "L"']
+    assert shown((step, UPDATE), diff=True)[1:] == [
+        "      + new: 2",
+        "      - old: 1",
+        ('      ~ size: "s" => "L"'),
+    ]
 
 
 def test_the_display_of_retained_resources() -> None:
@@ -212,7 +218,9 @@ def test_outputs_and_counts_are_written_as_pulumi_writes_them() -> None:
     display = Display(lines.append, stack="dev")
     display.start("up", preview=False)
     outputs = {"name": "web", "b": {"z": "198.18.1.2", "l": [1, True], "a": "[secret]"}}
-    display.end({"create": 1, "delete": 1, "replace": 1, "same": 1}, outputs, preview=False, seconds=4.2, failed=False)
+    display.end(
+        {"create": 1, "delete": 1, "replace": 1, "same": 1}, outputs, preview=False, seconds=4.2, failed=False
+    )
     wanted = """
 Outputs:
     b   : {
@@ -266,5 +274,9 @@ def test_events_have_pulumis_format() -> None:
     assert [(event["sequence"], event["timestamp"]) for event in found] == [(0, 7), (1, 7), (2, 7), (3, 7)]
     metadata = found[1]["resourcePreEvent"]["metadata"]
     assert metadata["detailedDiff"] == {"n": {"diffKind": "add", "inputDiff": False}}
-    assert (metadata["diffs"], metadata["new"]["protect"], found[1]["resourcePreEvent"]["planning"]) == (["n"], True, True)
+    assert (metadata["diffs"], metadata["new"]["protect"], found[1]["resourcePreEvent"]["planning"]) == (
+        ["n"],
+        True,
+        True,
+    )
     assert found[2]["summaryEvent"]["resourceChanges"] == {"update": 1}

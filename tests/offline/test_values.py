@@ -48,13 +48,25 @@ def test_secrets_are_plain_for_a_peer_without_secrets(properties: dict[str, Any]
 
 
 def test_special_values_are_sent_and_received() -> None:
-    properties = {"u": UNKNOWN, "r": ResourceReference("urn:x", "1", "2.0"), "c": ResourceReference("urn:y"), "f": 1.5}
+    properties = {
+        "u": UNKNOWN,
+        "r": ResourceReference("urn:x", "1", "2.0"),
+        "c": ResourceReference("urn:y"),
+        "f": 1.5,
+    }
     assert from_struct(to_struct(properties, EVERYTHING)) == properties
-    assert from_struct(to_struct(properties, WireFormat())) == {"u": UNKNOWN, "r": "1", "c": "urn:y", "f": 1.5}
+    assert from_struct(to_struct(properties, WireFormat())) == {
+        "u": UNKNOWN,
+        "r": "1",
+        "c": "urn:y",
+        "f": 1.5,
+    }
 
 
 def test_unknowns_are_omitted_for_a_peer_without_unknowns() -> None:
-    assert from_struct(to_struct({"a": UNKNOWN, "s": Secret(UNKNOWN), "b": 1}, WireFormat(unknowns=False))) == {"b": 1}
+    assert from_struct(
+        to_struct({"a": UNKNOWN, "s": Secret(UNKNOWN), "b": 1}, WireFormat(unknowns=False))
+    ) == {"b": 1}
 
 
 def test_an_unexpected_unknown_is_refused() -> None:
@@ -71,11 +83,17 @@ def test_nulls_are_dropped_from_maps_but_not_from_lists() -> None:
 def test_outputs_are_unwrapped() -> None:
     struct = struct_pb2.Struct()
     struct.update(
-        {"a": {SIGNATURE: OUTPUT_SIGNATURE, "value": 1, "secret": True, "dependencies": ["urn:b"]}, "b": {SIGNATURE: OUTPUT_SIGNATURE}}
+        {
+            "a": {SIGNATURE: OUTPUT_SIGNATURE, "value": 1, "secret": True, "dependencies": ["urn:b"]},
+            "b": {SIGNATURE: OUTPUT_SIGNATURE},
+        }
     )
     received = from_struct(struct)
     assert received["a"] == Output(1, secret=True, dependencies=("urn:b",))
-    assert without_outputs({"x": [received["a"], received["b"]], "y": Secret(Output(2))}) == {"x": [Secret(1), UNKNOWN], "y": Secret(2)}
+    assert without_outputs({"x": [received["a"], received["b"]], "y": Secret(Output(2))}) == {
+        "x": [Secret(1), UNKNOWN],
+        "y": Secret(2),
+    }
     assert from_struct(to_struct(received, WireFormat())) == {"a": 1, "b": UNKNOWN}
 
 

@@ -1,4 +1,6 @@
-"""One plan for both frontends: what is asked, in which order, and what the options change. No account is needed."""
+"""One plan for both frontends: what is asked, in which order, and what the options change. No account is
+needed.
+"""
 
 from collections.abc import Mapping
 from decimal import Decimal
@@ -49,11 +51,19 @@ class Thing(Resource[ThingInputs, ThingState], Validated, Priced, Adoptable[Thin
     State = ThingState
     scopes: ClassVar = dict.fromkeys(("read", "create", "update", "delete"), ("things:write",))
 
-    def __init__(self, *, failures: dict[str, str] | None = None, taken: Takeover | None = None, error: HostingError | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        failures: dict[str, str] | None = None,
+        taken: Takeover | None = None,
+        error: HostingError | None = None,
+    ) -> None:
         self.failures, self.taken, self.error = failures or {}, taken, error
         self.asked: list[str] = []
 
-    def validate(self, context: Request, desired: Mapping[str, Any], fields: frozenset[str]) -> dict[str, str]:
+    def validate(
+        self, context: Request, desired: Mapping[str, Any], fields: frozenset[str]
+    ) -> dict[str, str]:
         self.asked.append(f"validate {', '.join(sorted(fields))}")
         if self.error is not None:
             raise self.error
@@ -73,7 +83,9 @@ class Thing(Resource[ThingInputs, ThingState], Validated, Priced, Adoptable[Thin
     def create(self, context: Request, inputs: ThingInputs) -> ThingState:
         raise AssertionError("a plan makes nothing")
 
-    def update(self, context: Request, state: ThingState, inputs: ThingInputs, fields: frozenset[str]) -> ThingState:
+    def update(
+        self, context: Request, state: ThingState, inputs: ThingInputs, fields: frozenset[str]
+    ) -> ThingState:
         raise AssertionError("a plan changes nothing")
 
     def delete(self, context: Request, state: ThingState) -> None:
@@ -185,6 +197,8 @@ def test_of_a_changed_declaration_only_what_is_new_is_validated() -> None:
 def test_an_object_as_it_is_needs_no_account_to_be_compared() -> None:
     thing = Thing()
     found = planned(thing, desired={"name": "b"}, current=ThingState(id="7", name="a", mode="live"))
-    assert [(change.field, change.before, change.after) for change in found.changes.changes] == [("name", "a", "b")]
+    assert [(change.field, change.before, change.after) for change in found.changes.changes] == [
+        ("name", "a", "b")
+    ]
     assert (found.action, found.predicted) == ("updated", {"id": "7", "name": "b", "mode": "live"})
     assert thing.asked == []

@@ -25,6 +25,8 @@ def api(dialect: str, receiver: Receiver) -> Iterator[ApiHarness]:
 @pytest.fixture
 def api_over_http(emulator_pool: EmulatorPool, dialect: str, receiver: Receiver) -> Iterator[ApiHarness]:
     """The same over HTTP, for programs that make their own clients."""
-    emulator = emulator_pool.get(dialect=dialect, clock="manual", provisioning_delay=60, webhook_route={HOOKS: receiver.url})
+    emulator = emulator_pool.get(
+        dialect=dialect, clock="manual", provisioning_delay=60, webhook_route={HOOKS: receiver.url}
+    )
     with ApiHarness(emulator, dialect, receiver) as harness:
         yield harness

@@ -1,4 +1,6 @@
-"""Provider processes and the account they work on, in this process: what one command of an engine asks, and what is there afterwards."""
+"""Provider processes and the account they work on, in this process: what one command of an engine asks,
+and what is there afterwards.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -56,12 +58,16 @@ class Process:
 
         self.session = ProviderSession({}, connect)
         self.session.clock = AdvancingClock(self.account)
-        self.session.configure({"apiKey": self.account.live_key, "baseUrl": self.account.base_url, **self.settings})
+        self.session.configure(
+            {"apiKey": self.account.live_key, "baseUrl": self.account.base_url, **self.settings}
+        )
 
     def of(self, kind: str, *, native: bool = False) -> Adapter:
         return Adapter(RESOURCES[kind], self.session, self.lines.append, ids_may_change=native)
 
-    def check(self, kind: str, name: str, given: dict[str, Any], olds: dict[str, Any] | None = None) -> dict[str, Any]:
+    def check(
+        self, kind: str, name: str, given: dict[str, Any], olds: dict[str, Any] | None = None
+    ) -> dict[str, Any]:
         inputs, failures = self.of(kind).check(olds or {}, {**given, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
         assert failures == {}
         return inputs
@@ -81,7 +87,9 @@ class Process:
         self.of(kind).delete(entry.id, entry.outputs)
 
 
-def provider_process(account: Account, transport: httpx.BaseTransport | None = None, **settings: Any) -> Process:
+def provider_process(
+    account: Account, transport: httpx.BaseTransport | None = None, **settings: Any
+) -> Process:
     """A new provider process with these settings."""
     return Process(account, settings, transport or account.transport())
 

@@ -67,7 +67,8 @@ def wire(values: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "field"), [(kind, field) for kind, resource in RESOURCES.items() for field in resource.Inputs.model_fields]
+    ("kind", "field"),
+    [(kind, field) for kind, resource in RESOURCES.items() for field in resource.Inputs.model_fields],
 )
 def test_every_field_refuses_what_is_wrong_and_names_itself(kind: str, field: str) -> None:
     """Without an account: nothing can be asked, let alone sent."""
@@ -78,8 +79,12 @@ def test_every_field_refuses_what_is_wrong_and_names_itself(kind: str, field: st
     assert not re.search(r"\bx{20}", failures[field])
 
 
-@pytest.mark.parametrize(("kind", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else "")
-def test_what_the_account_alone_can_tell_is_asked(session: ProviderSession, kind: str, arguments: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_what_the_account_alone_can_tell_is_asked(
+    session: ProviderSession, kind: str, arguments: dict[str, Any], message: str
+) -> None:
     told: list[str] = []
     _, failures = Adapter(RESOURCES[KINDS[kind]], session, told.append).check(
         {}, wire({"name": "it", **arguments} if kind in ("Server", "SshKey") else arguments)
@@ -91,10 +96,18 @@ def test_what_the_account_alone_can_tell_is_asked(session: ProviderSession, kind
     assert CANARY not in f"{failures} {told}"
 
 
-def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(session: ProviderSession, emulator: Any) -> None:
+def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(
+    session: ProviderSession, emulator: Any
+) -> None:
     told: list[str] = []
     control = Control(emulator.control_url)
-    control("POST", "/faults", {"action": {"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, "times": 100})
-    _, failures = Adapter(RESOURCES["server"], session, told.append).check({}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"}))
+    control(
+        "POST",
+        "/faults",
+        {"action": {"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, "times": 100},
+    )
+    _, failures = Adapter(RESOURCES["server"], session, told.append).check(
+        {}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"})
+    )
     assert failures == {}
     assert any("prices and limits were not checked" in line for line in told)

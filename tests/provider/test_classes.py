@@ -1,4 +1,6 @@
-"""Dynamic and native classes, run by Pulumi's SDK against a fake engine; their lookups against the emulator."""
+"""Dynamic and native classes, run by Pulumi's SDK against a fake engine; their lookups against the
+emulator.
+"""
 
 import asyncio
 import base64
@@ -88,7 +90,9 @@ class Monitor(mocks.MockMonitor):
 
 
 def _with_a_loop() -> None:
-    """The SDK expects the thread to have an event loop; whoever ran ``asyncio.run`` before, a test of anything, has taken it away."""
+    """The SDK expects the thread to have an event loop; whoever ran ``asyncio.run`` before, a test of
+    anything, has taken it away.
+    """
     try:
         asyncio.get_event_loop()
     except RuntimeError:
@@ -109,7 +113,13 @@ class Engine:
 
         async def played() -> Any:
             result = program()
-            value = await result.future() if isinstance(result, pulumi.Output) else await result if inspect.isawaitable(result) else result
+            value = (
+                await result.future()
+                if isinstance(result, pulumi.Output)
+                else await result
+                if inspect.isawaitable(result)
+                else result
+            )
             await wait_for_rpcs()
             return value
 
@@ -138,7 +148,13 @@ def sample(type: Type, name: str) -> Any:
         return {field.wire: sample(field.type, field.name) for field in fields(type.model)}
     if type.of is not None:
         return {"some_key": sample(type.of, name)} if type.kind == "map" else [sample(type.of, name)]
-    return {"string": f"the {name}", "integer": len(name), "number": len(name) + 0.5, "boolean": True, "any": {"a_b": None}}[type.kind]
+    return {
+        "string": f"the {name}",
+        "integer": len(name),
+        "number": len(name) + 0.5,
+        "boolean": True,
+        "any": {"a_b": None},
+    }[type.kind]
 
 
 def declared(kind: str) -> dict[str, Any]:
@@ -157,7 +173,7 @@ def revealed(value: Any) -> Any:
     return value["value"] if isinstance(value, dict) and rpc._special_sig_key in value else value
 
 
-# --- declaring ---------------------------------------------------------------------------------------------------------------
+# --- declaring ---------------------------------------------------------------------------------------------
 
 
 def test_every_input_travels_by_its_name_on_the_wire(pretended: Engine, form: str, kind: str) -> None:
@@ -166,7 +182,9 @@ def test_every_input_travels_by_its_name_on_the_wire(pretended: Engine, form: st
     (made,) = pretended.world.made
     assert made.typ == TOKENS[form].format(class_name(RESOURCES[kind]))
     own = {name: value for name, value in made.inputs.items() if not name.startswith("__")}
-    assert {name: revealed(value) for name, value in own.items()} == {camel(name): value for name, value in given.items()}
+    assert {name: revealed(value) for name, value in own.items()} == {
+        camel(name): value for name, value in given.items()
+    }
     secret = {name for name, value in own.items() if revealed(value) is not value}
     assert secret == {camel(name) for name in given if name in secrets_of(RESOURCES[kind])}
 
@@ -184,14 +202,19 @@ def test_args_and_keywords_are_the_same(pretended: Engine, form: str, kind: str)
 def test_the_forms_declare_alike(pretended: Engine, kind: str) -> None:
     given = declared(kind)
     pretended.run(lambda: [class_of(form, kind)("main", **given) for form in FORMS])
-    ones = [{name: value for name, value in made.inputs.items() if not name.startswith("__")} for made in pretended.world.made]
+    ones = [
+        {name: value for name, value in made.inputs.items() if not name.startswith("__")}
+        for made in pretended.world.made
+    ]
     assert ones[0] == ones[1]
 
 
 def test_every_output_is_an_attribute(pretended: Engine, form: str, kind: str) -> None:
     shown = {field.name: field for field in outputs_of(RESOURCES[kind])}
     wire = {field.wire: sample(field.type, name) for name, field in shown.items()}
-    pretended.world.outputs = {name: float(value) if type(value) is int else value for name, value in wire.items()}
+    pretended.world.outputs = {
+        name: float(value) if type(value) is int else value for name, value in wire.items()
+    }
     made = pretended.run(lambda: class_of(form, kind)("main", **declared(kind)))
     for name, field in shown.items():
         value = pretended.run(partial(getattr, made, name))
@@ -220,7 +243,9 @@ def test_secret_outputs_are_named_to_the_engine(pretended: Engine, form: str, ki
 def test_each_form_takes_over_what_the_other_declared(pretended: Engine, form: str, kind: str) -> None:
     pretended.run(lambda: class_of(form, kind)("main", **declared(kind)))
     (request,) = pretended.world.requests
-    aliased = [alias.spec.type for alias in request.aliases] + [urn.split("::")[2] for urn in request.aliasURNs]
+    aliased = [alias.spec.type for alias in request.aliases] + [
+        urn.split("::")[2] for urn in request.aliasURNs
+    ]
     other = "dynamic" if form == "native" else "native"
     assert aliased == [TOKENS[other].format(class_name(RESOURCES[kind]))]
 
@@ -240,13 +265,17 @@ def test_what_is_not_said_is_not_sent(pretended: Engine, form: str) -> None:
 def test_a_users_own_keys_stay_as_they_are(pretended: Engine, form: str) -> None:
     keys = {"auto_renew": "x", "data_center": "y", "camelCase": "z"}
     pretended.world.outputs = {"customFields": keys}
-    made = pretended.run(lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12", custom_fields=keys))
+    made = pretended.run(
+        lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12", custom_fields=keys)
+    )
     assert pretended.world.made[0].inputs["customFields"] == keys
     assert pretended.run(lambda: made.custom_fields) == keys
 
 
 def test_options_name_fields_as_python_does(pretended: Engine, form: str) -> None:
-    opts = pulumi.ResourceOptions(ignore_changes=["auto_renew", "custom_fields.data_center"], replace_on_changes=["refund_quote"])
+    opts = pulumi.ResourceOptions(
+        ignore_changes=["auto_renew", "custom_fields.data_center"], replace_on_changes=["refund_quote"]
+    )
     pretended.run(lambda: class_of(form, "server")("web", tariff_id=1, os="debian-12", opts=opts))
     (request,) = pretended.world.requests
     assert list(request.ignoreChanges) == ["autoRenew", "customFields.data_center"]
@@ -266,7 +295,9 @@ OF_A_SERVER: dict[str, dict[str, Any]] = {"server_ip": {}, "ptr": {"domain": "ww
 
 
 @pytest.mark.parametrize("of_server", OF_A_SERVER)
-def test_what_belongs_to_a_server_goes_with_it(pretended: Engine, form: str, of_server: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_belongs_to_a_server_goes_with_it(
+    pretended: Engine, form: str, of_server: str, caplog: pytest.LogCaptureFixture
+) -> None:
     given = OF_A_SERVER[of_server]
 
     def program() -> None:
@@ -286,20 +317,33 @@ def test_a_server_that_stays_takes_nothing_with_it(pretended: Engine, form: str)
     def program() -> None:
         server, address = class_of(form, "server"), class_of(form, "server_ip")
         address("one", server=server.get("old", "815"))
-        address("two", server=server("web", tariff_id=1, os="debian-12", opts=pulumi.ResourceOptions(retain_on_delete=True)))
+        address(
+            "two",
+            server=server(
+                "web", tariff_id=1, os="debian-12", opts=pulumi.ResourceOptions(retain_on_delete=True)
+            ),
+        )
 
     pretended.run(program)
-    assert [request.deletedWith for request in pretended.world.requests if "serverId" in dict(request.object.items())] == ["", ""]
+    assert [
+        request.deletedWith
+        for request in pretended.world.requests
+        if "serverId" in dict(request.object.items())
+    ] == ["", ""]
 
 
 @pytest.mark.parametrize("of_server", OF_A_SERVER)
-def test_the_id_of_a_server_alone_warns(pretended: Engine, form: str, of_server: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_id_of_a_server_alone_warns(
+    pretended: Engine, form: str, of_server: str, caplog: pytest.LogCaptureFixture
+) -> None:
     given = OF_A_SERVER[of_server]
 
     def program() -> None:
         web = class_of(form, "server")("web", tariff_id=1, os="debian-12")
         class_of(form, of_server)("one", server_id=web.id, **given)
-        class_of(form, of_server)("two", server_id=web.id, **given, opts=pulumi.ResourceOptions(deleted_with=web))
+        class_of(form, of_server)(
+            "two", server_id=web.id, **given, opts=pulumi.ResourceOptions(deleted_with=web)
+        )
         class_of(form, of_server)("three", server_id="4711", **given)
 
     pretended.run(program)
@@ -312,7 +356,11 @@ def test_slips_about_the_server_are_told(form: str) -> None:
     address = class_of(form, "server_ip")
     with pytest.raises(TypeError, match="ServerIp needs server, or server_id"):
         address("one")
-    with pytest.raises(TypeError, match=r"ServerIp: server must be a Server, and this is a str\. Next: give server_id"):
+    with pytest.raises(
+        TypeError,
+        match=r"ServerIp: server must be a Server, and this is a str\. Next: give "
+        r"server_id",
+    ):
         address("one", server="4711")
     with pytest.raises(TypeError, match=r"ServerIp has no servr; there are .*server"):
         address("one", server_id="4711", servr=1)
@@ -341,15 +389,21 @@ def test_a_provider_holds_its_key_as_a_secret(pretended: Engine) -> None:
     assert "second" in key.provider
 
 
-# --- a dynamic resource's identity -----------------------------------------------------------------------------------------------------
+# --- a dynamic resource's identity -------------------------------------------------------------------------
 
 
 def test_what_pulumi_stores_of_a_provider_never_changes() -> None:
-    stored = {provider.kind: serialize_provider(provider()) for provider in dynamic._Provider.__subclasses__()}
+    stored = {
+        provider.kind: serialize_provider(provider()) for provider in dynamic._Provider.__subclasses__()
+    }
     assert set(stored) == set(RESOURCES)
     assert stored | SERIALISED == stored
     for kind, text in stored.items():  # a reference to a class by its name, and nothing else
-        names = [argument for _, argument, _ in pickletools.genops(base64.b64decode(text)) if isinstance(argument, str)]
+        names = [
+            argument
+            for _, argument, _ in pickletools.genops(base64.b64decode(text))
+            if isinstance(argument, str)
+        ]
         assert names == ["pulumi_hosting.provider.dynamic", f"{class_name(RESOURCES[kind])}Provider"]
 
 
@@ -360,16 +414,23 @@ def test_a_declaration_is_named_by_project_stack_type_parent_and_name(pretended:
         classes.SshKey("key2", public_key="x", opts=pulumi.ResourceOptions(parent=team))
 
     pretended.run(program)
-    named = {made.name: made.inputs["__identity"] for made in pretended.world.made if "__identity" in made.inputs}
-    assert named == {"key": "pulumi:shop/dev/ssh_key/key", "key2": "pulumi:shop/dev/ssh_key/shop:index:Team:blue/key2"}
+    named = {
+        made.name: made.inputs["__identity"] for made in pretended.world.made if "__identity" in made.inputs
+    }
+    assert named == {
+        "key": "pulumi:shop/dev/ssh_key/key",
+        "key2": "pulumi:shop/dev/ssh_key/shop:index:Team:blue/key2",
+    }
 
 
-# --- what is generated -------------------------------------------------------------------------------------------------------
+# --- what is generated -------------------------------------------------------------------------------------
 
 
 def test_every_field_is_in_the_signature_and_in_args(kind: str) -> None:
     resource = RESOURCES[kind]
-    names = {field.name for field in inputs_of(resource)} | ({"server"} if "server_id" in resource.Inputs.model_fields else set())
+    names = {field.name for field in inputs_of(resource)} | (
+        {"server"} if "server_id" in resource.Inputs.model_fields else set()
+    )
     assert {field.name for field in dataclasses.fields(args_of(kind))} == names
     for form in FORMS:
         by_args, by_keywords = typing.get_overloads(class_of(form, kind).__init__)
@@ -377,7 +438,11 @@ def test_every_field_is_in_the_signature_and_in_args(kind: str) -> None:
         assert hints.keys() - {"resource_name", "args", "opts", "return"} == names
         assert inspect.get_annotations(by_args)["args"] is args_of(kind)
         shown = {field.name for field in outputs_of(resource)}
-        assert {name for name, hint in class_of(form, kind).__annotations__.items() if typing.get_origin(hint) is pulumi.Output} == shown
+        assert {
+            name
+            for name, hint in class_of(form, kind).__annotations__.items()
+            if typing.get_origin(hint) is pulumi.Output
+        } == shown
         assert class_of(form, kind).__doc__
 
 
@@ -396,16 +461,27 @@ def test_every_name_of_the_package_is_there() -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", ["from pulumi_hosting import Ptr", "from pulumi_hosting import get_me", "from pulumi_hosting.native import Server"]
+    "statement",
+    [
+        "from pulumi_hosting import Ptr",
+        ("from pulumi_hosting import get_me"),
+        "from pulumi_hosting.native import Server",
+    ],
 )
 def test_without_pulumi_one_line_says_what_to_install(statement: str) -> None:
-    blocked = "import sys; sys.modules['pulumi'] = None\nimport pulumi_hosting, pulumi_hosting.client.client\n"
-    run = subprocess.run([sys.executable, "-c", blocked + statement], check=False, capture_output=True, text=True)
+    blocked = (
+        "import sys; sys.modules['pulumi'] = None\nimport pulumi_hosting, pulumi_hosting.client.client\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", blocked + statement], check=False, capture_output=True, text=True
+    )
     assert run.returncode == 1
-    assert run.stderr.splitlines()[-1].endswith("needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'")
+    assert run.stderr.splitlines()[-1].endswith(
+        "needs Pulumi's SDK. Next: pip install 'pulumi-hosting[pulumi]'"
+    )
 
 
-# --- asking ------------------------------------------------------------------------------------------------------------------
+# --- asking ------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -437,10 +513,14 @@ def test_all_four_ways_to_ask_find_the_same(account: ApiHarness, pretended: Engi
 
 
 def settled(answer: Any) -> Any:
-    """Without what the service counts anew in each answer, and as an engine carries it: numbers are floats, nulls are nothing."""
+    """Without what the service counts anew in each answer, and as an engine carries it: numbers are
+    floats, nulls are nothing.
+    """
     if isinstance(answer, dict):
         moving = ("uptimeSeconds", "cpuPercent", "memory", "lastUsedAt", "computedAt", "checkedAt")
-        return {key: settled(value) for key, value in answer.items() if key not in moving and value is not None}
+        return {
+            key: settled(value) for key, value in answer.items() if key not in moving and value is not None
+        }
     if isinstance(answer, list):
         return [settled(item) for item in answer]
     return float(answer) if type(answer) is int else answer
@@ -452,7 +532,9 @@ def test_attributes_are_lifted_and_whole_numbers_whole(account: ApiHarness, pret
     pretended.world.answer = lambda token, given: floats(lookup_tokens.call(account.live, token, given))
     for module in (functions, native):
         found: Any = module
-        number = pretended.run(partial(lambda found: found.get_servers_output(status="active")[0].tariff.id, found))
+        number = pretended.run(
+            partial(lambda found: found.get_servers_output(status="active")[0].tariff.id, found)
+        )
         assert (number, type(number)) == (account.tariff().id, int)
 
 
@@ -490,7 +572,9 @@ def test_a_secret_argument_makes_the_answer_a_secret(account: ApiHarness, preten
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_an_answer_that_holds_a_secret_is_one(account: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_holds_a_secret_is_one(
+    account: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # No read of the API shows one today; an answer with a secret field in its model stands in.
     shown_once = dataclasses.replace(LOOKUPS["getWebhook"], value=Type("object", model=m.SubscriptionCreated))
     webhook = account.webhook().id
@@ -509,22 +593,31 @@ def test_what_goes_wrong_ends_the_program_with_one_line(account: ApiHarness, pre
         assert isinstance(failed.value.__cause__, NotFound)
 
 
-def test_without_a_key_it_says_which_setting_is_missing(pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_key_it_says_which_setting_is_missing(
+    pretended: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
     invoke._session.cache_clear()
-    with pytest.raises(pulumi.RunError, match=re.escape("HOSTING_API_KEY is not set. Next: set it, or run pulumi config")):
+    with pytest.raises(
+        pulumi.RunError, match=re.escape("HOSTING_API_KEY is not set. Next: set it, or run pulumi config")
+    ):
         functions.get_me()
 
 
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_the_stacks_configuration_is_enough(api_over_http: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stacks_configuration_is_enough(
+    api_over_http: ApiHarness, pretended: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("HOSTING_API_KEY", raising=False)
     monkeypatch.delenv("HOSTING_BASE_URL", raising=False)
     session = ProviderSession()
     monkeypatch.setattr(invoke, "_session", lambda: session)
     pulumi.runtime.set_all_config(
-        {"hosting:apiKey": api_over_http.test._settings.api_key.reveal(), "hosting:baseUrl": api_over_http.test.base_url}
+        {
+            "hosting:apiKey": api_over_http.test._settings.api_key.reveal(),
+            "hosting:baseUrl": api_over_http.test.base_url,
+        }
     )
     try:
         assert functions.get_me().livemode is False

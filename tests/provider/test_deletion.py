@@ -34,7 +34,9 @@ def test_a_removal_deletes_after_the_refresh_of_an_update(account: Account) -> N
 
 @pytest.mark.parametrize("refreshed", [False, True])
 @pytest.mark.parametrize("deleted_first", [False, True])
-def test_a_replacement_leaves_the_new_one_alone(account: Account, refreshed: bool, deleted_first: bool) -> None:
+def test_a_replacement_leaves_the_new_one_alone(
+    account: Account, refreshed: bool, deleted_first: bool
+) -> None:
     web = provider_process(account).create("server", "web", WEB)
     later = provider_process(account)
     if refreshed:
@@ -71,7 +73,8 @@ def test_a_forced_replacement_without_a_refresh_fails_and_loses_nothing(account:
     assert found.id == web.id
     with pytest.raises(
         ResourceError,
-        match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace '\*\*hosting:Server::web' --target-dependents",
+        match=r"server 20001 was not replaced.*Next: pulumi up --refresh --target-replace "
+        r"'\*\*hosting:Server::web' --target-dependents",
     ):
         forced.delete("server", web)
     assert account.living_ids == [web.id]
@@ -86,8 +89,12 @@ def test_a_forced_replacement_without_a_refresh_fails_and_loses_nothing(account:
 
 
 @pytest.mark.parametrize("kind", ["server", "ssh_key", "webhook_subscription"])
-def test_what_a_forced_replacement_left_for_deletion_takes_nothing_from_the_newer_entry(account: Account, kind: str) -> None:
-    """After the failure an ordinary update, refreshed or not, deletes the older entry. The newer one keeps the object."""
+def test_what_a_forced_replacement_left_for_deletion_takes_nothing_from_the_newer_entry(
+    account: Account, kind: str
+) -> None:
+    """After the failure an ordinary update, refreshed or not, deletes the older entry. The newer one
+    keeps the object.
+    """
     given = {
         "server": WEB,
         "ssh_key": {"name": "me", "publicKey": PUBLIC_KEY},
@@ -111,7 +118,9 @@ def test_two_resources_that_name_one_object_share_it_until_the_last_goes(account
     first = provider_process(account)
     web = first.create("server", "web", WEB)
     mine = first.create("ssh_key", "a", {"name": "me", "publicKey": PUBLIC_KEY})
-    yours = Entry(mine.id, {**mine.outputs, "__entry": "another", IDENTITY: "pulumi:t/dev/ssh_key/b"}, mine.inputs)
+    yours = Entry(
+        mine.id, {**mine.outputs, "__entry": "another", IDENTITY: "pulumi:t/dev/ssh_key/b"}, mine.inputs
+    )
     later = provider_process(account)  # b is no longer in the program
     checked = later.check("ssh_key", "a", {"name": "me", "publicKey": PUBLIC_KEY}, mine.inputs)
     assert not later.of("ssh_key").diff(mine.id, mine.outputs, checked).changes
@@ -119,14 +128,18 @@ def test_two_resources_that_name_one_object_share_it_until_the_last_goes(account
     assert len(account.objects("ssh_keys")) == 1
     destroyed = provider_process(account)
     for entry in (mine, yours):
-        destroyed.delete("ssh_key", destroyed.refresh("ssh_key", entry) if account.objects("ssh_keys") else entry)
+        destroyed.delete(
+            "ssh_key", destroyed.refresh("ssh_key", entry) if account.objects("ssh_keys") else entry
+        )
     assert account.objects("ssh_keys") == []
     destroyed.delete("server", web)
 
 
 def ordered(account: Account) -> Entry:
     """A server whose order is still under way when the program stops waiting."""
-    account.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    account.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    )
     process = provider_process(account)
     inputs = process.check("server", "web", {**WEB, "waitTimeout": 3.0})
     with pytest.raises(Partial) as waiting:

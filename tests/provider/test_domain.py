@@ -22,14 +22,18 @@ def debits(control: Control) -> int:
     return sum(row["direction"] == "debit" for row in control.ledger())
 
 
-def checked(process: Any, desired: dict[str, Any], stack: str = "dev") -> tuple[dict[str, Any], dict[str, str]]:
+def checked(
+    process: Any, desired: dict[str, Any], stack: str = "dev"
+) -> tuple[dict[str, Any], dict[str, str]]:
     return process.of("domain").check({}, {**desired, IDENTITY: f"pulumi:t/{stack}/domain/site"})  # type: ignore[no-any-return]  # answers are any JSON
 
 
 @pytest.mark.emulator(clock="manual")
 @pytest.mark.parametrize("days", [0, 30])
 @pytest.mark.parametrize("refreshed", [False, True])
-def test_a_replacement_on_demand_fails_and_changes_nothing(processes: Any, control: Control, refreshed: bool, days: int) -> None:
+def test_a_replacement_on_demand_fails_and_changes_nothing(
+    processes: Any, control: Control, refreshed: bool, days: int
+) -> None:
     id, outputs, inputs = processes().made("domain", "site", DESIRED)
     control("POST", "/clock", {"advance": days * DAY})
     process = processes()
@@ -43,7 +47,11 @@ def test_a_replacement_on_demand_fails_and_changes_nothing(processes: Any, contr
     else:
         again, newer = process.of("domain").create(inputs)
         assert (again, newer["autoRenew"]) == (id, True)
-        with pytest.raises(HostingError, match=rf"domain {id} was not replaced: .*Next: pulumi up, which removes the older"):
+        with pytest.raises(
+            HostingError,
+            match=rf"domain {id} was not replaced: .*Next: pulumi up, which "
+            rf"removes the older",
+        ):
             process.of("domain").delete(id, outputs)
         # The advice: the newer entry is kept, and the older one goes.
         later = processes()
@@ -56,8 +64,12 @@ def test_a_replacement_on_demand_fails_and_changes_nothing(processes: Any, contr
 
 
 @pytest.mark.emulator(clock="manual")
-def test_a_replacement_that_deletes_first_keeps_the_domain_and_buys_nothing(processes: Any, control: Control) -> None:
-    """By the program's own option. The creation after it finds what its own deletion could not remove, however old it is."""
+def test_a_replacement_that_deletes_first_keeps_the_domain_and_buys_nothing(
+    processes: Any, control: Control
+) -> None:
+    """By the program's own option. The creation after it finds what its own deletion could not remove,
+    however old it is.
+    """
     id, outputs, inputs = processes().made("domain", "site", DESIRED)
     control("POST", "/clock", {"advance": 30 * DAY})
     process = processes()
@@ -101,4 +113,6 @@ def test_the_price_names_what_is_bought(processes: Any) -> None:
     assert failures == {}
     (warning,) = [line for line in process.told if "may be taken for another name" in line]
     assert "xn--pple-43d.com" in warning
-    assert any("charges" in line and "xn--pple-43d.com (\u0430pple.com), 1 year" in line for line in process.told)
+    assert any(
+        "charges" in line and ("xn--pple-43d.com (\u0430pple.com), 1 year") in line for line in process.told
+    )

@@ -12,7 +12,13 @@ from pulumi_hosting.provider import adapter, dynamic, failures, process
 from pulumi_hosting.provider.process import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 
-PROPS: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web", "__identity": "pulumi:t/dev/server/web", "__provider": "x"}
+PROPS: dict[str, Any] = {
+    "tariffId": 1.0,
+    "os": "debian-12",
+    "name": "web",
+    "__identity": "pulumi:t/dev/server/web",
+    "__provider": "x",
+}
 
 
 def some(outs: dict[str, Any] | None) -> dict[str, Any]:
@@ -57,7 +63,12 @@ def test_the_life_of_a_server(provider: dynamic.ServerProvider) -> None:
     assert outs["rootPassword"] == first["rootPassword"]
     seen = provider.read(made.id, outs)
     assert seen.id == made.id
-    assert seen.inputs == {"name": "www", "os": "debian-12", "tariffId": 1, "__identity": "pulumi:t/dev/server/web"}
+    assert seen.inputs == {
+        "name": "www",
+        "os": "debian-12",
+        "tariffId": 1,
+        "__identity": "pulumi:t/dev/server/web",
+    }
     provider.delete(made.id, outs)
     gone = provider.read(made.id, outs)
     assert (gone.id, gone.outs) == ("", {})
@@ -66,17 +77,25 @@ def test_the_life_of_a_server(provider: dynamic.ServerProvider) -> None:
 
 @pytest.mark.emulator(provisioning_delay=60, clock="manual")
 @pytest.mark.parametrize("fault", [None, {"status": 400, "code": "invalid_request"}])
-def test_an_order_that_is_in_no_state_says_so(provider: dynamic.ServerProvider, emulator: Any, fault: dict[str, Any] | None) -> None:
-    """Whether the waiting time is over, or looking at the order failed: the order is paid, and only an `up` can find it."""
+def test_an_order_that_is_in_no_state_says_so(
+    provider: dynamic.ServerProvider, emulator: Any, fault: dict[str, Any] | None
+) -> None:
+    """Whether the waiting time is over, or looking at the order failed: the order is paid, and only an
+    `up` can find it.
+    """
     control = Control(emulator.control_url)
-    control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    )
     if fault:
         control("POST", "/faults", {"method": "GET", "path": "^/orders/[0-9]+$", "action": fault, "times": 9})
     inputs = provider.check({}, {**PROPS, "waitTimeout": 0.1}).inputs
     with pytest.raises(failures.Failed) as failed:
         provider.create(inputs)
     said = str(failed.value)
-    assert said.endswith("; order 40001 is paid and in no state. Next: pulumi up, which waits for it; run it before destroy"), said
+    assert said.endswith(
+        "; order 40001 is paid and in no state. Next: pulumi up, which waits for it; run it before destroy"
+    ), said
     assert said.count("Next:") == 1
     control("DELETE", "/faults")
     with pytest.raises(failures.Failed) as again:
@@ -93,7 +112,9 @@ def test_an_order_that_is_in_no_state_says_so(provider: dynamic.ServerProvider, 
 @pytest.mark.emulator(provisioning_delay=60, clock="manual")
 def test_an_order_that_failed_is_not_called_paid(provider: dynamic.ServerProvider, emulator: Any) -> None:
     control = Control(emulator.control_url)
-    control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "cancelled"}})
+    control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "cancelled"}}
+    )
     inputs = provider.check({}, PROPS).inputs
     with ThreadPoolExecutor(1) as pool:
         making = pool.submit(provider.create, inputs)
@@ -134,14 +155,18 @@ def test_unknown_values_are_handed_on_and_may_replace(provider: dynamic.ServerPr
     assert provider.diff(made.id, some(made.outs), checked.inputs).replaces == ["sshKeyIds"]
 
 
-def test_a_failure_names_its_field_in_the_reason_and_not_as_a_property(provider: dynamic.ServerProvider) -> None:
+def test_a_failure_names_its_field_in_the_reason_and_not_as_a_property(
+    provider: dynamic.ServerProvider,
+) -> None:
     (failure,) = provider.check({}, {**PROPS, "password": "cAnary"}).failures
     assert failure.property == ""
     assert failure.reason.startswith("password: ")
     assert "cAnary" not in failure.reason
 
 
-def test_a_defect_is_told_without_values(provider: dynamic.ServerProvider, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_defect_is_told_without_values(
+    provider: dynamic.ServerProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         secret = "cAnary"
         raise KeyError(secret)

@@ -1,4 +1,6 @@
-"""What is left when something fails half-way, when two declarations meet, and when an engine asks what it rarely asks."""
+"""What is left when something fails half-way, when two declarations meet, and when an engine asks what it
+rarely asks.
+"""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -31,7 +33,9 @@ class Process:
     def of(self, kind: str, *, native: bool = False) -> Adapter:
         return Adapter(RESOURCES[kind], self.session, self.told.append, ids_may_change=native)
 
-    def made(self, kind: str, name: str, desired: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    def made(
+        self, kind: str, name: str, desired: dict[str, Any]
+    ) -> tuple[str, dict[str, Any], dict[str, Any]]:
         """Id, outputs and inputs of a creation."""
         inputs, failures = self.of(kind).check({}, {**desired, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
         assert failures == {}
@@ -60,11 +64,17 @@ def living(control: Control) -> list[dict[str, Any]]:
     return list(control("GET", "/objects")["servers"])
 
 
-def test_a_reinstallation_is_remembered_though_the_power_fails_afterwards(processes: Any, control: Control) -> None:
+def test_a_reinstallation_is_remembered_though_the_power_fails_afterwards(
+    processes: Any, control: Control
+) -> None:
     first = processes()
     id, outputs, inputs = first.made("server", "web", {**WEB, "rebuild": "reinstall", "power": "stopped"})
     desired = {**inputs, "os": "ubuntu-24.04", "password": "Zyxwvut9"}
-    control("POST", "/faults", {"path": "/actions/power$", "action": {"status": 500, "code": "server_error"}, "times": 9})
+    control(
+        "POST",
+        "/faults",
+        {"path": "/actions/power$", "action": {"status": 500, "code": "server_error"}, "times": 9},
+    )
     with pytest.raises(Partial) as stopped:
         first.of("server").update(id, outputs, desired)
     assert not stopped.value.refresh
@@ -80,8 +90,14 @@ def test_a_reinstallation_is_remembered_though_the_power_fails_afterwards(proces
 
 def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: Any, control: Control) -> None:
     process = processes()
-    id, outputs, inputs = process.made("webhook_subscription", "hook", {"url": "https://hooks.example.com/x", "events": ["*"]})
-    control("POST", "/faults", {"path": "/rotate-secret$", "action": {"status": 500, "code": "server_error"}, "times": 9})
+    id, outputs, inputs = process.made(
+        "webhook_subscription", "hook", {"url": "https://hooks.example.com/x", "events": ["*"]}
+    )
+    control(
+        "POST",
+        "/faults",
+        {"path": "/rotate-secret$", "action": {"status": 500, "code": "server_error"}, "times": 9},
+    )
     desired = {**inputs, "rotation": "1", "description": "ops"}
     with pytest.raises(Partial) as stopped:
         process.of("webhook_subscription").update(id, outputs, desired)
@@ -92,9 +108,22 @@ def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: A
 
 @pytest.mark.parametrize("form", ["adapter", "dynamic"])
 def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
-    processes: Any, control: Control, form: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    processes: Any,
+    control: Control,
+    form: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    control("POST", "/faults", {"method": "PATCH", "path": "^/servers/", "action": {"status": 500, "code": "server_error"}, "times": 9})
+    control(
+        "POST",
+        "/faults",
+        {
+            "method": "PATCH",
+            "path": "^/servers/",
+            "action": {"status": 500, "code": "server_error"},
+            "times": 9,
+        },
+    )
     process = processes()
     desired = {**WEB, "notes": "the shop", IDENTITY: "pulumi:t/dev/server/web"}
     if form == "adapter":
@@ -106,7 +135,11 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
         made = ServerProvider().create(desired)
         id, left = made.id, made.outs or {}
         line = capsys.readouterr().out
-    assert line.strip().removeprefix("warning: ").startswith(f"server {id} exists and was charged 5.00 EUR, but: update_server: ")
+    assert (
+        line.strip()
+        .removeprefix("warning: ")
+        .startswith(f"server {id} exists and was charged 5.00 EUR, but: update_server: ")
+    )
     assert line.strip().endswith("Next: pulumi up, which sets the rest")
     assert line.count("Next:") == 1
     control("DELETE", "/faults")
@@ -117,13 +150,29 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
     assert len(control.ledger()) == 1
 
 
-def test_a_deletion_that_fails_says_what_the_next_up_finds_again(processes: Any, control: Control, emulator: Any) -> None:
+def test_a_deletion_that_fails_says_what_the_next_up_finds_again(
+    processes: Any, control: Control, emulator: Any
+) -> None:
     id, outputs, _ = processes().made("server", "web", WEB)
     refused = processes(apiKey=emulator.test_key)
     with pytest.raises(ResourceError, match="made with a live key"):
         refused.of("server").delete(id, outputs)
-    assert refused.told == ["warning: web: addresses and PTR records that were declared with server= are found again by the next up"]
-    control("POST", "/faults", {"method": "DELETE", "path": "^/servers/", "action": {"status": 502, "code": "upstream_error"}, "times": 9})
+    assert refused.told == [
+        (
+            "warning: web: addresses and PTR records that were declared with server= are "
+            "found again by the next up"
+        )
+    ]
+    control(
+        "POST",
+        "/faults",
+        {
+            "method": "DELETE",
+            "path": "^/servers/",
+            "action": {"status": 502, "code": "upstream_error"},
+            "times": 9,
+        },
+    )
     with pytest.raises(HostingError) as failed:
         processes().of("server").delete(id, outputs)
     assert "charged" not in str(failed.value).replace("an order is not charged", "")
@@ -157,9 +206,17 @@ def test_equal_numbers_of_different_kinds_mean_nothing(processes: Any, control: 
 
 
 def test_no_price_is_no_order_where_the_charge_is_limited(processes: Any, control: Control) -> None:
-    control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"status": 400, "code": "invalid_request"}, "times": 9})
+    control(
+        "POST",
+        "/faults",
+        {"path": "^/catalog/quote$", "action": {"status": 400, "code": "invalid_request"}, "times": 9},
+    )
     process = processes(maxCharge="100.00")
-    with pytest.raises(InvalidInput, match=r"its price is not known, and maxCharge is 100\.00; it is not ordered"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"its price is not known, and maxCharge is 100\.00; it is not "
+        r"ordered",
+    ):
         process.made("server", "web", WEB)
     assert living(control) == []
 
@@ -200,7 +257,9 @@ OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8m
 
 
 @pytest.mark.parametrize("rebuild", ["replace", "reinstall", "forbid"])
-def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(processes: Any, control: Control, rebuild: str) -> None:
+def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(
+    processes: Any, control: Control, rebuild: str
+) -> None:
     first = processes()
     key, _, _ = first.made("ssh_key", "me", {"name": "me", "publicKey": PUBLIC_KEY})
     id, outputs, inputs = first.made("server", "web", {**WEB, "sshKeyIds": [key], "rebuild": rebuild})
@@ -224,11 +283,15 @@ def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(processes: A
         assert not later.of("server").diff(id, done, changed).changes
     without = {name: value for name, value in changed.items() if name != "rebuild"}
     assert not later.of("server").diff(id, outputs, without).changes
-    assert any("ssh_key_ids has changed and is installed only when a server is made" in line for line in later.told)
+    assert any(
+        ("ssh_key_ids has changed and is installed only when a server is made") in line for line in later.told
+    )
     assert len(living(control)) == 1
 
 
-def test_drift_of_what_must_not_be_rebuilt_is_a_difference_and_no_failure(processes: Any, control: Control) -> None:
+def test_drift_of_what_must_not_be_rebuilt_is_a_difference_and_no_failure(
+    processes: Any, control: Control
+) -> None:
     process = processes()
     id, outputs, inputs = process.made("server", "web", {**WEB, "rebuild": "forbid"})
     control("PATCH", f"/servers/{id}", {"os": "ubuntu-24.04"})
@@ -257,12 +320,16 @@ def test_a_purchase_under_way_goes_with_its_server(processes: Any, control: Cont
     later.of("server_ip").delete(pending, waiting.value.outputs)
 
 
-def test_the_last_server_in_stock_is_not_refused_to_whoever_ordered_it(processes: Any, control: Control) -> None:
+def test_the_last_server_in_stock_is_not_refused_to_whoever_ordered_it(
+    processes: Any, control: Control
+) -> None:
     processes().made("server", "web", WEB)  # and killed before it was remembered
     control("PATCH", "/tariffs/1", {"in_stock": False})
     processes().made("server", "web", WEB)
     assert len(living(control)) == 1
-    _, failures = processes().of("server").check({}, {**WEB, "name": "other", IDENTITY: "pulumi:t/dev/server/other"})
+    _, failures = (
+        processes().of("server").check({}, {**WEB, "name": "other", IDENTITY: "pulumi:t/dev/server/other"})
+    )
     assert failures.keys() == {"tariff_id"}
 
 
@@ -275,7 +342,14 @@ def test_another_address_on_demand_is_bought_once_too(processes: Any, control: C
 
 def test_an_answer_that_shows_a_password_needs_no_second_look(processes: Any, control: Control) -> None:
     control(
-        "POST", "/faults", {"method": "GET", "path": "^/servers/[0-9]+$", "action": {"status": 500, "code": "server_error"}, "times": 9}
+        "POST",
+        "/faults",
+        {
+            "method": "GET",
+            "path": "^/servers/[0-9]+$",
+            "action": {"status": 500, "code": "server_error"},
+            "times": 9,
+        },
     )
     _, outputs, _ = processes().made("server", "web", WEB)
     assert outputs["rootPassword"]
@@ -283,9 +357,13 @@ def test_an_answer_that_shows_a_password_needs_no_second_look(processes: Any, co
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=600)
 def test_reading_writes_nothing(processes: Any, control: Control) -> None:
-    control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    )
     process = processes()
-    inputs, _ = process.of("server").check({}, {**WEB, "notes": "one", "waitTimeout": 0.01, IDENTITY: "pulumi:t/dev/server/web"})
+    inputs, _ = process.of("server").check(
+        {}, {**WEB, "notes": "one", "waitTimeout": 0.01, IDENTITY: "pulumi:t/dev/server/web"}
+    )
     with pytest.raises(Partial) as waiting:
         process.of("server").create(inputs)
     control("POST", "/clock", {"advance": 3600})
@@ -300,7 +378,9 @@ def test_reading_writes_nothing(processes: Any, control: Control) -> None:
 
 @pytest.mark.parametrize("kind", ["server", "domain", "ssh_key", "webhook_subscription"])
 @pytest.mark.parametrize("place", ["/v2", ""])
-def test_not_found_at_a_wrong_address_is_nobodys_end(processes: Any, emulator: Any, control: Control, kind: str, place: str) -> None:
+def test_not_found_at_a_wrong_address_is_nobodys_end(
+    processes: Any, emulator: Any, control: Control, kind: str, place: str
+) -> None:
     desired = {
         "server": WEB,
         "domain": {"name": "example.com", "autoRenew": True},
@@ -326,7 +406,11 @@ def test_another_accounts_silence_is_nobodys_end(processes: Any, control: Contro
         lambda: other.of("server").delete(id, outputs),
     ]
     for step in steps:
-        with pytest.raises(ResourceError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
+        with pytest.raises(
+            ResourceError,
+            match=r"is on account \d+, and this is a key of account \d+; "
+            r"nothing was done",
+        ):
             step()
     assert len(living(control)) == 1
 
@@ -341,35 +425,52 @@ def test_what_is_found_again_is_not_counted_as_a_charge(processes: Any) -> None:
 
 def test_a_failing_step_is_told_in_one_line(processes: Any, control: Control) -> None:
     process = processes()
-    control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"status": 403, "code": "account_suspended"}})
+    control(
+        "POST",
+        "/faults",
+        {"method": "POST", "path": "^/servers$", "action": {"status": 403, "code": "account_suspended"}},
+    )
     with pytest.raises(HostingError) as refused:
         process.made("server", "web", WEB)
     assert "\n" not in str(refused.value)
 
 
-def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(processes: Any, control: Control) -> None:
+def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(
+    processes: Any, control: Control
+) -> None:
     id, _, _ = processes().made("server", "web", WEB)  # and killed before it was remembered
     again = processes(maxCharge="0")
     desired = {**WEB, "sshKeyIds": [UNKNOWN], "promoCode": UNKNOWN, IDENTITY: "pulumi:t/dev/server/web"}
     inputs, failures = again.of("server").check({}, desired)
     assert failures == {}
-    assert again.told == [f"web: takes over server {id}, ordered 0 min ago, 5.00 EUR (it carries this resource's ownership tag)"]
+    assert again.told == [
+        (
+            f"web: takes over server {id}, ordered 0 min ago, 5.00 EUR (it carries this "
+            f"resource's ownership tag)"
+        )
+    ]
     assert again.of("server").preview_create(inputs)["charged"] == "0.00"
     taken, outputs, _ = again.made("server", "web", WEB)
     assert taken == id
     with pytest.raises(ResourceError, match=r"a later run took it over, .*; nothing was deleted"):
-        processes().of("server").delete(id, {**outputs, "ownershipTag": outputs["ownershipTag"].replace(".1]", "]")})
+        processes().of("server").delete(
+            id, {**outputs, "ownershipTag": outputs["ownershipTag"].replace(".1]", "]")}
+        )
     assert len(living(control)) == 1
     processes().of("server").delete(id, outputs)
     assert living(control) == []
 
 
 @pytest.mark.emulator(clock="manual")
-def test_an_older_one_stops_the_preview_with_the_edit_that_takes_it_over(processes: Any, control: Control) -> None:
+def test_an_older_one_stops_the_preview_with_the_edit_that_takes_it_over(
+    processes: Any, control: Control
+) -> None:
     id, _, _ = processes().made("server", "web", WEB)
     control("POST", "/clock", {"advance": 8 * 86400})
     _, failures = processes().of("server").check({}, {**WEB, IDENTITY: "pulumi:t/dev/server/web"})
-    assert "ordered 8 days ago: that is longer than seven days, and it may be in use by another state" in failures[""]
+    assert (
+        "ordered 8 days ago: that is longer than seven days, and it may be in use by another state"
+    ) in failures[""]
     assert f"nothing was ordered. Next: set adopt_id={id} to take it over" in failures[""]
     taken, _, _ = processes().made("server", "web", {**WEB, "adoptId": id})
     assert taken == id

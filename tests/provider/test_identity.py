@@ -1,4 +1,6 @@
-"""Who a resource is: organization, scope, project, stack, kind and name. And what was deleted behind its back."""
+"""Who a resource is: organization, scope, project, stack, kind and name. And what was deleted behind its
+back.
+"""
 
 from typing import Any
 
@@ -24,7 +26,9 @@ BASE = "pulumi:t/dev/server/web"
         ("team", "a/b@c", "pulumi[team]:a%2Fb%40c@t/dev/server/web"),
     ],
 )
-def test_an_identity_names_organization_and_scope(scope: str | None, organization: str | None, identity: str) -> None:
+def test_an_identity_names_organization_and_scope(
+    scope: str | None, organization: str | None, identity: str
+) -> None:
     session = ProviderSession({})
     session.configure({"scope": scope})
     assert session.identity(BASE, organization) == identity
@@ -65,11 +69,17 @@ def test_what_was_deleted_outside_is_said_to_be_gone(account: Account, kind: str
     if kind == "ptr":
         given = {**given, "serverId": process.create("server", "base", WEB).id}
     made = process.create(kind, "it", given)
-    place = {"server": "servers", "domain": "domains", "webhook_subscription": "webhooks", "ptr": "servers"}[kind]
+    place = {"server": "servers", "domain": "domains", "webhook_subscription": "webhooks", "ptr": "servers"}[
+        kind
+    ]
     account.control("DELETE", f"/{place}/{made.id.partition('/')[0]}")
     before = account.control("GET", "/objects")
     later = provider_process(account)
-    with pytest.raises(ResourceError, match=rf"{made.id} is gone: it was deleted outside of this program\. Next: pulumi up --refresh"):
+    with pytest.raises(
+        ResourceError,
+        match=rf"{made.id} is gone: it was deleted outside of this program\. "
+        rf"Next: pulumi up --refresh",
+    ):
         later.of(kind).update(made.id, made.outputs, {**made.inputs, **change})
     assert account.control("GET", "/objects") == before
     # The advice: the refresh finds it gone, and it is made again.

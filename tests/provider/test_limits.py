@@ -1,4 +1,6 @@
-"""What a run may charge, and that it can be relied on: settings, prices that rise, several providers, an API that does not answer."""
+"""What a run may charge, and that it can be relied on: settings, prices that rise, several providers, an
+API that does not answer.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,10 @@ def _private_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTING_RUNTIME_DIR", str(tmp_path / "run"))
 
 
-@pytest.mark.parametrize("limit", ["", "1e2", "\u0665", "+5", "-1", "0x10", "5,00", "NaN", " 5", "5 EUR", "Infinity", ".5", "1_000"])
+@pytest.mark.parametrize(
+    "limit",
+    ["", "1e2", "\u0665", "+5", "-1", "0x10", "5,00", "NaN", " 5", "5 EUR", "Infinity", ".5", "1_000"],
+)
 def test_a_limit_is_plain_decimals(limit: str) -> None:
     assert failures_of({"maxCharge": limit}).keys() == {"maxCharge"}
     for config, environ in (({"maxCharge": limit}, {}), ({}, {"HOSTING_MAX_CHARGE": limit})):
@@ -34,7 +39,8 @@ def test_amounts_of_money_are_limits(limit: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("strict", "meant"), [("true", True), ("1", True), (True, True), ("False", False), ("0", False), ("", False), (None, False)]
+    ("strict", "meant"),
+    [("true", True), ("1", True), (True, True), ("False", False), ("0", False), ("", False), (None, False)],
 )
 def test_strict_is_a_boolean(strict: Any, meant: bool) -> None:
     assert Settings.of({"strict": strict}, {}).strict is meant
@@ -103,7 +109,9 @@ def test_processes_that_have_ended_do_not_count(account: Account, monkeypatch: p
     ended = provider_process(account, maxCharge="5.00")
     ended.session.budget.run = "127.0.0.1:4711"
     ended.check("server", "a", {**WEB, "name": "a"})
-    monkeypatch.setattr("pulumi_hosting.provider.run_budget._lives", lambda member: member != ended.session.budget._member)
+    monkeypatch.setattr(
+        "pulumi_hosting.provider.run_budget._lives", lambda member: member != ended.session.budget._member
+    )
     later = provider_process(account, maxCharge="5.00")
     later.session.budget.run = "127.0.0.1:4711"
     later.create("server", "b", {**WEB, "name": "b"})
@@ -125,7 +133,9 @@ SERVERS = [("one", {**WEB, "name": "one"}), ("two", {**WEB, "name": "two"})]
 
 
 @pytest.mark.parametrize("settings", [{"maxCharge": "5.00"}, {"strict": "true"}])
-def test_a_preview_without_answers_fails_where_they_matter(account: Account, settings: dict[str, str]) -> None:
+def test_a_preview_without_answers_fails_where_they_matter(
+    account: Account, settings: dict[str, str]
+) -> None:
     process = provider_process(account, Dead(), **settings)
     for name, given in SERVERS:
         _, failures = process.of("server").check({}, {**given, IDENTITY: f"pulumi:t/dev/server/{name}"})
@@ -160,7 +170,8 @@ def test_what_a_test_key_made_is_not_taken_for_real(account: Account) -> None:
     checked = live.check("server", "web", WEB, web.inputs)
     with pytest.raises(
         ResourceError,
-        match=r"was made with a test key: nothing of it is real.*Next: pulumi up, then pulumi destroy, both with the test key",
+        match=r"was made with a test key: nothing of it is real.*Next: pulumi up, then pulumi destroy, both "
+        r"with the test key",
     ):
         live.of("server").diff(web.id, web.outputs, checked)
     # The advice.
@@ -181,14 +192,26 @@ def test_another_accounts_key_is_noticed_before_anything_is_done(account: Accoun
     web = provider_process(account).create("server", "web", WEB)
     other = provider_process(account, apiKey=account.control("POST", "/accounts", {})["live_key"])
     checked = other.check("server", "web", WEB, web.inputs)
-    with pytest.raises(ResourceError, match=r"is on account \d+, and this is a key of account \d+; nothing was done"):
+    with pytest.raises(
+        ResourceError,
+        match=r"is on account \d+, and this is a key of account \d+; nothing "
+        r"was done",
+    ):
         other.of("server").diff(web.id, web.outputs, checked)
     assert account.living_ids == [web.id]
 
 
 def test_no_price_is_no_order_where_the_charge_is_limited(account: Account) -> None:
-    account.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"status": 400, "code": "invalid_request"}, "times": 9})
+    account.control(
+        "POST",
+        "/faults",
+        {"path": "^/catalog/quote$", "action": {"status": 400, "code": "invalid_request"}, "times": 9},
+    )
     process = provider_process(account, maxCharge="100.00")
-    with pytest.raises((InvalidInput, HostingError), match=r"its price is not known, and maxCharge is 100\.00; it is not ordered"):
+    with pytest.raises(
+        (InvalidInput, HostingError),
+        match=r"its price is not known, and maxCharge is "
+        r"100\.00; it is not ordered",
+    ):
         process.create("server", "web", WEB)
     assert account.living_ids == []

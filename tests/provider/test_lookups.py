@@ -1,4 +1,6 @@
-"""Every read of the API as a lookup, asked over real HTTP in both dialects, and fitting the schema it is described by."""
+"""Every read of the API as a lookup, asked over real HTTP in both dialects, and fitting the schema it is
+described by.
+"""
 
 import re
 from collections.abc import Callable, Mapping
@@ -24,7 +26,9 @@ NEEDED: dict[str, Callable[[ApiHarness], Args]] = {
     "getServer": lambda s: {"serverId": float(s.server().id), "include": "live"},
     "getOrder": lambda s: {"invoiceId": str(s.order().invoice_id)},
     "getDomainAvailability": lambda s: {"name": "free-name.com"},
-    "getWebhookDeliveries": lambda s: {"webhookId": str(s.live.webhooks.deliveries.get(s.delivery_id()).subscription_id)},
+    "getWebhookDeliveries": lambda s: {
+        "webhookId": str(s.live.webhooks.deliveries.get(s.delivery_id()).subscription_id)
+    },
 }
 
 # What must be on the account for a list not to be empty.
@@ -62,13 +66,23 @@ def complaints(value: Any, spec: Mapping[str, Any], where: str) -> list[str]:
     if spec["type"] == "array":
         if not isinstance(value, list):
             return [f"{where}: {value!r} is no list"]
-        return [line for index, item in enumerate(value) for line in complaints(item, spec["items"], f"{where}[{index}]")]
+        return [
+            line
+            for index, item in enumerate(value)
+            for line in complaints(item, spec["items"], f"{where}[{index}]")
+        ]
     if spec["type"] == "object":
         if not isinstance(value, dict):
             return [f"{where}: {value!r} is no map"]
-        return [line for key, item in value.items() for line in complaints(item, spec["additionalProperties"], f"{where}.{key}")]
+        return [
+            line
+            for key, item in value.items()
+            for line in complaints(item, spec["additionalProperties"], f"{where}.{key}")
+        ]
     kinds = {"string": str, "boolean": bool, "integer": int, "number": int | float}
-    fits = isinstance(value, kinds[spec["type"]]) and (spec["type"] == "boolean" or not isinstance(value, bool))
+    fits = isinstance(value, kinds[spec["type"]]) and (
+        spec["type"] == "boolean" or not isinstance(value, bool)
+    )
     return [] if fits else [f"{where}: {value!r} is no {spec['type']}"]
 
 
@@ -78,11 +92,17 @@ def object_complaints(value: Any, spec: Mapping[str, Any], where: str) -> list[s
     found = [f"{where}.{name}: is needed" for name in spec.get("required", ()) if name not in value]
     found += [f"{where}.{name}: is not in the schema" for name in value.keys() - spec["properties"].keys()]
     described = ((name, item) for name, item in value.items() if name in spec["properties"])
-    return found + [line for name, item in described for line in complaints(item, spec["properties"][name], f"{where}.{name}")]
+    return found + [
+        line
+        for name, item in described
+        for line in complaints(item, spec["properties"][name], f"{where}.{name}")
+    ]
 
 
 def test_every_read_is_a_lookup_and_no_write_is() -> None:
-    assert {lookup.operation.id for lookup in LOOKUPS.values()} == {row.id for row in OPERATIONS if row.method == "GET"}
+    assert {lookup.operation.id for lookup in LOOKUPS.values()} == {
+        row.id for row in OPERATIONS if row.method == "GET"
+    }
     assert [token(name) for name in lookup_tokens.names()] == list(SPEC["functions"])
 
 
@@ -153,7 +173,9 @@ WRONG: list[tuple[str, Args, str, str]] = [
 
 @pytest.mark.parametrize(("name", "args", "field", "reason"), WRONG)
 @pytest.mark.parametrize("dialect", ["spec"])
-def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(api: ApiHarness, name: str, args: Args, field: str, reason: str) -> None:
+def test_what_is_wrong_is_refused_by_name_and_nothing_is_sent(
+    api: ApiHarness, name: str, args: Args, field: str, reason: str
+) -> None:
     before = len(api.requests())
     with pytest.raises(InvalidInput) as refused:
         lookup_tokens.call(api.live, name, args)

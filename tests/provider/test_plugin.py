@@ -12,7 +12,14 @@ import grpc
 import pytest
 from google.protobuf import empty_pb2
 from google.protobuf.struct_pb2 import Struct
-from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc, plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+from pulumi.runtime.proto import (
+    engine_pb2,
+    engine_pb2_grpc,
+    plugin_pb2,
+    provider_pb2,
+    provider_pb2_grpc,
+    status_pb2,
+)
 
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.plugin.engine_log import engine_address
@@ -77,11 +84,27 @@ class Asked:
 
     def configure(self, name: str = "default", **settings: Any) -> None:
         urn = f"urn:pulumi:dev::toys::pulumi:providers:hosting::{name}"
-        self("Configure", provider_pb2.ConfigureRequest(urn=urn, name=name, args=closed({**self.settings, **settings}, {"apiKey"})))
+        self(
+            "Configure",
+            provider_pb2.ConfigureRequest(
+                urn=urn, name=name, args=closed({**self.settings, **settings}, {"apiKey"})
+            ),
+        )
 
-    def check(self, urn: str, news: dict[str, Any], olds: dict[str, Any] | None = None, secrets: tuple[str, ...] = ()) -> Any:
+    def check(
+        self,
+        urn: str,
+        news: dict[str, Any],
+        olds: dict[str, Any] | None = None,
+        secrets: tuple[str, ...] = (),
+    ) -> Any:
         name = urn.rsplit("::", 1)[1]
-        return self("Check", provider_pb2.CheckRequest(urn=urn, name=name, olds=closed(olds or {}), news=closed(news, secrets)))
+        return self(
+            "Check",
+            provider_pb2.CheckRequest(
+                urn=urn, name=name, olds=closed(olds or {}), news=closed(news, secrets)
+            ),
+        )
 
     def inputs(self, urn: str, news: dict[str, Any], olds: dict[str, Any] | None = None) -> Struct:
         answer = self.check(urn, news, olds)
@@ -98,8 +121,15 @@ class Asked:
     def update(self, urn: str, id: str, olds: Struct, news: Struct, **rest: Any) -> Any:
         return self("Update", provider_pb2.UpdateRequest(urn=urn, id=id, olds=olds, news=news, **rest))
 
-    def read(self, urn: str, id: str, outputs: Struct | None = None, inputs: Struct | None = None, **rest: Any) -> Any:
-        return self("Read", provider_pb2.ReadRequest(urn=urn, id=id, properties=outputs or Struct(), inputs=inputs or Struct(), **rest))
+    def read(
+        self, urn: str, id: str, outputs: Struct | None = None, inputs: Struct | None = None, **rest: Any
+    ) -> Any:
+        return self(
+            "Read",
+            provider_pb2.ReadRequest(
+                urn=urn, id=id, properties=outputs or Struct(), inputs=inputs or Struct(), **rest
+            ),
+        )
 
     def delete(self, urn: str, id: str, outputs: Struct, **rest: Any) -> None:
         self("Delete", provider_pb2.DeleteRequest(urn=urn, id=id, properties=outputs, **rest))
@@ -166,9 +196,15 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
     assert made.id.isdigit()
     outputs = opened(made.properties).values
     assert outputs["charged"] == "5.00"
-    assert outputs["__identity"] == "pulumi:toys/dev/server/web"  # the same as a dynamic resource's, so that a stack can be taken over
+    # the same as a dynamic resource's, so that a stack can be taken over
+    assert outputs["__identity"] == "pulumi:toys/dev/server/web"
 
-    same = plugin.diff(SERVER, made.id, made.properties, plugin.inputs(SERVER, {**WEB, "notes": "one"}, opened(inputs).values))
+    same = plugin.diff(
+        SERVER,
+        made.id,
+        made.properties,
+        plugin.inputs(SERVER, {**WEB, "notes": "one"}, opened(inputs).values),
+    )
     assert same.changes == provider_pb2.DiffResponse.DIFF_NONE
     assert same.hasDetailedDiff
 
@@ -199,12 +235,15 @@ def test_a_change_that_replaces_says_so_for_its_property(plugin: Asked) -> None:
     inputs, id, outputs = plugin.made()
     found = plugin.diff(SERVER, id, outputs, reseen(inputs, os="ubuntu-24.04", notes="new"))
     assert list(found.replaces) == ["os"]
-    assert {key: item.kind for key, item in found.detailedDiff.items()} == {"os": 5, "notes": 4}  # UPDATE_REPLACE, UPDATE
+    # UPDATE_REPLACE, UPDATE
+    assert {key: item.kind for key, item in found.detailedDiff.items()} == {"os": 5, "notes": 4}
 
 
 def test_an_unknown_value_is_handed_on_and_may_replace(plugin: Asked) -> None:
     inputs, id, outputs = plugin.made(news={**WEB, "sshKeyIds": []})
-    later = plugin.inputs(SERVER, {**WEB, "rebuild": "replace", "sshKeyIds": [UNKNOWN]}, opened(inputs).values)
+    later = plugin.inputs(
+        SERVER, {**WEB, "rebuild": "replace", "sshKeyIds": [UNKNOWN]}, opened(inputs).values
+    )
     assert later.fields["sshKeyIds"].list_value.values[0].string_value == UNKNOWN
     assert list(plugin.diff(SERVER, id, outputs, later).replaces) == ["sshKeyIds"]
 
@@ -222,13 +261,19 @@ def test_an_import_finds_outputs_and_inputs_that_then_show_no_difference(plugin:
     seen = opened(found.properties).values
     assert seen["ip"] == opened(outputs).values["ip"]
     assert seen["__identity"] == "pulumi:toys/dev/server/web"
-    assert plugin.diff(SERVER, id, found.properties, found.inputs).changes == provider_pb2.DiffResponse.DIFF_NONE
+    assert (
+        plugin.diff(SERVER, id, found.properties, found.inputs).changes == provider_pb2.DiffResponse.DIFF_NONE
+    )
     key_inputs, key, _ = plugin.made(KEY, {"name": "me", "publicKey": PUBLIC_KEY})
     assert opened(plugin.read(KEY, key).inputs).values == opened(key_inputs).values
 
 
 def test_an_import_of_what_is_not_there_fails(plugin: Asked) -> None:
-    with pytest.raises(Refused, match=r"there is no server with id 4242 on this account. Next: correct the id"):
+    with pytest.raises(
+        Refused,
+        match=r"there is no server with id 4242 on this account. Next: correct the "
+        r"id",
+    ):
         plugin.read(SERVER, "4242")
 
 
@@ -251,16 +296,24 @@ def test_what_was_secret_comes_back_secret(plugin: Asked) -> None:
 
 @pytest.mark.parametrize(
     ("wrong", "field"),
-    [({"password": "cAnary"}, "password"), ({"sshKeyIds": ["cAnary"]}, "sshKeyIds"), ({"nonsense": "cAnary"}, "nonsense")],
+    [
+        ({"password": "cAnary"}, "password"),
+        ({"sshKeyIds": ["cAnary"]}, "sshKeyIds"),
+        ({"nonsense": "cAnary"}, "nonsense"),
+    ],
 )
-def test_a_failed_check_names_its_field_in_the_reason_alone(plugin: Asked, wrong: dict[str, Any], field: str) -> None:
+def test_a_failed_check_names_its_field_in_the_reason_alone(
+    plugin: Asked, wrong: dict[str, Any], field: str
+) -> None:
     (failure,) = plugin.check(SERVER, {**WEB, **wrong}).failures
     assert failure.property == ""  # else the engine prints the value
     assert failure.reason.startswith(f"{field}: ")
     assert "cAnary" not in failure.reason
 
 
-def test_a_defect_is_one_line_without_values(plugin: Asked, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_defect_is_one_line_without_values(
+    plugin: Asked, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def broken(*_: object) -> None:
         raise KeyError("cAnary")
 
@@ -283,7 +336,11 @@ def test_a_refusal_of_the_service_is_one_line_with_its_code(plugin: Asked) -> No
 
 
 def test_a_type_that_is_none_of_ours_is_refused(plugin: Asked) -> None:
-    with pytest.raises(Refused, match=r"there is no resource hosting:index:Cloud in hosting. Next: correct the type, one of .*Server"):
+    with pytest.raises(
+        Refused,
+        match=r"there is no resource hosting:index:Cloud in hosting. Next: correct "
+        r"the type, one of .*Server",
+    ):
         plugin.check("urn:pulumi:dev::toys::hosting:index:Cloud::web", {})
 
 
@@ -350,7 +407,9 @@ def test_an_order_under_way_is_saved_and_the_next_read_brings_the_server(plugin:
     assert opened(ready.inputs).values == opened(inputs).values
     outputs = opened(ready.properties)
     assert outputs.values["__managed"] == ["name", "os", "tariff_id"]
-    assert plugin.diff(SERVER, ready.id, ready.properties, inputs).changes == provider_pb2.DiffResponse.DIFF_NONE
+    assert (
+        plugin.diff(SERVER, ready.id, ready.properties, inputs).changes == provider_pb2.DiffResponse.DIFF_NONE
+    )
 
 
 @pytest.mark.emulator(clock="manual", provisioning_delay=60)
@@ -400,14 +459,19 @@ def test_wrong_settings_are_refused_by_name(plugin: Asked, settings: dict[str, A
 
 
 def test_the_api_key_is_a_secret_whatever_the_program_says(plugin: Asked) -> None:
-    answer = plugin("CheckConfig", provider_pb2.CheckRequest(news=closed({"apiKey": "k", "baseUrl": UNKNOWN})))
+    answer = plugin(
+        "CheckConfig", provider_pb2.CheckRequest(news=closed({"apiKey": "k", "baseUrl": UNKNOWN}))
+    )
     assert opened(answer.inputs).secrets == {"apiKey"}
     assert answer.inputs.fields["baseUrl"].string_value == UNKNOWN
 
 
 def test_any_other_setting_configures_anew_and_replaces_nothing(plugin: Asked) -> None:
     def changes(olds: dict[str, Any], news: dict[str, Any]) -> Any:
-        return plugin("DiffConfig", provider_pb2.DiffRequest(old_inputs=closed(olds, {"apiKey"}), news=closed(news, {"apiKey"})))
+        return plugin(
+            "DiffConfig",
+            provider_pb2.DiffRequest(old_inputs=closed(olds, {"apiKey"}), news=closed(news, {"apiKey"})),
+        )
 
     kinds = provider_pb2.DiffResponse
     assert changes({"apiKey": "a"}, {"apiKey": "a"}).changes == kinds.DIFF_NONE
@@ -422,7 +486,9 @@ def test_any_other_setting_configures_anew_and_replaces_nothing(plugin: Asked) -
         assert not answer.deleteBeforeReplace
 
 
-def test_the_environment_comes_before_the_stack_and_a_declared_provider_before_both(plugin: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_comes_before_the_stack_and_a_declared_provider_before_both(
+    plugin: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
     other = plugin.control("POST", "/accounts", {})
     monkeypatch.setenv("HOSTING_API_KEY", other["live_key"])
     plugin.configure("second", baseUrl=plugin.settings["baseUrl"])
@@ -449,14 +515,20 @@ def test_lookups_answer(plugin: Asked) -> None:
     found = opened(getattr(answer, "return")).values
     assert found["livemode"] is True
     with pytest.raises(Refused, match="not_found"):
-        plugin("Invoke", provider_pb2.InvokeRequest(tok="hosting:index:getServer", args=closed({"serverId": 4242})))
+        plugin(
+            "Invoke",
+            provider_pb2.InvokeRequest(tok="hosting:index:getServer", args=closed({"serverId": 4242})),
+        )
 
 
 def test_it_attaches_maps_nothing_and_has_no_components(plugin: Asked) -> None:
     assert plugin("Attach", plugin_pb2.PluginAttach(address="127.0.0.1:1")) == empty_pb2.Empty()
     assert plugin("GetMapping", provider_pb2.GetMappingRequest(key="terraform")).data == b""
     assert not plugin("GetMappings", provider_pb2.GetMappingsRequest(key="terraform")).providers
-    for method, request in (("Construct", provider_pb2.ConstructRequest()), ("Call", provider_pb2.CallRequest())):
+    for method, request in (
+        ("Construct", provider_pb2.ConstructRequest()),
+        ("Call", provider_pb2.CallRequest()),
+    ):
         with pytest.raises(Refused, match="hosting") as refused:
             plugin(method, request)
         assert refused.value.code is grpc.StatusCode.UNIMPLEMENTED
@@ -487,8 +559,13 @@ def test_what_is_declared_after_an_import_and_never_shown_is_compared_from_then_
     none = provider_pb2.DiffResponse.DIFF_NONE
     assert plugin.diff(SERVER, id, found.properties, declared).changes == none
     # The engine saw no difference: it has the password among the inputs alone.
-    again = plugin.inputs(SERVER, {**WEB, "password": "Zyxwvut9", "rebuild": "replace"}, opened(declared).values)
-    changed = plugin("Diff", provider_pb2.DiffRequest(id=id, urn=SERVER, olds=found.properties, news=again, old_inputs=declared))
+    again = plugin.inputs(
+        SERVER, {**WEB, "password": "Zyxwvut9", "rebuild": "replace"}, opened(declared).values
+    )
+    changed = plugin(
+        "Diff",
+        provider_pb2.DiffRequest(id=id, urn=SERVER, olds=found.properties, news=again, old_inputs=declared),
+    )
     assert list(changed.replaces) == ["password"]
     live = plugin.read(SERVER, id, found.properties, declared)
     assert opened(live.inputs).values["password"] == "Abcdefg1"

@@ -62,7 +62,9 @@ def process(*command: str, **environ: str) -> Iterator[subprocess.Popen[str]]:
 
 
 def plugin(*arguments: str, **environ: str) -> contextlib.AbstractContextManager[subprocess.Popen[str]]:
-    return process(sys.executable, "-P", "-m", "pulumi_hosting.provider.plugin.servicer", *arguments, **environ)
+    return process(
+        sys.executable, "-P", "-m", "pulumi_hosting.provider.plugin.servicer", *arguments, **environ
+    )
 
 
 def port(started: subprocess.Popen[str]) -> str:
@@ -94,7 +96,10 @@ def test_it_finishes_what_it_began_and_ends_when_its_engine_is_killed(emulator: 
     control = Control(emulator.control_url)
     control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"delay": 2}})
     account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
-    with process(sys.executable, "-c", ENGINE) as engine, plugin(f"127.0.0.1:{port(engine)}", **account) as started:
+    with (
+        process(sys.executable, "-c", ENGINE) as engine,
+        plugin(f"127.0.0.1:{port(engine)}", **account) as started,
+    ):
         with stub(port(started)) as asked, ThreadPoolExecutor(1) as pool:
             asked.Configure(provider_pb2.ConfigureRequest(name="default"))
             inputs = closed({"name": "web", "tariffId": 1, "os": "debian-12"})
@@ -107,7 +112,8 @@ def test_it_finishes_what_it_began_and_ends_when_its_engine_is_killed(emulator: 
         assert started.wait(HANG_SECONDS) == 0
     (server,) = control("GET", "/objects")["servers"]
     assert "[iac2:" in server["notes"]  # the create went to its end, which is the mark
-    # The one server, paid once, is all there is on the account: it stands for the entry that its engine could not write any more.
+    # The one server, paid once, is all there is on the account: it stands for the entry that its engine could
+    # not write any more.
     assert check(control, ManagedObjects((ManagedObject("server", str(server["id"]), "web"),))) == []
 
 
@@ -148,7 +154,9 @@ def test_without_a_cli_it_is_put_where_one_would_look(tmp_path: Path) -> None:
     assert place == tmp_path / "plugins" / f"resource-hosting-v{install.version()}"
     assert install.install(environ=home) == place  # again is no mistake
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "elsewhere" / "pulumi.py").write_text("raise SystemExit('a file of the program stood in for a module')")
+    (tmp_path / "elsewhere" / "pulumi.py").write_text(
+        "raise SystemExit('a file of the program stood in for a module')"
+    )
     with process("/bin/sh", "-c", f"cd {tmp_path}/elsewhere && exec {place / install.EXECUTABLE}") as started:
         with stub(port(started)) as asked:
             assert asked.GetPluginInfo(empty_pb2.Empty()).version == install.version()
@@ -165,10 +173,17 @@ def test_the_cli_takes_it_and_shows_its_schema(engine: Engine, tmp_path: Path) -
     place = install.install(environ=home)
     assert os.access(place / install.EXECUTABLE, os.X_OK)
     if engine.name == PULUMI:
-        listed = subprocess.run([*engine.command, "plugin", "ls", "--json"], env=home, capture_output=True, text=True, check=True)
+        listed = subprocess.run(
+            [*engine.command, "plugin", "ls", "--json"], env=home, capture_output=True, text=True, check=True
+        )
         assert '"hosting"' in listed.stdout
         schema = subprocess.run(
-            [*engine.command, "package", "get-schema", "hosting"], env=home, cwd=tmp_path, capture_output=True, text=True, check=False
+            [*engine.command, "package", "get-schema", "hosting"],
+            env=home,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert '"hosting:index:Server"' in schema.stdout, schema.stderr
     assert install.uninstall(home) == place
@@ -179,7 +194,11 @@ def test_a_cli_that_refuses_is_quoted_in_one_line(tmp_path: Path) -> None:
     refusing = tmp_path / "pulumi"
     refusing.write_text("#!/bin/sh\necho 'error: no such\nplugin' >&2\nexit 3\n")
     refusing.chmod(0o755)
-    with pytest.raises(install.InstallError, match=r"refused the plugin: error: no such plugin\. Next: run `") as refused:
+    with pytest.raises(
+        install.InstallError,
+        match=r"refused the plugin: error: no such plugin\. Next: run "
+        r"`",
+    ) as refused:
         install.install(str(refusing), {"PULUMI_HOME": str(tmp_path)})
     assert "\n" not in str(refused.value)
 
@@ -190,7 +209,14 @@ def test_the_command_line_installs_and_removes(tmp_path: Path) -> None:
     runner = CliRunner()
     said = [
         runner.invoke(cli.main, ["plugin", *command], env=home)
-        for command in (["path"], ["install"], ["path"], ["uninstall"], ["uninstall"], ["install", "--pulumi", "/nowhere"])
+        for command in (
+            ["path"],
+            ["install"],
+            ["path"],
+            ["uninstall"],
+            ["uninstall"],
+            ["install", "--pulumi", "/nowhere"],
+        )
     ]
     assert [item.exit_code for item in said] == [1, 0, 0, 0, 0, 2]
     assert [item.output.strip() for item in said[:-1]] == [
@@ -204,6 +230,8 @@ def test_the_command_line_installs_and_removes(tmp_path: Path) -> None:
     assert "Next: correct the path, or set PULUMI_HOME" in failed.output
 
 
-@pytest.mark.parametrize(("python", "pulumi"), [("1.2.0", "1.2.0"), ("1.2.0rc1", "1.2.0-rc.1"), ("1.2.0.dev3", "1.2.0-dev.3")])
+@pytest.mark.parametrize(
+    ("python", "pulumi"), [("1.2.0", "1.2.0"), ("1.2.0rc1", "1.2.0-rc.1"), ("1.2.0.dev3", "1.2.0-dev.3")]
+)
 def test_versions_are_spelled_as_pulumi_reads_them(python: str, pulumi: str) -> None:
     assert version.semantic(python) == pulumi

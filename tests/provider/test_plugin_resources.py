@@ -14,20 +14,34 @@ from tests.support.programs import PUBLIC_KEY
 PARENT = "${server}"
 DECLARED: dict[str, dict[str, Any]] = {
     "hosting:index:Server": {**WEB, "notes": "one", "autoRenew": True, "power": "running"},
-    "hosting:index:Domain": {"name": "Example-1.com", "nameservers": ["ns2.example.net.", "NS1.example.net"], "autoRenew": False},
+    "hosting:index:Domain": {
+        "name": "Example-1.com",
+        "nameservers": ["ns2.example.net.", "NS1.example.net"],
+        "autoRenew": False,
+    },
     "hosting:index:SshKey": {"name": "me", "publicKey": PUBLIC_KEY},
     "hosting:index:ServerIp": {"serverId": PARENT},
     "hosting:index:Ptr": {"serverId": PARENT, "domain": "Mail.example.com."},
-    "hosting:index:WebhookSubscription": {"url": "https://Hooks.example.com/x", "events": ["server.created", "balance.low"]},
+    "hosting:index:WebhookSubscription": {
+        "url": "https://Hooks.example.com/x",
+        "events": ["server.created", "balance.low"],
+    },
 }
 
 
 def test_what_is_declared_here_are_resources() -> None:
-    assert {Subject.of(f"urn:pulumi:dev::toys::{token}::x").resource.kind for token in DECLARED} <= set(RESOURCES)
+    assert {Subject.of(f"urn:pulumi:dev::toys::{token}::x").resource.kind for token in DECLARED} <= set(
+        RESOURCES
+    )
 
 
 @pytest.mark.parametrize("token", DECLARED)
-def test_what_was_made_is_read_and_imported_without_a_difference(plugin: Asked, emulator: Any, dialect: str, token: str) -> None:  # noqa: F811  # a fixture of another file, by its name
+def test_what_was_made_is_read_and_imported_without_a_difference(
+    plugin: Asked,  # noqa: F811  # a fixture of another file, by its name
+    emulator: Any,
+    dialect: str,
+    token: str,
+) -> None:
     parent = plugin.made(SERVER, {**WEB, "name": "base"})[1] if PARENT in DECLARED[token].values() else ""
     declared = {name: parent if value == PARENT else value for name, value in DECLARED[token].items()}
     urn = f"urn:pulumi:dev::toys::{token}::web"
@@ -46,8 +60,12 @@ def test_what_was_made_is_read_and_imported_without_a_difference(plugin: Asked, 
 
         found = later.read(urn, id)
         assert found.id == id
-        assert later.diff(urn, id, found.properties, inputs).changes == none  # the program declares what was imported
-        assert later.diff(urn, id, found.properties, later.inputs(urn, opened(found.inputs).values)).changes == none
+        # the program declares what was imported
+        assert later.diff(urn, id, found.properties, inputs).changes == none
+        assert (
+            later.diff(urn, id, found.properties, later.inputs(urn, opened(found.inputs).values)).changes
+            == none
+        )
 
     with asked(emulator) as last:
         last.delete(urn, id, outputs)
@@ -60,7 +78,9 @@ def test_what_was_made_is_read_and_imported_without_a_difference(plugin: Asked, 
 @pytest.mark.parametrize("token", DECLARED)
 def test_an_import_of_what_is_not_there_fails(plugin: Asked, token: str) -> None:  # noqa: F811  # a fixture of another file, by its name
     base = plugin.made(SERVER, {**WEB, "name": "base"})[1]
-    id = {"hosting:index:ServerIp": f"{base}/4242", "hosting:index:Ptr": f"{base}/198.51.100.77"}.get(token, "4242")
+    id = {"hosting:index:ServerIp": f"{base}/4242", "hosting:index:Ptr": f"{base}/198.51.100.77"}.get(
+        token, "4242"
+    )
     with pytest.raises(Refused, match=rf"there is no .* with id {id} .*Next: "):
         plugin.read(f"urn:pulumi:dev::toys::{token}::web", id)
 

@@ -31,7 +31,9 @@ def metamodel() -> dict[str, Any]:
     go = shutil.which("go")
     if go is None:
         pytest.skip("there is no go on PATH, and the metamodel is a file of Pulumi's Go module")
-    run = subprocess.run([go, "mod", "download", "-json", METAMODEL], check=False, capture_output=True, text=True)
+    run = subprocess.run(
+        [go, "mod", "download", "-json", METAMODEL], check=False, capture_output=True, text=True
+    )
     if run.returncode != 0:
         pytest.skip(f"go cannot download {METAMODEL}, which holds the metamodel")
     folder = Path(json.loads(run.stdout)["Dir"])
@@ -55,7 +57,9 @@ def test_the_metamodel_refuses_what_is_wrong() -> None:
 def test_every_field_of_every_resource_is_in_it(kind: str) -> None:
     resource, spec = RESOURCES[kind], SPECS[kind]
     assert set(spec["inputProperties"]) == {*map(camel, resource.Inputs.model_fields), "waitTimeout"}
-    assert set(spec["properties"]) == {camel(name) for name in (*resource.Inputs.model_fields, *resource.State.model_fields)} - {"id"}
+    assert set(spec["properties"]) == {
+        camel(name) for name in (*resource.Inputs.model_fields, *resource.State.model_fields)
+    } - {"id"}
     needed = {camel(name) for name, info in resource.Inputs.model_fields.items() if info.is_required()}
     assert set(spec["requiredInputs"]) == needed - ({"name"} if resource.default_name else set())
     assert spec["aliases"] == [{"type": f"pulumi-python:dynamic/hosting:{class_name(resource)}"}]
@@ -69,7 +73,9 @@ def test_every_field_of_every_resource_is_in_it(kind: str) -> None:
 @pytest.mark.parametrize("kind", RESOURCES)
 def test_what_replaces_says_so(kind: str) -> None:
     inputs = RESOURCES[kind].Inputs
-    replacing = {name for name, found in SPECS[kind]["inputProperties"].items() if found.get("willReplaceOnChanges")}
+    replacing = {
+        name for name, found in SPECS[kind]["inputProperties"].items() if found.get("willReplaceOnChanges")
+    }
     assert replacing == {camel(name) for name in inputs.model_fields if inputs.trait(name).replaces}
 
 
@@ -110,13 +116,19 @@ def test_ids_of_the_account_are_text_and_numbers_of_the_catalog_are_numbers() ->
                     yield from part.items()
                 yield from properties(part)
 
-    found = [(name, spec["type"]) for name, spec in properties(SPEC) if re.fullmatch(r"\w+Id", name) and "type" in spec]
+    found = [
+        (name, spec["type"])
+        for name, spec in properties(SPEC)
+        if re.fullmatch(r"\w+Id", name) and "type" in spec
+    ]
     assert {kind for name, kind in found if name not in ("tariffId", "locationId")} == {"string"}
     assert {kind for name, kind in found if name in ("tariffId", "locationId")} == {"integer"}
 
 
 def test_no_default_is_sent_for_what_was_not_said() -> None:
-    assert not any("default" in found for spec in SPECS.values() for found in spec["inputProperties"].values())
+    assert not any(
+        "default" in found for spec in SPECS.values() for found in spec["inputProperties"].values()
+    )
 
 
 def test_other_languages_do_not_take_this_packages_name() -> None:
@@ -141,8 +153,20 @@ def test_pulumi_makes_libraries_from_it(tmp_path: Path) -> None:
         "PULUMI_DISABLE_AUTOMATIC_PLUGIN_ACQUISITION": "true",
         "PULUMI_DISABLE_REGISTRY_RESOLVE": "true",
     }
-    for language, written in (("nodejs", "nodejs/sshKey.ts"), ("python", "python/pulumi_hosting_sdk/ssh_key.py")):
-        command = [cli, "package", "gen-sdk", str(schema), "--language", language, "-o", str(tmp_path / "sdk")]
+    for language, written in (
+        ("nodejs", "nodejs/sshKey.ts"),
+        ("python", "python/pulumi_hosting_sdk/ssh_key.py"),
+    ):
+        command = [
+            cli,
+            "package",
+            "gen-sdk",
+            str(schema),
+            "--language",
+            language,
+            "-o",
+            str(tmp_path / "sdk"),
+        ]
         run = subprocess.run(command, env=environ, check=False, capture_output=True, text=True)
         assert run.returncode == 0, run.stderr
         assert (tmp_path / "sdk" / written).is_file()

@@ -160,7 +160,9 @@ def test_a_file_is_base64() -> None:
     assert to_wire(b"%PDF", TEXT) == "JVBERg=="
 
 
-@pytest.mark.parametrize(("wire", "plain"), [(3.0, 3), (3.5, 3.5), (2.0**60, 2.0**60), ("3", "3"), (True, True)])
+@pytest.mark.parametrize(
+    ("wire", "plain"), [(3.0, 3), (3.5, 3.5), (2.0**60, 2.0**60), ("3", "3"), (True, True)]
+)
 def test_whole_numbers_come_back(wire: Any, plain: Any) -> None:
     assert schema_fields.number_from_wire(wire) == plain
     assert type(schema_fields.number_from_wire(wire)) is type(plain)
@@ -195,4 +197,6 @@ def test_every_input_says_what_its_change_does(kind: str) -> None:
     said = [name for names in changes_of(resource).values() for name in names]
     assert sorted(said) == sorted(resource.Inputs.model_fields)
     replacing = changes_of(resource).get("A change replaces it", ())
-    assert set(replacing) == {name for name in resource.Inputs.model_fields if resource.Inputs.trait(name).replaces}
+    assert set(replacing) == {
+        name for name in resource.Inputs.model_fields if resource.Inputs.trait(name).replaces
+    }

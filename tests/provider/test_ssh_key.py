@@ -15,7 +15,9 @@ def keys(control: Control) -> list[int]:
     return [row["id"] for row in control("GET", "/objects")["ssh_keys"]]
 
 
-def declared(process: Any, given: dict[str, Any], olds: dict[str, Any] | None = None, name: str = "alice") -> tuple[Any, dict[str, str]]:
+def declared(
+    process: Any, given: dict[str, Any], olds: dict[str, Any] | None = None, name: str = "alice"
+) -> tuple[Any, dict[str, str]]:
     return process.of("ssh_key").check(olds or {}, {**given, IDENTITY: f"pulumi:t/dev/ssh_key/{name}"})  # type: ignore[no-any-return]  # answers are any JSON
 
 
@@ -24,7 +26,9 @@ def test_a_key_of_another_stack_is_announced_recorded_and_left(processes: Any, c
     process = processes()
     inputs, failures = declared(process, KEY)
     assert failures == {}
-    assert process.told == [f"alice: takes over SSH key {id} (it is on the account already; destroy keeps it)"]
+    assert process.told == [
+        (f"alice: takes over SSH key {id} (it is on the account already; destroy keeps it)")
+    ]
     taken, outputs = process.of("ssh_key").create(inputs)
     assert (taken, outputs["takenOver"], mine["takenOver"]) == (id, True, False)
     later = processes()
@@ -34,7 +38,10 @@ def test_a_key_of_another_stack_is_announced_recorded_and_left(processes: Any, c
     later.of("ssh_key").delete(id, found[1])
     assert keys(control) == [int(id)]
     assert [line for line in later.told if "stays" in line] == [
-        f"alice: warning: SSH key alice ({id}) stays: it was not created here. Next: delete it in the control panel if nothing else uses it"
+        (
+            f"alice: warning: SSH key alice ({id}) stays: it was not created here. Next: delete it in the "
+            f"control panel if nothing else uses it"
+        )
     ]
     processes().of("ssh_key").delete(id, mine)
     assert keys(control) == []
@@ -50,7 +57,9 @@ def test_another_name_is_refused_in_the_preview(processes: Any) -> None:
 def test_an_own_key_may_get_another_name_and_comment(processes: Any, control: Control) -> None:
     id, outputs, inputs = processes().made("ssh_key", "alice", KEY)
     process = processes()
-    news, failures = declared(process, {"name": "bob", "publicKey": PUBLIC_KEY.replace("me@host", "bob@host")}, inputs)
+    news, failures = declared(
+        process, {"name": "bob", "publicKey": PUBLIC_KEY.replace("me@host", "bob@host")}, inputs
+    )
     assert failures == {}
     found = process.of("ssh_key").diff(id, outputs, news)
     assert (found.replaces, found.delete_before_replace) == (("name",), True)

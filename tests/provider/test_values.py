@@ -18,7 +18,8 @@ def test_every_field_of_every_resource_survives_both_spellings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("inside", "wire"), [("tariff_id", "tariffId"), ("os", "os"), ("__managed", "__managed"), ("ssh_key_ids", "sshKeyIds")]
+    ("inside", "wire"),
+    [("tariff_id", "tariffId"), ("os", "os"), ("__managed", "__managed"), ("ssh_key_ids", "sshKeyIds")],
 )
 def test_spellings(inside: str, wire: str) -> None:
     assert camel(inside) == wire
@@ -28,7 +29,10 @@ def test_spellings(inside: str, wire: str) -> None:
 @pytest.mark.parametrize("value", [LATER, [LATER], {"a": [1, {"b": LATER}]}, ("x", LATER)])
 def test_an_unknown_is_seen_at_any_depth(value: Any) -> None:
     assert is_unknown(value)
-    assert from_pulumi({"sshKeyIds": value, "os": "debian-12"}) == ({"os": "debian-12"}, frozenset({"ssh_key_ids"}))
+    assert from_pulumi({"sshKeyIds": value, "os": "debian-12"}) == (
+        {"os": "debian-12"},
+        frozenset({"ssh_key_ids"}),
+    )
 
 
 @pytest.mark.parametrize("value", [None, 1.0, "x", [1, [2]], {"a": {}}])
@@ -37,5 +41,7 @@ def test_what_is_known_is_known(value: Any) -> None:
 
 
 def test_our_own_keys_and_nulls_stay_outside() -> None:
-    assert from_pulumi({"__identity": "x", "__provider": "y", "waitTimeout": 5.0, "notes": None, "os": "d"}) == ({"os": "d"}, frozenset())
+    assert from_pulumi(
+        {"__identity": "x", "__provider": "y", "waitTimeout": 5.0, "notes": None, "os": "d"}
+    ) == ({"os": "d"}, frozenset())
     assert to_pulumi({"notes": None, "id": "4", "tariff_id": 1}, ("id",)) == {"tariffId": 1}

@@ -44,13 +44,19 @@ def test_a_secret_inside_a_value_makes_the_whole_value_one() -> None:
 
 
 def test_outputs_are_their_values() -> None:
-    received = opened(struct(a={SIGNATURE: OUTPUT, "value": 1, "secret": True, "dependencies": ["urn"]}, b={SIGNATURE: OUTPUT}))
+    received = opened(
+        struct(
+            a={SIGNATURE: OUTPUT, "value": 1, "secret": True, "dependencies": ["urn"]}, b={SIGNATURE: OUTPUT}
+        )
+    )
     assert received.values["a"] == 1
     assert received.secrets == {"a"}
     assert isinstance(received.values["b"], Unknown)
 
 
-@pytest.mark.parametrize("mark", [UNKNOWN, "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7", "dd056dcd-154b-4c76-9bd3-c8f88648b5ff"])
+@pytest.mark.parametrize(
+    "mark", [UNKNOWN, "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7", "dd056dcd-154b-4c76-9bd3-c8f88648b5ff"]
+)
 def test_unknowns_of_every_type_go_back_as_unknown(mark: str) -> None:
     received = opened(struct(a=[mark], b={SIGNATURE: SECRET, "value": mark}))
     assert is_unknown(received.values["a"])

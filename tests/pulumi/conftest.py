@@ -23,7 +23,9 @@ def native(engine: Engine, emulator: Running, tmp_path: Path) -> Program:
 
 @pytest.fixture(params=FORMS)
 def form(request: pytest.FixtureRequest) -> str:
-    """``dynamic`` and ``native``, where the test is marked ``both_providers``; else ``native``, and ``dynamic`` in ``make test-all``."""
+    """``dynamic`` and ``native``, where the test is marked ``both_providers``; else ``native``, and
+    ``dynamic`` in ``make test-all``.
+    """
     name: str = request.param
     return name
 
@@ -35,14 +37,20 @@ def program(form: str, engine: Engine, emulator: Running, tmp_path: Path) -> Pro
 
 
 DAILY = {("dynamic", "spec"), ("native", "live")}
-"""The pairs of form and dialect that ``make test`` runs of a test that asks for both; the others are ``slow``."""
+"""The pairs of form and dialect that ``make test`` runs of a test that asks for both; the others are
+``slow``.
+"""
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as ``slow`` the forms and pairs that ``make test`` need not run: its tests prove once what does not depend on the form."""
+    """Mark as ``slow`` the forms and pairs that ``make test`` need not run: its tests prove once what
+    does not depend on the form.
+    """
     for item in items:
-        given = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        given = (
+            item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        )
         if "form" not in given:
             continue
         in_both = item.get_closest_marker("both_providers") is not None

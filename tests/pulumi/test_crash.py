@@ -1,4 +1,6 @@
-"""Killed after the service took an order and before the answer arrived, then run again: one object, one charge."""
+"""Killed after the service took an order and before the answer arrived, then run again: one object, one
+charge.
+"""
 
 import os
 import re
@@ -54,7 +56,8 @@ def kill(pids: list[int]) -> None:
             continue
 
 
-# Everything that costs money, each with what makes its answer late: a server that comes at once (201) and one that is still an order
+# Everything that costs money, each with what makes its answer late: a server that comes at once (201) and one
+# that is still an order
 # (202), a domain registered and one transferred, an address of a server that was there before.
 LATE = {"delay": 20}
 FAULTS: list[dict[str, Any]] = [
@@ -86,7 +89,9 @@ def purchases(base: str) -> dict[str, tuple[str, dict[str, Any]]]:
         pytest.param("dynamic", True, marks=pytest.mark.slow),
         pytest.param("native", False, marks=pytest.mark.slow),
     ],
-    ids=lambda value: value if isinstance(value, str) else "only the engine killed" if value else "everything killed",
+    ids=lambda value: (
+        value if isinstance(value, str) else ("only the engine killed") if value else "everything killed"
+    ),
 )
 def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> None:
     with Client(program.emulator.live_key, program.emulator.base_url) as client:
@@ -98,7 +103,8 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
     declared = purchases(str(base["id"]))
     below: list[int] = []
     try:
-        # The SDK's process for dynamic resources does four things at a time: the address is bought in a second run, killed like the first.
+        # The SDK's process for dynamic resources does four things at a time: the address is bought in a
+        # second run, killed like the first.
         for names in [("one", "two", "site", "moved"), ("one", "two", "site", "moved", "spare")]:
             program.declare({name: declared[name] for name in names})
             running = program.start_cold()
@@ -114,12 +120,17 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
             program.control("POST", "/clock", {"advance": 601})
         program.run(program.stack.up())
         assert sorted(server["name"] for server in program.living) == ["base", "one", "two"]
-        assert sorted(domain["name"] for domain in program.objects("domains")) == ["example-1.com", "example-2.com"]
+        assert sorted(domain["name"] for domain in program.objects("domains")) == [
+            "example-1.com",
+            "example-2.com",
+        ]
         (bought,) = [address for address in program.objects("addresses") if address["bought"]]
         assert program.charges() == 1 + len(declared)
         ids = {name: resource["id"] for name, resource in program.resources().items()}
         assert ids["spare"] == f"{base['id']}/{bought['id']}"
-        assert {ids["one"], ids["two"]} == {str(server["id"]) for server in program.living if server["name"] != "base"}
+        assert {ids["one"], ids["two"]} == {
+            str(server["id"]) for server in program.living if server["name"] != "base"
+        }
         program.run(program.stack.up("--expect-no-changes"), {})
         if orphan and program.form == "native":
             wait_for_the_end_of(below)
@@ -131,7 +142,9 @@ def test_killed_between_purchase_and_answer(program: Program, orphan: bool) -> N
 
 def wait_for_the_end_of(processes: list[int]) -> None:
     """A plugin whose engine is gone finishes its request and ends."""
-    wait_until(lambda: not any(b"pulumi_hosting.provider.plugin.servicer" in command(pid) for pid in processes))
+    wait_until(
+        lambda: not any(b"pulumi_hosting.provider.plugin.servicer" in command(pid) for pid in processes)
+    )
 
 
 def command(pid: int) -> bytes:
@@ -168,7 +181,9 @@ def test_everything_is_removed_after_a_kill(program: Program) -> None:
             assert advice is not None
             assert advice[1] == commands[1][0]
             looked = program.run(program.stack.refresh())
-            assert "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`" in looked.output
+            assert (
+                "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`"
+            ) in looked.output
         assert len(program.living) == 1
     for command in commands[1:]:
         program.run(program.stack.run(*command))
@@ -176,8 +191,13 @@ def test_everything_is_removed_after_a_kill(program: Program) -> None:
     assert program.charges() == 0
 
 
-@pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 10}, {"status": 504, "code": "upstream_timeout"}])
-def test_a_lost_answer_is_one_server_and_one_charge_in_the_same_run(dynamic: Program, action: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "action",
+    [{"drop": "after"}, {"drop": "before"}, {"truncate": 10}, {"status": 504, "code": "upstream_timeout"}],
+)
+def test_a_lost_answer_is_one_server_and_one_charge_in_the_same_run(
+    dynamic: Program, action: dict[str, object]
+) -> None:
     dynamic.write(SERVER)
     dynamic.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": action})
     made = dynamic.stack.up()

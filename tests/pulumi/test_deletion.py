@@ -1,4 +1,6 @@
-"""A deletion deletes or fails, on an engine: destroy, removal and replacement, refreshed or not. Every step ends by asking the account."""
+"""A deletion deletes or fails, on an engine: destroy, removal and replacement, refreshed or not. Every
+step ends by asking the account.
+"""
 
 import json
 import re
@@ -19,26 +21,40 @@ OPTIONS = "pulumi.ResourceOptions({})"
 def paid(program: Program) -> Decimal:
     """What was charged, less what was credited."""
     rows = [row for row in program.control.ledger() if row["type"] in ("payment", "refund")]
-    return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
+    return sum(
+        (Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0)
+    )
 
 
 def servers(program: Program) -> dict[str, str]:
     """Living servers: name → id. The state has the same."""
     living = {server["name"]: str(server["id"]) for server in program.living}
     assert len(living) == len(program.living)
-    stored = {item["outputs"]["name"]: item["id"] for item in program.resources().values() if item["type"].endswith(":Server")}
+    stored = {
+        item["outputs"]["name"]: item["id"]
+        for item in program.resources().values()
+        if item["type"].endswith(":Server")
+    }
     assert stored == living
     return living
 
 
 def left(program: Program) -> list[dict[str, Any]]:
     """What lives on the account, and what is in the state."""
-    return [*program.living, *program.objects("ssh_keys"), *program.objects("subscriptions"), *program.resources().values()]
+    return [
+        *program.living,
+        *program.objects("ssh_keys"),
+        *program.objects("subscriptions"),
+        *program.resources().values(),
+    ]
 
 
 def test_what_is_deleted_is_gone_from_the_account(program: Program) -> None:
     web, old = ("Server", SERVER), ("Server", SERVER)
-    key, hook = ("SshKey", {"public_key": PUBLIC_KEY}), ("WebhookSubscription", {"url": "https://hooks.example.com/x", "events": ["*"]})
+    key, hook = (
+        ("SshKey", {"public_key": PUBLIC_KEY}),
+        ("WebhookSubscription", {"url": "https://hooks.example.com/x", "events": ["*"]}),
+    )
     program.declare({"web": web, "old": old, "key": key, "hook": hook})
     program.run(program.stack.up())
     # A refresh in the same run, and a removal.
@@ -89,19 +105,25 @@ def test_a_replacement_on_demand_replaces_or_fails(program: Program) -> None:
     assert "was not replaced" in refused.output
     assert [str(server["id"]) for server in program.living] == [before["web"]["id"]]
     assert paid(program) == Decimal("7.00")
-    advice = re.search(r"Next: pulumi (up --refresh --target-replace '\S+' --target-dependents)", refused.output)
+    advice = re.search(
+        r"Next: pulumi (up --refresh --target-replace '\S+' "
+        r"--target-dependents)",
+        refused.output,
+    )
     assert advice is not None
     program.run(program.stack.run(*shlex.split(advice[1]), "--yes", "--skip-preview"))
     after = servers(program)
     assert after["web"] != before["web"]["id"]
-    # What went with the old server is there again with the new one, and the account check of the run compared it with the state.
+    # What went with the old server is there again with the new one, and the account check of the run compared
+    # it with the state.
     (address,) = [row for row in program.objects("addresses") if row.get("bought")]
     assert f"{address['server_id']}/{address['id']}" == program.resources()["mail"]["id"]
     assert str(address["server_id"]) == after["web"]
     assert address["ptr"] == "mail.example.com"
     assert program.resources()["name"]["id"] == program.resources()["mail"]["id"]
     assert paid(program) == Decimal("7.00")
-    # Without the advice, an ordinary update clears up what the failure left, and takes nothing from the newer entry.
+    # Without the advice, an ordinary update clears up what the failure left, and takes nothing from the newer
+    # entry.
     assert program.stack.up("--target-replace", before["web"]["urn"]).exit_code != 0
     program.run(program.stack.up("--refresh"))
     assert servers(program) == after
@@ -132,7 +154,12 @@ def test_a_domain_is_not_replaced_on_demand(program: Program) -> None:
 def test_a_renamed_resource_is_replaced_like_any_other(program: Program) -> None:
     program.declare({"web": ("Server", {**SERVER, "name": "www"})})
     program.run(program.stack.up())
-    renamed = {**SERVER, "name": "www", "tariff_id": 2, "opts": Ref(OPTIONS.format('aliases=[pulumi.Alias(name="web")]'))}
+    renamed = {
+        **SERVER,
+        "name": "www",
+        "tariff_id": 2,
+        "opts": Ref(OPTIONS.format('aliases=[pulumi.Alias(name="web")]')),
+    }
     program.declare({"web9": ("Server", renamed)})
     program.run(program.stack.up(), {"replace": 1})
     servers(program)
@@ -147,7 +174,9 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(program: Prog
     program.declare({"web": ("Server", SERVER), "kept": ("Server", retained)})
     program.run(program.stack.up())
     web = servers(program)["web"]
-    program.stack.allow("retain_on_delete", *(server["id"] for server in program.living if server["name"] == "kept"))
+    program.stack.allow(
+        "retain_on_delete", *(server["id"] for server in program.living if server["name"] == "kept")
+    )
     # After the other one: of two that the engine asks about at once, the first to answer has the server.
     twin = {**SERVER, "name": "web", "adopt_id": web, "opts": Ref(OPTIONS.format("depends_on=[web]"))}
     program.declare({"web": ("Server", SERVER), "kept": ("Server", retained), "twin": ("Server", twin)})
@@ -156,7 +185,9 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(program: Prog
     assert f"another declaration has server {web} already" in refused.output
     assert servers(program)["web"] == web
     # In place of the other one it is taken over, and stays when the other one is removed.
-    program.declare({"kept": ("Server", retained), "twin": ("Server", {**SERVER, "name": "web", "adopt_id": web})})
+    program.declare(
+        {"kept": ("Server", retained), "twin": ("Server", {**SERVER, "name": "web", "adopt_id": web})}
+    )
     done = program.run(program.stack.up(), {"create": 1, "delete": 1})
     assert f"server {web}" in done.output
     assert "stays" in done.output
@@ -172,7 +203,9 @@ def test_two_resources_that_name_one_object_and_what_is_to_be_kept(program: Prog
 @pytest.mark.emulator(provisioning_delay=60, clock="manual")
 @pytest.mark.both_providers
 def test_a_destroy_while_an_order_is_under_way(program: Program) -> None:
-    program.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}})
+    program.control(
+        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
+    )
     program.declare({"web": ("Server", {**SERVER, "wait_timeout": 2})})
     if program.form == "native":
         assert program.stack.up().exit_code != 0
@@ -184,7 +217,11 @@ def test_a_destroy_while_an_order_is_under_way(program: Program) -> None:
             with program.stack.unchecked("the order is paid and in no state, as the failure says"):
                 failed = program.stack.up()
             assert failed.exit_code != 0
-            assert re.search(r"order 40001 for (a )?server (named )?'web' is still \w+ after 2 s", failed.output), failed.output
+            assert re.search(
+                r"order 40001 for (a )?server (named )?'web' is still \w+ after 2 "
+                r"s",
+                failed.output,
+            ), failed.output
             assert "Next: pulumi up, which waits for it; run it before destroy" in failed.output
             assert program.resources() == {}
         assert program.charges() == 1
@@ -226,7 +263,9 @@ def test_a_stack_that_changes_form_and_replaces(engine: Engine, emulator: Any, t
 
 
 def test_a_renamed_stack_and_project_replaces_like_any_other(program: Program) -> None:
-    """The state moves to another project and stack, as `pulumi stack rename` moves it. Every run refreshes, by the project's option."""
+    """The state moves to another project and stack, as `pulumi stack rename` moves it. Every run
+    refreshes, by the project's option.
+    """
     program.declare({"web": ("Server", SERVER), "key": ("SshKey", {"public_key": PUBLIC_KEY})})
     program.run(program.stack.up())
     first = servers(program)["web"]
@@ -235,7 +274,9 @@ def test_a_renamed_stack_and_project_replaces_like_any_other(program: Program) -
         exported = exported.replace(old, new)
     program.run(program.stack.run("stack", "rm", "--yes", "--force"))
     program.stack.name = "prod"
-    (program.directory / "Pulumi.yaml").write_text("name: games\nruntime: python\noptions: {refresh: always}\n", encoding="utf-8")
+    (program.directory / "Pulumi.yaml").write_text(
+        "name: games\nruntime: python\noptions: {refresh: always}\n", encoding="utf-8"
+    )
     program.stack.init()
     (program.directory / "moved.json").write_text(exported, encoding="utf-8")
     program.run(program.stack.run("stack", "import", "--file", "moved.json"))

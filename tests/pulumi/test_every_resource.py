@@ -1,4 +1,6 @@
-"""The ladder every resource climbs, all of them in one stack: dynamic and native, in both dialects, on every engine."""
+"""The ladder every resource climbs, all of them in one stack: dynamic and native, in both dialects, on
+every engine.
+"""
 
 from typing import Any
 
@@ -11,16 +13,35 @@ Declarations = dict[str, tuple[str, dict[str, Any]]]
 ALL: Declarations = {
     "base": ("Server", {"tariff_id": 1, "os": "debian-12"}),
     "key": ("SshKey", {"public_key": PUBLIC_KEY}),
-    "web": ("Server", {"tariff_id": 1, "os": "debian-12", "name": "web", "notes": "one", "auto_renew": True, "power": "running"}),
+    "web": (
+        "Server",
+        {
+            "tariff_id": 1,
+            "os": "debian-12",
+            "name": "web",
+            "notes": "one",
+            "auto_renew": True,
+            "power": "running",
+        },
+    ),
     "site": (
         "Domain",
-        {"name": "Example-1.com", "nameservers": ["ns2.example.net.", "NS1.example.net"], "privacy": True, "auto_renew": False},
+        {
+            "name": "Example-1.com",
+            "nameservers": ["ns2.example.net.", "NS1.example.net"],
+            "privacy": True,
+            "auto_renew": False,
+        },
     ),
     "spare": ("ServerIp", {"server_id": Ref("base.id")}),
     "rev": ("Ptr", {"server_id": Ref("base.id"), "domain": "Mail.example.com."}),
     "hook": (
         "WebhookSubscription",
-        {"url": "https://Hooks.example.com/x", "events": ["server.created", "balance.low"], "description": "ops"},
+        {
+            "url": "https://Hooks.example.com/x",
+            "events": ["server.created", "balance.low"],
+            "description": "ops",
+        },
     ),
 }
 
@@ -53,14 +74,31 @@ DRIFTS: list[dict[str, tuple[str, dict[str, Any], str]]] = [
         "site": ("/domains/{id}", {"auto_renew": True}, "autoRenew"),
         "hook": ("/webhooks/{id}", {"description": "theirs"}, "description"),
     },
-    {"web": ("/servers/{id}", {"status": "stopped"}, "power"), "hook": ("/webhooks/{id}", {"active": False}, "active")},
+    {
+        "web": ("/servers/{id}", {"status": "stopped"}, "power"),
+        "hook": ("/webhooks/{id}", {"active": False}, "active"),
+    },
 ]
 REPLACES: list[dict[str, dict[str, Any]]] = [
-    {"web": {"tariff_id": 2}, "site": {"name": "example-2.com"}, "key": {"name": "other"}, "spare": {"server_id": Ref("web.id")}},
-    {"web": {"os": "ubuntu-24.04"}, "key": {"public_key": OTHER_KEY}, "rev": {"address": Ref("spare.address"), "server_id": Ref("web.id")}},
+    {
+        "web": {"tariff_id": 2},
+        "site": {"name": "example-2.com"},
+        "key": {"name": "other"},
+        "spare": {"server_id": Ref("web.id")},
+    },
+    {
+        "web": {"os": "ubuntu-24.04"},
+        "key": {"public_key": OTHER_KEY},
+        "rev": {"address": Ref("spare.address"), "server_id": Ref("web.id")},
+    },
     {"web": {"billing_cycle": "hourly", "tariff_id": 3}},
 ]
-PLACES = {"Server": "servers/{id}", "Domain": "domains/{id}", "SshKey": "ssh-keys/{id}", "WebhookSubscription": "webhooks/{id}"}
+PLACES = {
+    "Server": "servers/{id}",
+    "Domain": "domains/{id}",
+    "SshKey": "ssh-keys/{id}",
+    "WebhookSubscription": "webhooks/{id}",
+}
 PLACES |= {"ServerIp": "servers/{head}/ips/{tail}"}
 
 
@@ -130,7 +168,8 @@ def test_drift_of_every_field_is_found_named_and_repaired(program: Program, dial
             program.control("DELETE", "/" + place(PLACES[kind], resource["id"]))
     assert look(program).exit_code == 7
     again = program.run(program.stack.up("--refresh"))
-    assert again.changed.get("create") == len(ALL) - 2, again.output  # but for the server that stayed and its reverse DNS
+    # but for the server that stayed and its reverse DNS
+    assert again.changed.get("create") == len(ALL) - 2, again.output
     unchanged(program)
 
 

@@ -37,17 +37,22 @@ def test_what_is_asked_after_what_is_not_made_yet_is_unknown_in_the_preview(prog
     before = len(program.control("GET", "/requests"))
     seen = program.stack.preview()
     assert seen.exit_code == 0, seen.output
-    assert not [row for row in program.control("GET", "/requests")[before:] if row["path"].endswith("/status")]
+    assert not [
+        row for row in program.control("GET", "/requests")[before:] if row["path"].endswith("/status")
+    ]
 
 
-@pytest.mark.parametrize("asked", ['hosting.get_server("4242")', 'pulumi.export("x", hosting.get_server_output("4242"))'])
+@pytest.mark.parametrize(
+    "asked", ['hosting.get_server("4242")', ('pulumi.export("x", hosting.get_server_output("4242"))')]
+)
 def test_what_is_not_there_ends_the_run_with_one_line(program: Program, asked: str) -> None:
     program.write(asked)
     failed = program.stack.up()
     assert failed.exit_code != 0
     assert "not_found" in failed.output
     assert "Next:" in failed.output
-    if program.form == "dynamic" or "_output" not in asked:  # what a plugin refuses later, Pulumi's SDK raises with a traceback of its own
+    # what a plugin refuses later, Pulumi's SDK raises with a traceback of its own
+    if program.form == "dynamic" or "_output" not in asked:
         assert "Traceback" not in failed.output
 
 

@@ -1,4 +1,6 @@
-"""The ladder every resource climbs: preview, create, unchanged, update, replace, drift, gone, destroy — on every engine, in both dialects."""
+"""The ladder every resource climbs: preview, create, unchanged, update, replace, drift, gone, destroy —
+on every engine, in both dialects.
+"""
 
 import pytest
 
@@ -33,7 +35,9 @@ def test_server_and_key_live_their_whole_lives(dynamic: Program, dialect: str) -
     assert again.exit_code == 0, again.output
     assert again.changes == {"same": 3}
 
-    dynamic.write(BASE.replace('notes="one"', 'notes="two", name="www"').replace("auto_renew=True", "auto_renew=False"))
+    dynamic.write(
+        BASE.replace('notes="one"', 'notes="two", name="www"').replace("auto_renew=True", "auto_renew=False")
+    )
     updated = dynamic.stack.up()
     assert updated.changed == {"update": 1}, updated.output
     (server,) = dynamic.living
@@ -67,7 +71,8 @@ def test_what_cannot_change_in_place_is_shown_as_a_replacement_and_replaced_once
     (before,) = dynamic.living
     dynamic.write(BASE.replace(old, new))
     looked = dynamic.stack.preview()
-    if field is None:  # a first password cannot be compared with anything, and changed keys are for the next server
+    # a first password cannot be compared with anything, and changed keys are for the next server
+    if field is None:
         assert not looked.changed, looked.output
         return
     assert looked.changed == {"replace": 1}, looked.output
@@ -106,7 +111,10 @@ def test_replacing_a_key_deletes_the_old_one_first(dynamic: Program) -> None:
 def test_a_key_that_is_on_the_account_is_found_and_not_doubled(dynamic: Program) -> None:
     dynamic.write(f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")')
     assert dynamic.stack.up().exit_code == 0
-    dynamic.write(f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")\nSshKey("two", name="me", public_key="{PUBLIC_KEY}")')
+    dynamic.write(
+        f'SshKey("one", name="me", public_key="{PUBLIC_KEY}")\nSshKey("two", name="me", '
+        f'public_key="{PUBLIC_KEY}")'
+    )
     assert dynamic.stack.up().exit_code == 0
     assert len(dynamic.objects("ssh_keys")) == 1
 
@@ -114,9 +122,16 @@ def test_a_key_that_is_on_the_account_is_found_and_not_doubled(dynamic: Program)
 @pytest.mark.slow  # test_every_resource climbs it with every resource
 @pytest.mark.parametrize(
     ("patch", "field"),
-    [({"name": "renamed"}, "name"), ({"notes": "by hand"}, "notes"), ({"auto_renew": False}, "autoRenew"), ({"os": "ubuntu-24.04"}, "os")],
+    [
+        ({"name": "renamed"}, "name"),
+        ({"notes": "by hand"}, "notes"),
+        ({"auto_renew": False}, "autoRenew"),
+        ({"os": "ubuntu-24.04"}, "os"),
+    ],
 )
-def test_drift_of_every_managed_field_is_found_and_repaired(dynamic: Program, patch: dict[str, object], field: str) -> None:
+def test_drift_of_every_managed_field_is_found_and_repaired(
+    dynamic: Program, patch: dict[str, object], field: str
+) -> None:
     dynamic.write(BASE)
     assert dynamic.stack.up().exit_code == 0
     (server,) = dynamic.living
@@ -134,7 +149,11 @@ def test_what_is_not_declared_is_no_drift(dynamic: Program) -> None:
     dynamic.write('Server("web", tariff_id=1, os="debian-12")')
     assert dynamic.stack.up().exit_code == 0
     (server,) = dynamic.living
-    dynamic.control("PATCH", f"/servers/{server['id']}", {"notes": "by hand", "auto_renew": not server.get("auto_renew", False)})
+    dynamic.control(
+        "PATCH",
+        f"/servers/{server['id']}",
+        {"notes": "by hand", "auto_renew": not server.get("auto_renew", False)},
+    )
     assert dynamic.stack.refresh("--preview-only", "--expect-no-changes").exit_code == 0
     assert dynamic.stack.refresh().exit_code == 0
     dynamic.control("PATCH", f"/servers/{server['id']}", {"notes": "by another hand"})
@@ -147,7 +166,9 @@ def test_a_server_that_exists_is_adopted_and_nothing_is_ordered(dynamic: Program
         made = client.servers.create(tariff_id=1, os="debian-12", name="old")
     assert isinstance(made, ServerCreated)
     dynamic.stack.allow("bought before, by another tool", made.server.id)
-    declared = f'Server("web", tariff_id=1, os="debian-12", name="new", notes="mine", adopt_id="{made.server.id}")'
+    declared = (
+        f'Server("web", tariff_id=1, os="debian-12", name="new", notes="mine", adopt_id="{made.server.id}")'
+    )
     dynamic.write(declared)
     assert dynamic.stack.up().exit_code == 0
     (server,) = dynamic.living
@@ -180,7 +201,14 @@ def test_a_failing_read_never_drops_a_server(dynamic: Program) -> None:
     dynamic.write(BASE)
     assert dynamic.stack.up().exit_code == 0
     dynamic.control(
-        "POST", "/faults", {"method": "GET", "path": "^/servers/", "times": 50, "action": {"status": 500, "code": "server_error"}}
+        "POST",
+        "/faults",
+        {
+            "method": "GET",
+            "path": "^/servers/",
+            "times": 50,
+            "action": {"status": 500, "code": "server_error"},
+        },
     )
     assert dynamic.stack.refresh().exit_code == 1
     dynamic.control("DELETE", "/faults")
@@ -208,7 +236,8 @@ def test_bad_input_is_refused_in_the_preview_by_name(dynamic: Program, arguments
     assert named in looked.output
     assert "cAnary" not in looked.output
     assert any(named in error for error in looked.errors)
-    # After a failure the CLI interrupts the program, whose KeyboardInterrupt it shows as output of the stack; our errors hold none.
+    # After a failure the CLI interrupts the program, whose KeyboardInterrupt it shows as output of the stack;
+    # our errors hold none.
     assert not any("Traceback" in error for error in looked.errors)
 
 

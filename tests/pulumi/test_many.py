@@ -32,18 +32,25 @@ OF_A_SITE = {"SshKey": 3, "Server": 3, "Ptr": 3, "ServerIp": 1, "Domain": 1, "We
 
 
 @pytest.mark.parametrize("sites", [8, pytest.param(100, marks=pytest.mark.slow)])
-def test_many_resources_of_every_kind(sites: int, form: str, engine: Engine, emulator: Any, tmp_path: Path) -> None:
+def test_many_resources_of_every_kind(
+    sites: int, form: str, engine: Engine, emulator: Any, tmp_path: Path
+) -> None:
     control = Control(emulator.control_url)
     control("PATCH", "/account", {"balance": "1000000"})
     fast = {"mode": "live", "scopes": "full", "rate_per_minute": 10**6, "rate_expensive_per_minute": 10**6}
-    environ = {"HOSTING_API_KEY": control("POST", "/keys", fast)["key"], "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true"}
+    environ = {
+        "HOSTING_API_KEY": control("POST", "/keys", fast)["key"],
+        "PULUMI_DIY_BACKEND_DISABLE_CHECKPOINT_BACKUPS": "true",
+    }
     program = make_program(engine, emulator, tmp_path / "program", tmp_path / "home", form, **environ)
-    (program.directory / "__main__.py").write_text(PROGRAM.format(module=FORMS[form], sites=sites), encoding="utf-8")
+    (program.directory / "__main__.py").write_text(
+        PROGRAM.format(module=FORMS[form], sites=sites), encoding="utf-8"
+    )
 
     made = program.run(program.stack.up(), {"create": 12 * sites + 1})
-    assert Counter(step.type.rpartition(":")[2] for step in made.steps if step.op == "create" and "hosting:" in step.type) == {
-        kind: sites * number for kind, number in OF_A_SITE.items()
-    }
+    assert Counter(
+        step.type.rpartition(":")[2] for step in made.steps if step.op == "create" and "hosting:" in step.type
+    ) == {kind: sites * number for kind, number in OF_A_SITE.items()}
     assert len(program.living) == 3 * sites
     assert len({address["ptr"] for address in program.objects("addresses")} - {None}) == 3 * sites
 

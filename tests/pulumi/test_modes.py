@@ -24,7 +24,9 @@ def with_key(program: Program, key: str) -> Program:
 
 def test_every_resource_lives_in_the_sandbox(sandbox: Program, dialect: str) -> None:
     # Whether later reads of a sandbox server show what was written to it: one reading in each dialect.
-    sandbox.control("PATCH", "/service", {"readings": {"sandbox_echo": {"spec": "none", "live": "server"}[dialect]}})
+    sandbox.control(
+        "PATCH", "/service", {"readings": {"sandbox_echo": {"spec": "none", "live": "server"}[dialect]}}
+    )
     sandbox.declare(ALL)
     sandbox.run(sandbox.stack.preview(), {"create": len(ALL) + 1})
     made = sandbox.run(sandbox.stack.up(), {"create": len(ALL) + 1})
@@ -59,7 +61,9 @@ def test_a_test_key_looks_at_a_live_stack_and_changes_nothing(program: Program) 
     program.run(program.stack.preview(), {"update": len(UPDATES[1])})
     refused = program.stack.up()
     assert refused.exit_code != 0
-    assert "was made with a live key, and a test key may look at it but never change it; nothing was sent" in refused.output
+    assert (
+        "was made with a live key, and a test key may look at it but never change it; nothing was sent"
+    ) in refused.output
     program.declare({**ALL, "more": ("Server", {"tariff_id": 1, "os": "debian-12"})})
     refused = program.stack.up()
     assert refused.exit_code != 0
@@ -81,7 +85,9 @@ def test_a_live_key_touches_nothing_simulated(sandbox: Program) -> None:
     with_key(sandbox, sandbox.emulator.live_key)
     refused = sandbox.stack.up()
     assert refused.exit_code != 0
-    assert "was made with a test key: nothing of it is real, and this is a live key; nothing was done" in refused.output
+    assert (
+        "was made with a test key: nothing of it is real, and this is a live key; nothing was done"
+    ) in refused.output
     for refused in (sandbox.stack.refresh(), sandbox.stack.destroy()):
         assert refused.exit_code != 0
         assert "was only simulated, with a test key, and a live key must not touch it" in refused.output
@@ -89,8 +95,12 @@ def test_a_live_key_touches_nothing_simulated(sandbox: Program) -> None:
     assert len(sandbox.resources()) == len(ALL)
 
 
-def test_from_the_test_key_to_the_live_key_with_a_provider_of_the_program(engine: Engine, emulator: Any, tmp_path: Path) -> None:
-    """A refused `up` leaves the live key in the provider of the state, where `destroy` takes it from; an `up` puts the test key back."""
+def test_from_the_test_key_to_the_live_key_with_a_provider_of_the_program(
+    engine: Engine, emulator: Any, tmp_path: Path
+) -> None:
+    """A refused `up` leaves the live key in the provider of the state, where `destroy` takes it from; an
+    `up` puts the test key back.
+    """
     program = make_program(engine, emulator, tmp_path / "program", tmp_path / "home", "native")
     body = """
         own = hosting.Provider("own", api_key={!r}, base_url={!r})
@@ -102,7 +112,9 @@ def test_from_the_test_key_to_the_live_key_with_a_provider_of_the_program(engine
     program.declare({}, programs[1])
     refused = program.stack.up()
     assert refused.exit_code != 0
-    assert "Next: pulumi up, then pulumi destroy, both with the test key; then pulumi up with the live key" in refused.output
+    assert (
+        "Next: pulumi up, then pulumi destroy, both with the test key; then pulumi up with the live key"
+    ) in refused.output
     assert program.control.ledger() == []
     program.declare({}, programs[0])
     program.run(program.stack.up())

@@ -15,7 +15,10 @@ from tests.support.waiting import HANG_SECONDS, wait_until
 
 PASSWORD = "cAnary7PasswordOfRoot"
 KEY = f'key = SshKey("me", public_key="{PUBLIC_KEY}")\n'
-WEB = 'web = Server("web", tariff_id=1, os="debian-12", ssh_key_ids=[key.id], notes="one")\npulumi.export("ip", web.ip)\n'
+WEB = (
+    'web = Server("web", tariff_id=1, os="debian-12", ssh_key_ids=[key.id], '
+    'notes="one")\npulumi.export("ip", web.ip)\n'
+)
 SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
 
 
@@ -49,7 +52,12 @@ def test_server_and_key_live_their_whole_lives(native: Program, dialect: str) ->
     done(native.stack.up("--expect-no-changes"))
     assert native.charges() == 1
 
-    native.write(KEY + WEB.replace("debian-12", "ubuntu-24.04").replace('notes="one"', 'notes="two", name="www", auto_renew=False'))
+    native.write(
+        KEY
+        + WEB.replace("debian-12", "ubuntu-24.04").replace(
+            'notes="one"', 'notes="two", name="www", auto_renew=False'
+        )
+    )
     assert done(native.stack.preview()).changed == {"replace": 1}
     done(native.stack.up())
     (after,) = native.living
@@ -62,7 +70,10 @@ def test_server_and_key_live_their_whole_lives(native: Program, dialect: str) ->
 
 
 def test_drift_is_found_by_name_and_repaired_and_secrets_stay_secret(native: Program, tmp_path: Path) -> None:
-    web = f'web = Server("web", tariff_id=1, os="debian-12", password="{PASSWORD}", notes="one")\npulumi.export("p", web.root_password)\n'
+    web = (
+        f'web = Server("web", tariff_id=1, os="debian-12", password="{PASSWORD}", '
+        f'notes="one")\npulumi.export("p", web.root_password)\n'
+    )
     native.write(web)
     done(native.stack.up())
     id = native.state()["id"]
@@ -79,7 +90,9 @@ def test_drift_is_found_by_name_and_repaired_and_secrets_stay_secret(native: Pro
     for kept in (state["inputs"]["password"], state["outputs"]["password"], state["outputs"]["rootPassword"]):
         assert isinstance(kept, dict)  # encrypted
     assert native.stack.outputs()["p"] == PASSWORD
-    assert PASSWORD not in found.output + refreshed.output + repaired.output + json.dumps(native.stack.export())
+    assert PASSWORD not in found.output + refreshed.output + repaired.output + json.dumps(
+        native.stack.export()
+    )
     written = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "__main__.py"]
     assert not any(PASSWORD.encode() in path.read_bytes() for path in written)
 
@@ -102,9 +115,20 @@ def test_what_exists_is_imported_and_then_unchanged(native: Program) -> None:
     native.write("")
     ids = {"SshKey": ("me", str(key.id)), "Server": ("web", str(server["id"]))}
     for type, (name, id) in ids.items():
-        asked = ("import", f"hosting:index:{type}", name, id, "--yes", "--skip-preview", "--protect=false", "--generate-code=false")
+        asked = (
+            "import",
+            f"hosting:index:{type}",
+            name,
+            id,
+            "--yes",
+            "--skip-preview",
+            "--protect=false",
+            "--generate-code=false",
+        )
         done(native.stack.run(*asked))
-    native.write(f'SshKey("me", public_key="{PUBLIC_KEY}")\nServer("web", tariff_id=1, os="debian-12", notes="")')
+    native.write(
+        f'SshKey("me", public_key="{PUBLIC_KEY}")\nServer("web", tariff_id=1, os="debian-12", notes="")'
+    )
     looked = done(native.stack.preview())
     assert not looked.changed, looked.output
     done(native.stack.up("--expect-no-changes"))
@@ -115,7 +139,15 @@ def test_what_exists_is_imported_and_then_unchanged(native: Program) -> None:
 
 def test_an_import_of_what_is_not_there_fails_in_one_line(native: Program) -> None:
     native.write("")
-    asked = ("import", "hosting:index:Server", "web", "4242", "--yes", "--skip-preview", "--generate-code=false")
+    asked = (
+        "import",
+        "hosting:index:Server",
+        "web",
+        "4242",
+        "--yes",
+        "--skip-preview",
+        "--generate-code=false",
+    )
     failed = native.stack.run(*asked)
     assert failed.exit_code != 0
     assert "there is no server with id 4242 on this account" in failed.output
@@ -147,8 +179,12 @@ def test_an_order_under_way_is_remembered_and_the_next_run_goes_on(native: Progr
 
     native.control("POST", "/clock", {"advance": 601})
     again = done(native.stack.up())
-    states = {item["urn"].rsplit("::", 1)[1]: item for item in native.stack.export()["deployment"]["resources"]}
-    assert {server["name"]: str(server["id"]) for server in native.living} == {name: states[name]["id"] for name in ("web", "after")}
+    states = {
+        item["urn"].rsplit("::", 1)[1]: item for item in native.stack.export()["deployment"]["resources"]
+    }
+    assert {server["name"]: str(server["id"]) for server in native.living} == {
+        name: states[name]["id"] for name in ("web", "after")
+    }
     assert not states["web"].get("initErrors"), again.output
     assert "waitTimeout" not in states["web"]["outputs"]
     assert native.charges() == 2
@@ -193,13 +229,22 @@ def waits(native: Program, running: subprocess.Popen[bytes]) -> None:
     """Until the order was taken and asked for."""
     wait_until(lambda: native.charges() >= 1, running)
     wait_until(
-        lambda: any(row["path"].startswith("/orders") and row["seq"] > ordered(native) for row in native.control("GET", "/requests")),
+        lambda: any(
+            row["path"].startswith("/orders") and row["seq"] > ordered(native)
+            for row in native.control("GET", "/requests")
+        ),
         running,
     )
 
 
 def ordered(native: Program) -> int:
-    return int(next(row["seq"] for row in native.control("GET", "/requests") if row["method"] == "POST" and row["path"] == "/servers"))
+    return int(
+        next(
+            row["seq"]
+            for row in native.control("GET", "/requests")
+            if row["method"] == "POST" and row["path"] == "/servers"
+        )
+    )
 
 
 # --- accounts
@@ -223,7 +268,9 @@ def test_two_accounts_in_one_stack(native: Program) -> None:
 
 
 def test_one_limit_holds_for_all_providers_of_a_run(native: Program) -> None:
-    """Dynamic, native and a second provider: three processes of one engine, each of which alone would stay below the limit."""
+    """Dynamic, native and a second provider: three processes of one engine, each of which alone would
+    stay below the limit.
+    """
     native.stack.environ["HOSTING_MAX_CHARGE"] = "12"
     native.write("""
         import pulumi_hosting as dynamic

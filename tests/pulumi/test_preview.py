@@ -1,4 +1,6 @@
-"""What a preview says before anything is sent: wrong input with its field, scopes, catalog, stock, prices, the limit of a run."""
+"""What a preview says before anything is sent: wrong input with its field, scopes, catalog, stock,
+prices, the limit of a run.
+"""
 
 from decimal import Decimal
 from typing import Any
@@ -16,8 +18,16 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("Server", {**SERVER, "tariff_id": 99}, "tariffId: there is no tariff 99: choose one of 1 (VDS-1)"),
     ("Server", {**SERVER, "tariff_id": 4}, "tariffId: tariff 4"),
     ("Server", {**SERVER, "os": "templeos"}, "os: there is no image 'templeos'"),
-    ("Server", {**SERVER, "tariff_id": 5, "os": "windows-2022"}, "os: image windows-2022 is not offered with tariff 5"),
-    ("Server", {**SERVER, "billing_cycle": "hourly"}, "billingCycle: tariff 1 (VDS-1) is not offered by the hour"),
+    (
+        "Server",
+        {**SERVER, "tariff_id": 5, "os": "windows-2022"},
+        "os: image windows-2022 is not offered with tariff 5",
+    ),
+    (
+        "Server",
+        {**SERVER, "billing_cycle": "hourly"},
+        "billingCycle: tariff 1 (VDS-1) is not offered by the hour",
+    ),
     ("Server", {**SERVER, "months": 2}, "months: must be one of 1, 3, 6, 12"),
     ("Server", {**SERVER, "password": CANARY}, "password: "),
     ("Domain", {"name": "example.nowhere"}, "name: no zone of this provider ends"),
@@ -26,16 +36,25 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
     ("Domain", {"name": "example.com", "nameservers": ["ns1.example.net"]}, "nameservers: "),
     ("ServerIp", {"server_id": "4711"}, "serverId: there is no server 4711"),
     ("Ptr", {"server_id": "4711", "domain": "mail.example.com"}, "serverId: there is no server 4711"),
-    ("Ptr", {"server_id": "1", "address": "300.1.1.1", "domain": "mail.example.com"}, "address: must be an IPv4 or IPv6 address"),
+    (
+        "Ptr",
+        {"server_id": "1", "address": "300.1.1.1", "domain": "mail.example.com"},
+        "address: must be an IPv4 or IPv6 address",
+    ),
     ("WebhookSubscription", {"url": "http://example.com/", "events": ["*"]}, "url: must be an https:// URL"),
-    ("WebhookSubscription", {"url": "https://example.com/", "events": ["thing.happened"]}, "events: there is no event 'thing.happened'"),
+    (
+        "WebhookSubscription",
+        {"url": "https://example.com/", "events": ["thing.happened"]},
+        "events: there is no event 'thing.happened'",
+    ),
     ("SshKey", {"public_key": "-----BEGIN " + CANARY}, "publicKey: must be one OpenSSH public key line"),
 ]
 
 
 def test_wrong_input_is_refused_in_the_preview_by_its_field(program: Program) -> None:
     for kind in sorted({kind for kind, _, _ in WRONG}):
-        # Which of several mistakes an engine reports is for it to say; that it reports one, and orders nothing, is ours.
+        # Which of several mistakes an engine reports is for it to say; that it reports one, and orders
+        # nothing, is ours.
         mistakes = [(arguments, message) for of, arguments, message in WRONG if of == kind]
         program.declare({f"it{number}": (kind, arguments) for number, (arguments, _) in enumerate(mistakes)})
         refused = program.stack.preview()
@@ -54,8 +73,16 @@ def test_what_exists_need_not_be_in_stock(program: Program) -> None:
 
 
 def test_missing_scopes_are_named_before_anything_is_sent(program: Program) -> None:
-    program.stack.environ["HOSTING_API_KEY"] = program.control("POST", "/keys", {"mode": "live", "scopes": "read_only"})["key"]
-    program.declare(ALL | {"spare": ("ServerIp", {"server_id": "1"}), "rev": ("Ptr", {"server_id": "1", "domain": "a.example.com"})})
+    program.stack.environ["HOSTING_API_KEY"] = program.control(
+        "POST", "/keys", {"mode": "live", "scopes": "read_only"}
+    )["key"]
+    program.declare(
+        ALL
+        | {
+            "spare": ("ServerIp", {"server_id": "1"}),
+            "rev": ("Ptr", {"server_id": "1", "domain": "a.example.com"}),
+        }
+    )
     refused = program.stack.preview()
     assert refused.exit_code != 0
     assert "the API key lacks" in refused.output
@@ -64,11 +91,18 @@ def test_missing_scopes_are_named_before_anything_is_sent(program: Program) -> N
 
 def test_prices_are_shown_and_whether_the_balance_covers_them(program: Program) -> None:
     program.control("PATCH", "/account", {"balance": "12.00"})
-    program.declare({f"web-{n}".replace("-", "_"): ("Server", {**SERVER, "name": f"web-{n}"}) for n in range(3)})
+    program.declare(
+        {f"web-{n}".replace("-", "_"): ("Server", {**SERVER, "name": f"web-{n}"}) for n in range(3)}
+    )
     looked = program.run(program.stack.preview())
     assert "charges 5.00 EUR now (VDS-1, 1 month)" in looked.output
     assert "this run so far 15.00 EUR, more than the balance of 12.00. Next: top up 3.00 EUR" in looked.output
-    program.declare({"site": ("Domain", {"name": "example.com", "years": 2}), "web": ("Server", {**SERVER, "promo_code": "SAVE20"})})
+    program.declare(
+        {
+            "site": ("Domain", {"name": "example.com", "years": 2}),
+            "web": ("Server", {**SERVER, "promo_code": "SAVE20"}),
+        }
+    )
     program.control("PATCH", "/account", {"balance": "1000.00"})
     looked = program.run(program.stack.preview())
     assert "(example.com, 2 years)" in looked.output
@@ -93,7 +127,9 @@ def test_a_namesake_is_named_in_the_preview(program: Program) -> None:
     program.declare({"web": ("Server", SERVER), "site": ("Domain", {"name": "example.com"})})
     looked = program.run(program.stack.preview())
     assert "a server named 'web' exists" in looked.output
-    assert "takes over domain 70001, ordered 0 min ago (it has the name; unless an earlier run" in looked.output
+    assert (
+        "takes over domain 70001, ordered 0 min ago (it has the name; unless an earlier run"
+    ) in looked.output
     assert looked.output.count("Next: set adopt_id") == 2
 
 
@@ -111,7 +147,9 @@ def test_more_than_the_run_may_charge_is_refused_before_anything_is_ordered(prog
     program.declare(declared)
     program.run(program.stack.run("up", "--yes"))  # 5.00 in this run
     assert program.charges() == 3
-    assert sum(Decimal(str(row["amount"])) for row in program.control.ledger() if row["direction"] == "debit") == Decimal("15.00")
+    assert sum(
+        Decimal(str(row["amount"])) for row in program.control.ledger() if row["direction"] == "debit"
+    ) == Decimal("15.00")
 
 
 def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(program: Program) -> None:
@@ -165,8 +203,16 @@ def outside(program: Program) -> dict[str, dict[str, Any]]:
         primary = next(ip for ip in client.servers.ips.list(server.id) if ip.primary and ip.version == 4)
         client.servers.ips.set_ptr(server.id, primary.id, domain="mail.example.com")
     return {
-        "web": {"id": base, "adopt": {"adopt_id": base}, "declare": ("Server", {"tariff_id": 1, "os": "debian-12", "name": "web"})},
-        "key": {"id": str(key.id), "adopt": {}, "declare": ("SshKey", {"public_key": PUBLIC_KEY, "name": "key"})},
+        "web": {
+            "id": base,
+            "adopt": {"adopt_id": base},
+            "declare": ("Server", {"tariff_id": 1, "os": "debian-12", "name": "web"}),
+        },
+        "key": {
+            "id": str(key.id),
+            "adopt": {},
+            "declare": ("SshKey", {"public_key": PUBLIC_KEY, "name": "key"}),
+        },
         "site": {
             "id": str(site.domain_id),
             "adopt": {"adopt_id": str(site.domain_id)},
@@ -177,7 +223,11 @@ def outside(program: Program) -> dict[str, dict[str, Any]]:
             "adopt": {"adopt_id": str(extra[0].id)},
             "declare": ("ServerIp", {"server_id": base}),
         },
-        "rev": {"id": f"{base}/{primary.id}", "adopt": {}, "declare": ("Ptr", {"server_id": base, "domain": "mail.example.com"})},
+        "rev": {
+            "id": f"{base}/{primary.id}",
+            "adopt": {},
+            "declare": ("Ptr", {"server_id": base, "domain": "mail.example.com"}),
+        },
         "hook": {
             "id": str(hook.id),
             "adopt": {"adopt_id": str(hook.id)},
@@ -191,18 +241,29 @@ def outside(program: Program) -> dict[str, dict[str, Any]]:
 def test_what_exists_is_imported_or_adopted_and_then_nothing_differs(program: Program, dialect: str) -> None:
     found = outside(program)
     addresses = [address["id"] for address in program.objects("addresses")]
-    program.stack.allow("there before, and imported one after the other", *(made["id"] for made in found.values()), *addresses)
+    program.stack.allow(
+        "there before, and imported one after the other", *(made["id"] for made in found.values()), *addresses
+    )
     paid = program.charges()
     if program.form == "native":
         for name, made in found.items():
             kind = made["declare"][0]
             done = program.stack.run(
-                "import", f"hosting:index:{kind}", name, made["id"], "--yes", "--protect=false", "--generate-code=false"
+                "import",
+                f"hosting:index:{kind}",
+                name,
+                made["id"],
+                "--yes",
+                "--protect=false",
+                "--generate-code=false",
             )
             assert done.exit_code == 0, done.output
         program.declare({name: made["declare"] for name, made in found.items()})
     else:
-        adopted = {name: (made["declare"][0], {**made["declare"][1], **made["adopt"]}) for name, made in found.items()}
+        adopted = {
+            name: (made["declare"][0], {**made["declare"][1], **made["adopt"]})
+            for name, made in found.items()
+        }
         program.declare(adopted)
         program.run(program.stack.up(), {"create": len(found) + 1})
     program.run(program.stack.preview("--expect-no-changes"))
@@ -227,7 +288,15 @@ def test_importing_what_is_not_there_says_so(program: Program) -> None:
             ("Ptr", "4711/1"),
             ("SshKey", "9"),
         ):
-            refused = program.stack.run("import", f"hosting:index:{kind}", "it", id, "--yes", "--protect=false", "--generate-code=false")
+            refused = program.stack.run(
+                "import",
+                f"hosting:index:{kind}",
+                "it",
+                id,
+                "--yes",
+                "--protect=false",
+                "--generate-code=false",
+            )
             assert refused.exit_code != 0
             assert "there is no" in refused.output
     assert program.control.ledger() == []
@@ -238,7 +307,10 @@ def test_a_value_that_comes_later_is_no_mistake(program: Program) -> None:
         {
             "base": ("Server", SERVER),
             "spare": ("ServerIp", {"server_id": Ref("base.id")}),
-            "rev": ("Ptr", {"server_id": Ref("base.id"), "address": Ref("spare.address"), "domain": "mail.example.com"}),
+            "rev": (
+                "Ptr",
+                {"server_id": Ref("base.id"), "address": Ref("spare.address"), "domain": "mail.example.com"},
+            ),
         },
         'pulumi.export("address", rev.address)',
     )

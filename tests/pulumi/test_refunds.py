@@ -53,13 +53,17 @@ def test_if_the_server_cannot_be_deleted_its_address_is_found_again(program: Pro
     ids = bought(program)
     if reason == "502":
         fault = {"status": 502, "code": "upstream_error"}
-        program.control("POST", "/faults", {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": fault, "times": 99})
+        program.control(
+            "POST", "/faults", {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": fault, "times": 99}
+        )
     else:
         program.stack.environ["HOSTING_API_KEY"] = program.emulator.test_key
     with program.stack.unchecked("Pulumi forgets what goes with a server before the server is deleted"):
         failed = program.stack.destroy()
     assert failed.exit_code != 0, failed.output
-    assert "addresses and PTR records that were declared with server= are found again by the next up" in failed.output
+    assert (
+        "addresses and PTR records that were declared with server= are found again by the next up"
+    ) in failed.output
     assert [*program.resources()] == ["web"]
     assert bought(program) == ids
     program.control("DELETE", "/faults")
@@ -78,15 +82,23 @@ def test_if_the_server_cannot_be_deleted_a_second_destroy_refunds_its_address_to
     program.declare(WITH_SERVER)
     program.run(program.stack.up())
     (id,) = bought(program)
-    fault = {"method": "DELETE", "path": "^/servers/[0-9]+$", "action": {"status": 502, "code": "upstream_error"}, "times": 99}
+    fault = {
+        "method": "DELETE",
+        "path": "^/servers/[0-9]+$",
+        "action": {"status": 502, "code": "upstream_error"},
+        "times": 99,
+    }
     program.control("POST", "/faults", fault)
     with program.stack.unchecked("Pulumi forgets what goes with a server before the server is deleted"):
         assert program.stack.destroy().exit_code != 0
     program.control("DELETE", "/faults")
-    # The state has the server alone; what goes with it is named all the same, and nothing is bought in between.
+    # The state has the server alone; what goes with it is named all the same, and nothing is bought in
+    # between.
     done = program.run(program.stack.destroy())
     assert re.search(
-        rf"server \d+ deleted with address [0-9.]+ \(id {id.rpartition('/')[2]}\), 2\.00 EUR a month; 7\.00 EUR credited", done.output
+        rf"server \d+ deleted with address [0-9.]+ \(id {id.rpartition('/')[2]}\), 2\.00 EUR a month; 7\.00 "
+        rf"EUR credited",
+        done.output,
     ), done.output
     assert credited(program) == total(program, "payment", "debit") == Decimal("7.00")
     assert program.living == []
@@ -122,11 +134,16 @@ def test_a_server_by_its_id_alone_warns_once(program: Program) -> None:
 def test_two_providers_and_two_stacks_buy_an_address_each(program: Program) -> None:
     """Each provider is a process of its own and knows nothing of the other's resources."""
     if program.form == "native":
-        provider = f"other = hosting.Provider('other', api_key={program.emulator.live_key!r}, base_url={program.emulator.base_url!r})"
+        provider = (
+            f"other = hosting.Provider('other', api_key={program.emulator.live_key!r}, "
+            f"base_url={program.emulator.base_url!r})"
+        )
         second = "hosting.ServerIp('b', server=web, opts=pulumi.ResourceOptions(provider=other))"
     else:
         provider, second = "", "hosting.ServerIp('b', server=web)"
-    program.declare({"web": ("Server", SERVER), "a": ("ServerIp", {"server": Ref("web")})}, f"{provider}\n{second}")
+    program.declare(
+        {"web": ("Server", SERVER), "a": ("ServerIp", {"server": Ref("web")})}, f"{provider}\n{second}"
+    )
     program.run(program.stack.up())
     assert sorted(bought(program)) == sorted(program.resources()[name]["id"] for name in ("a", "b"))
     assert len(bought(program)) == 2

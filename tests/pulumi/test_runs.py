@@ -1,4 +1,6 @@
-"""Whole runs: two backends on one account, an interrupted wait, a price that rises. Every test ends by asking the account."""
+"""Whole runs: two backends on one account, an interrupted wait, a price that rises. Every test ends by
+asking the account.
+"""
 
 import re
 import shlex
@@ -19,13 +21,18 @@ SLOW = {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "act
 
 def paid(program: Program) -> Decimal:
     rows = [row for row in program.control.ledger() if row["type"] in ("payment", "refund")]
-    return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
+    return sum(
+        (Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0)
+    )
 
 
 @pytest.fixture
 def colleagues(form: str, engine: Engine, emulator: Any, tmp_path: Path) -> tuple[Program, Program]:
     """One program, and two backends that know nothing of each other."""
-    ours, theirs = (make_program(engine, emulator, tmp_path / name / "program", tmp_path / name / "home", form) for name in ("a", "b"))
+    ours, theirs = (
+        make_program(engine, emulator, tmp_path / name / "program", tmp_path / name / "home", form)
+        for name in ("a", "b")
+    )
     return ours, theirs
 
 
@@ -60,7 +67,9 @@ def test_two_backends_with_one_project_and_stack(colleagues: tuple[Program, Prog
     assert (ours.living, int(paid(ours))) == ([], 0)
 
 
-def test_what_a_second_backend_took_over_the_first_one_does_not_delete(colleagues: tuple[Program, Program]) -> None:
+def test_what_a_second_backend_took_over_the_first_one_does_not_delete(
+    colleagues: tuple[Program, Program],
+) -> None:
     ours, theirs = colleagues
     for program in colleagues:
         program.declare({"web": ("Server", SERVER)})
@@ -71,7 +80,9 @@ def test_what_a_second_backend_took_over_the_first_one_does_not_delete(colleague
     for flags in ((), ("--refresh",)):
         refused = ours.stack.destroy(*flags)
         assert refused.exit_code != 0
-        assert f"server {web['id']}: a later run took it over, from another backend perhaps; nothing was deleted" in refused.output
+        assert (
+            f"server {web['id']}: a later run took it over, from another backend perhaps; nothing was deleted"
+        ) in refused.output
         assert [server["id"] for server in ours.living] == [web["id"]]
     ours.run(ours.stack.refresh())
     assert ours.stack.destroy().exit_code != 0
@@ -98,9 +109,17 @@ def test_the_first_interrupt_ends_the_wait_for_an_order(program: Program) -> Non
     program.declare({"web": ("Server", SERVER)})
     running = program.start_cold()
     wait_until(lambda: program.charges() >= 1, running)
-    ordered = next(row["seq"] for row in program.control("GET", "/requests") if (row["method"], row["path"]) == ("POST", "/servers"))
+    ordered = next(
+        row["seq"]
+        for row in program.control("GET", "/requests")
+        if (row["method"], row["path"]) == ("POST", "/servers")
+    )
     wait_until(
-        lambda: any(row["path"].startswith("/orders") and row["seq"] > ordered for row in program.control("GET", "/requests")), running
+        lambda: any(
+            row["path"].startswith("/orders") and row["seq"] > ordered
+            for row in program.control("GET", "/requests")
+        ),
+        running,
     )
     running.send_signal(signal.SIGINT)
     assert running.wait(HANG_SECONDS) != 0  # without it the wait is 600 seconds
@@ -113,10 +132,16 @@ def test_the_first_interrupt_ends_the_wait_for_an_order(program: Program) -> Non
 def test_a_price_that_rises_stops_the_run(program: Program) -> None:
     """The quote of 5.00 is answered late; before the order the price rises."""
     chained = "pulumi.ResourceOptions(depends_on=[one])"
-    program.declare({"one": ("Server", SERVER)}, f'two = hosting.Server("two", tariff_id=1, os="debian-12", opts={chained})')
+    program.declare(
+        {"one": ("Server", SERVER)},
+        f'two = hosting.Server("two", tariff_id=1, os="debian-12", opts={chained})',
+    )
     program.control("POST", "/faults", {"path": "^/catalog/quote$", "action": {"delay": 3}})
     running = program.start_cold()
-    wait_until(lambda: any(row["path"].startswith("/catalog/quote") for row in program.control("GET", "/requests")), running)
+    wait_until(
+        lambda: any(row["path"].startswith("/catalog/quote") for row in program.control("GET", "/requests")),
+        running,
+    )
     program.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
     assert running.wait(HANG_SECONDS) != 0
     assert [server["name"] for server in program.living] == ["one"]

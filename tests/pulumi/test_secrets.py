@@ -26,17 +26,33 @@ SIGNATURE = "4dabf18193072939515e22adb298388d"
 
 def key_pair() -> tuple[str, str]:
     private = Ed25519PrivateKey.generate()
-    text = private.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()).decode()
-    public = private.public_key().public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH).decode()
+    text = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.OpenSSH, serialization.NoEncryption()
+    ).decode()
+    public = (
+        private.public_key()
+        .public_bytes(serialization.Encoding.OpenSSH, serialization.PublicFormat.OpenSSH)
+        .decode()
+    )
     return public, text
 
 
 def spellings(secret: str) -> list[bytes]:
-    """As it is, in a URL, in JSON as Go writes it, in hexadecimal, and in base64 wherever in the encoded text it begins."""
+    """As it is, in a URL, in JSON as Go writes it, in hexadecimal, and in base64 wherever in the encoded
+    text it begins.
+    """
     raw = secret.encode()
     # The digits at both edges depend on what stands beside the secret too.
-    inner = [base64.b64encode(b"-" * shift + raw)[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6] for shift in (0, 1, 2)]
-    plain = [raw, quote(secret, safe="").encode(), json.dumps(secret)[1:-1].replace("&", "\\u0026").encode(), raw.hex().encode()]
+    inner = [
+        base64.b64encode(b"-" * shift + raw)[-(-shift * 8 // 6) : (shift + len(raw)) * 8 // 6]
+        for shift in (0, 1, 2)
+    ]
+    plain = [
+        raw,
+        quote(secret, safe="").encode(),
+        json.dumps(secret)[1:-1].replace("&", "\\u0026").encode(),
+        raw.hex().encode(),
+    ]
     return [*plain, *inner, *(digits.translate(bytes.maketrans(b"+/", b"-_")) for digits in inner)]
 
 
@@ -50,16 +66,28 @@ def test_a_secret_is_found_however_it_is_spelled(before: str, tmp_path: Path) ->
     assert hits(AUTH_CODE, tmp_path)
 
 
-# At -v=9 Pulumi's own CLI prints every property of every provider as it passes, decrypted: lines of the engine, which no provider can
-# keep it from writing (the documentation says so). Everything else must be clean, and the API key, from the environment, is in no line.
-ENGINE_TRACE = re.compile(r"\"msg\":\"(?:Unm|M)arshaling property for RPC\[|\b(?:Unm|M)arshaling property for RPC\[")
+# At -v=9 Pulumi's own CLI prints every property of every provider as it passes, decrypted: lines of the
+# engine, which no provider can
+# keep it from writing (the documentation says so). Everything else must be clean, and the API key, from the
+# environment, is in no line.
+ENGINE_TRACE = re.compile(
+    r"\"msg\":\"(?:Unm|M)arshaling property for RPC\[|\b(?:Unm|M)arshaling property "
+    r"for RPC\["
+)
 
 
 def hits(secret: str, folder: Path, *runs: Run, but_the_engine: bool = False) -> list[str]:
-    lines = [line for run in runs for line in run.output.splitlines() if not (but_the_engine and ENGINE_TRACE.search(line))]
+    lines = [
+        line
+        for run in runs
+        for line in run.output.splitlines()
+        if not (but_the_engine and ENGINE_TRACE.search(line))
+    ]
     found = [line[:200] for line in lines if any(spelling in line.encode() for spelling in spellings(secret))]
     files = [path for path in folder.rglob("*") if path.is_file() and path.name != "__main__.py"]
-    return found + [str(path) for path in files if any(spelling in path.read_bytes() for spelling in spellings(secret))]
+    return found + [
+        str(path) for path in files if any(spelling in path.read_bytes() for spelling in spellings(secret))
+    ]
 
 
 def sealed(stack: Stack) -> set[str]:
@@ -110,7 +138,10 @@ def test_nothing_shows_a_secret(program: Program, tmp_path: Path) -> None:
 
     def declare(**changes: dict[str, Any]) -> None:
         declared = shop(public)
-        program.declare({name: (kind, {**given, **changes.get(name, {})}) for name, (kind, given) in declared.items()}, EXPORTS)
+        program.declare(
+            {name: (kind, {**given, **changes.get(name, {})}) for name, (kind, given) in declared.items()},
+            EXPORTS,
+        )
 
     # made, read, rotated: encrypted each time
     declare()
@@ -133,7 +164,11 @@ def test_nothing_shows_a_secret(program: Program, tmp_path: Path) -> None:
     # refused: by us, and by the service
     declare(given={"password": TOO_SHORT}, moved={"auth_code": TOO_LONG}, key={"public_key": private})
     done(stack.preview(*LOUD), 1)
-    program.control("POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"status": 400, "code": "invalid_request"}})
+    program.control(
+        "POST",
+        "/faults",
+        {"method": "POST", "path": "^/servers$", "action": {"status": 400, "code": "invalid_request"}},
+    )
     declare(given={"password": REFUSED, "rebuild": "replace"}, hook={"rotation": "1"})
     done(stack.up(*LOUD), 1)
     program.control("DELETE", "/faults")
@@ -169,7 +204,16 @@ def import_and_declare(program: Program, home: Path, done: Callable[[Run], Run])
     stack = program.stack.engine.stack(program.directory, home, program.stack.environ, name="second")
     for name, id in ids.items():
         kind = shop("")[name][0]
-        asked = ("import", f"hosting:index:{kind}", name, id, "--yes", "--skip-preview", "--protect=false", "--generate-code=false")
+        asked = (
+            "import",
+            f"hosting:index:{kind}",
+            name,
+            id,
+            "--yes",
+            "--skip-preview",
+            "--protect=false",
+            "--generate-code=false",
+        )
         done(stack.run(*asked))
     assert sealed(stack) == set()
     declared = {name: shop("")[name] for name in ids}
@@ -182,12 +226,19 @@ def import_and_declare(program: Program, home: Path, done: Callable[[Run], Run])
     done(stack.run("stack", "export"))
 
 
-def test_a_key_in_the_configuration_is_encrypted_wherever_it_is_kept(program: Program, tmp_path: Path) -> None:
+def test_a_key_in_the_configuration_is_encrypted_wherever_it_is_kept(
+    program: Program, tmp_path: Path
+) -> None:
     """As people do who have no environment to put it in."""
     api_key = program.stack.environ.pop("HOSTING_API_KEY")
     assert program.stack.run("config", "set", "--secret", "hosting:apiKey", api_key).exit_code == 0
     program.declare({"key": ("SshKey", {"public_key": key_pair()[0]})})
-    runs = [program.stack.preview("--diff"), program.stack.up("--diff"), program.stack.refresh(), program.stack.run("stack", "export")]
+    runs = [
+        program.stack.preview("--diff"),
+        program.stack.up("--diff"),
+        program.stack.refresh(),
+        program.stack.run("stack", "export"),
+    ]
     assert [run.exit_code for run in runs] == [0, 0, 0, 0], runs[1].output
     kept = [path.read_bytes() for path in program.directory.glob("Pulumi.*.yaml")]
     assert kept

@@ -7,13 +7,20 @@ from typing import Any
 from tests.support.programs import PUBLIC_KEY, Program, Ref
 
 KEY: dict[str, Any] = {"name": "alice", "public_key": PUBLIC_KEY}
-SERVER: dict[str, Any] = {"name": Ref("f'web-{pulumi.get_stack()}'"), "tariff_id": 1, "os": "debian-12", "ssh_key_ids": Ref("[alice.id]")}
+SERVER: dict[str, Any] = {
+    "name": Ref("f'web-{pulumi.get_stack()}'"),
+    "tariff_id": 1,
+    "os": "debian-12",
+    "ssh_key_ids": Ref("[alice.id]"),
+}
 
 
 def paid(program: Program) -> Decimal:
     """What was charged, less what was credited."""
     rows = [row for row in program.control.ledger() if row["type"] in ("payment", "refund")]
-    return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
+    return sum(
+        (Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0)
+    )
 
 
 def test_destroying_one_stack_leaves_the_servers_of_the_other(program: Program) -> None:

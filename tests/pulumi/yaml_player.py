@@ -1,6 +1,8 @@
-"""Plays ``shop.yaml``, a Pulumi program in YAML, from Python: config, lookups, resources in the order of their references, outputs.
+"""Plays ``shop.yaml``, a Pulumi program in YAML, from Python: config, lookups, resources in the order of
+their references, outputs.
 
-It is what the tests need where Pulumi's own host for YAML is missing, and reads no more of YAML programs than the example has.
+It is what the tests need where Pulumi's own host for YAML is missing, and reads no more of YAML programs than
+the example has.
 """
 
 import re
@@ -31,7 +33,11 @@ def thing(name: str) -> Any:
 
 def _made(name: str) -> Any:
     if name in PROGRAM["config"]:
-        return SETTINGS.require_int(name) if PROGRAM["config"][name]["type"] == "integer" else SETTINGS.require(name)
+        return (
+            SETTINGS.require_int(name)
+            if PROGRAM["config"][name]["type"] == "integer"
+            else SETTINGS.require(name)
+        )
     if name in PROGRAM["variables"]:
         call = PROGRAM["variables"][name]["fn::invoke"]
         return pulumi.runtime.invoke(call["function"], value(call["arguments"])).value

@@ -50,14 +50,18 @@ class KillingTransport(httpx.BaseTransport):
         if number == self.at and not self.after:
             raise ProcessKilled
         response = self.inner.handle_request(request)
-        if number == self.at or (self.kill_after and self.sent.count(self.kill_after[0]) == self.kill_after[1]):
+        if number == self.at or (
+            self.kill_after and self.sent.count(self.kill_after[0]) == self.kill_after[1]
+        ):
             raise ProcessKilled
         return response
 
 
 @dataclass
 class SimultaneousTransport(httpx.BaseTransport):
-    """POST requests to one path leave when all of their threads have come that far, and are answered in any order."""
+    """POST requests to one path leave when all of their threads have come that far, and are answered in
+    any order.
+    """
 
     barrier: threading.Barrier
     path: str
@@ -103,7 +107,9 @@ class EmulatorClock(Clock):
 
 @dataclass
 class ResourceHarness:
-    """An account and the means to declare resources on it, each time as a new process that remembers nothing."""
+    """An account and the means to declare resources on it, each time as a new process that remembers
+    nothing.
+    """
 
     account: Account
     home: Path
@@ -115,7 +121,9 @@ class ResourceHarness:
     def __post_init__(self) -> None:
         self.control = self.account.control
 
-    def fault(self, action: dict[str, Any], path: str = "^/servers$", method: str = "POST", **more: Any) -> None:
+    def fault(
+        self, action: dict[str, Any], path: str = "^/servers$", method: str = "POST", **more: Any
+    ) -> None:
         """What happens to the next request of this kind; to orders of servers, where nothing else is said."""
         self.account.fault(action, path=path, method=method, **more)
 
@@ -142,11 +150,16 @@ class ResourceHarness:
         transport.inner = self.account.transport()
         self.transports.append(transport)
         client = more.pop("client", None) or Client(
-            key or self.account.live_key, self.account.base_url, transport=transport, sleep=lambda seconds: None
+            key or self.account.live_key,
+            self.account.base_url,
+            transport=transport,
+            sleep=lambda seconds: None,
         )
         shared = {name: more.pop(name) for name in SHARED if name in more}
         session = Session(client, **{"clock": EmulatorClock(self.control), **shared})
-        return Request(session, identity, owned=owned, info=self.messages.append, warn=self.messages.append, **more)
+        return Request(
+            session, identity, owned=owned, info=self.messages.append, warn=self.messages.append, **more
+        )
 
     def order(self, inputs: dict[str, Any] | None = None, **context: Any) -> ServerState:
         checked = engine.check(SERVER, inputs or GOOD)

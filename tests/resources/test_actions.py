@@ -1,4 +1,6 @@
-"""Every action, the whole way, against the emulator: predicted, done, found done, refused. Charges are in ``test_actions_charged``."""
+"""Every action, the whole way, against the emulator: predicted, done, found done, refused. Charges are in
+``test_actions_charged``.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,7 +41,9 @@ class ItsClock(EmulatorClock):
         return datetime.fromisoformat(self.control("GET", "/")["now"])
 
 
-def do(harness: ResourceHarness, kind: str, raw: dict[str, Any], *, dry_run: bool = False, **more: Any) -> ActionResult:
+def do(
+    harness: ResourceHarness, kind: str, raw: dict[str, Any], *, dry_run: bool = False, **more: Any
+) -> ActionResult:
     """One run of an action, as a new process that remembers nothing."""
     approve = more.pop("approve", lambda cost: None)
     action = ACTIONS[kind]
@@ -61,10 +65,15 @@ def sent(harness: ResourceHarness, method: str = "POST") -> list[str]:
 
 def server(harness: ResourceHarness, **more: Any) -> str:
     """A server that is there, by its id."""
-    return str(harness.order({"tariff_id": 1, "os": "debian-12", "name": "web-1", "notes": "", **more}, identity=f"pulumi:{more}").id)
+    return str(
+        harness.order(
+            {"tariff_id": 1, "os": "debian-12", "name": "web-1", "notes": "", **more},
+            identity=f"pulumi:{more}",
+        ).id
+    )
 
 
-# --- what all have in common -------------------------------------------------------------------------------------------------
+# --- what all have in common -------------------------------------------------------------------------------
 
 
 def test_every_action_describes_itself(harness: ResourceHarness) -> None:
@@ -131,7 +140,7 @@ def test_a_date_stands_for_its_start_and_a_zone_for_its_moment() -> None:
         assert (inputs.id, inputs.until) == ("1", "2030-01-31T00:00:00Z")
 
 
-# --- what is meant -----------------------------------------------------------------------------------------------------------
+# --- what is meant -----------------------------------------------------------------------------------------
 
 
 def test_an_object_is_found_by_id_and_by_its_natural_key(harness: ResourceHarness) -> None:
@@ -189,7 +198,7 @@ def test_not_found_by_something_else_proves_nothing(harness: ResourceHarness) ->
         resolve(harness.context(), SERVER, id="7")
 
 
-# --- a key of the other mode -------------------------------------------------------------------------------------------------
+# --- a key of the other mode -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -201,7 +210,9 @@ def test_not_found_by_something_else_proves_nothing(harness: ResourceHarness) ->
         ("server_reinstall", {"erase": "web-1"}),
     ],
 )
-def test_a_test_key_looks_at_a_real_server_and_leaves_it_alone(harness: ResourceHarness, kind: str, more: dict[str, Any]) -> None:
+def test_a_test_key_looks_at_a_real_server_and_leaves_it_alone(
+    harness: ResourceHarness, kind: str, more: dict[str, Any]
+) -> None:
     id = server(harness)
     if kind == "server_renew":
         more = {"until": _due(harness, id, days=10)}
@@ -209,7 +220,11 @@ def test_a_test_key_looks_at_a_real_server_and_leaves_it_alone(harness: Resource
     predicted = do(harness, kind, {"id": id, **more}, key=key, dry_run=True)
     assert predicted.changed
     assert one(predicted.after)["mode"] == "live"
-    with pytest.raises(ResourceError, match=r"a test key may look at it but never change it; nothing was sent"):
+    with pytest.raises(
+        ResourceError,
+        match=r"a test key may look at it but never change it; nothing was "
+        r"sent",
+    ):
         do(harness, kind, {"id": id, **more}, key=key)
     assert sent(harness) == []
 
@@ -221,7 +236,11 @@ def test_a_test_key_leaves_a_real_domain_alone(harness: ResourceHarness) -> None
     assert paid_until is not None
     raw = {"name": "example-1.com", "until": (paid_until + timedelta(days=30)).date().isoformat()}
     assert do(harness, "domain_renew", raw, key=harness.account.test_key, dry_run=True).changed
-    with pytest.raises(ResourceError, match=r"a test key may look at it but never change it; nothing was sent"):
+    with pytest.raises(
+        ResourceError,
+        match=r"a test key may look at it but never change it; nothing was "
+        r"sent",
+    ):
         do(harness, "domain_renew", raw, key=harness.account.test_key)
     assert sent(harness) == []
 
@@ -247,7 +266,7 @@ def _due(harness: ResourceHarness, id: str, *, days: float) -> str:
     return (billing.next_due_at + timedelta(days=days)).isoformat()
 
 
-# --- server_password ---------------------------------------------------------------------------------------------------------
+# --- server_password ---------------------------------------------------------------------------------------
 
 
 def test_a_password_is_reset_and_shown_to_its_owner_alone(any_dialect: ResourceHarness) -> None:
@@ -268,7 +287,11 @@ def test_a_password_is_reset_and_shown_to_its_owner_alone(any_dialect: ResourceH
 def test_a_password_whose_answer_is_lost_is_not_asked_for_again(harness: ResourceHarness) -> None:
     id = server(harness)
     harness.fault({"drop": "after"}, path="reset-password$", times=3)
-    with pytest.raises(Failed, match=r"whether the root password of server .* was changed is not known") as caught:
+    with pytest.raises(
+        Failed,
+        match=r"whether the root password of server .* was changed is not "
+        r"known",
+    ) as caught:
         do(harness, "server_password", {"id": id})
     assert "Next: run again" in str(caught.value)
     assert len(sent(harness)) == 1
@@ -278,7 +301,11 @@ def test_the_sixth_reset_in_five_minutes_says_so(harness: ResourceHarness) -> No
     id = server(harness)
     for _ in range(5):
         do(harness, "server_password", {"id": id})
-    with pytest.raises(Failed, match=r"at most 5 password resets in 5 minutes are made for one server") as caught:
+    with pytest.raises(
+        Failed,
+        match=r"at most 5 password resets in 5 minutes are made for one "
+        r"server",
+    ) as caught:
         do(harness, "server_password", {"id": id})
     assert (caught.value.status, caught.value.code) == (429, "rate_limited")
     assert caught.value.request_id
@@ -286,7 +313,7 @@ def test_the_sixth_reset_in_five_minutes_says_so(harness: ResourceHarness) -> No
     assert do(harness, "server_password", {"id": id}).changed
 
 
-# --- server_restart, server_reinstall ----------------------------------------------------------------------------------------
+# --- server_restart, server_reinstall ----------------------------------------------------------------------
 
 
 def test_a_restart_is_sent_once_each_time(any_dialect: ResourceHarness) -> None:
@@ -305,7 +332,9 @@ def test_a_restart_is_sent_once_each_time(any_dialect: ResourceHarness) -> None:
 def test_a_stopped_server_is_started_by_it(harness: ResourceHarness) -> None:
     id = server(harness)
     harness.control("PATCH", f"/servers/{id}", {"status": "stopped", "power": "stopped"})
-    predicted, result = (do(harness, "server_restart", {"id": id}, dry_run=dry_run) for dry_run in (True, False))
+    predicted, result = (
+        do(harness, "server_restart", {"id": id}, dry_run=dry_run) for dry_run in (True, False)
+    )
     assert one(result.before)["power"] == "stopped"
     assert result.result.power == predicted.result.power == "running"
 
@@ -333,8 +362,12 @@ def test_a_restart_that_the_service_refuses_is_its_refusal(harness: ResourceHarn
         do(harness, "server_restart", {"id": id})
 
 
-@pytest.mark.parametrize("action", [{"drop": "after"}, {"truncate": 10}, {"status": 503, "code": "temporarily_unavailable"}])
-def test_a_restart_whose_answer_is_lost_is_not_repeated(harness: ResourceHarness, action: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "action", [{"drop": "after"}, {"truncate": 10}, {"status": 503, "code": "temporarily_unavailable"}]
+)
+def test_a_restart_whose_answer_is_lost_is_not_repeated(
+    harness: ResourceHarness, action: dict[str, Any]
+) -> None:
     id = server(harness)
     harness.fault(action, path="power$")
     with pytest.raises(Failed, match=r"whether server .* was restarted is not known; nothing was repeated"):
@@ -346,7 +379,11 @@ def test_a_disk_is_erased_only_for_who_names_the_server_twice(harness: ResourceH
     id = server(harness)
     for erase in ("web-2", "yes", "true", f"{id}0"):
         for dry_run in (True, False):
-            with pytest.raises(InvalidInput, match=r"to say that this server's disk is to be erased; nothing was sent") as caught:
+            with pytest.raises(
+                InvalidInput,
+                match=r"to say that this server's disk is to be erased; nothing "
+                r"was sent",
+            ) as caught:
                 do(harness, "server_reinstall", {"id": id, "erase": erase}, dry_run=dry_run)
             assert set(caught.value.fields) == {"erase"}
             assert sent(harness) == []
@@ -376,10 +413,18 @@ def test_the_image_is_the_present_one_or_one_of_the_catalog(harness: ResourceHar
     with pytest.raises(InvalidInput) as caught:
         do(harness, "server_reinstall", {"id": id, "erase": id, "os": "templeos"}, dry_run=True)
     assert set(caught.value.fields) == {"os"}
-    excluded = next(tariff for tariff in harness.context().client.catalog.tariffs() if tariff.excluded_os and tariff.in_stock)
+    excluded = next(
+        tariff
+        for tariff in harness.context().client.catalog.tariffs()
+        if tariff.excluded_os and tariff.in_stock
+    )
     other = server(harness, tariff_id=excluded.id, name="web-2")
     with pytest.raises(InvalidInput, match=r"is not offered with tariff"):
-        do(harness, "server_reinstall", {"id": other, "erase": other, "os": (excluded.excluded_os or [""])[0]})
+        do(
+            harness,
+            "server_reinstall",
+            {"id": other, "erase": other, "os": (excluded.excluded_os or [""])[0]},
+        )
 
 
 def test_a_reinstallation_whose_answer_is_lost_is_not_repeated(harness: ResourceHarness) -> None:
@@ -390,7 +435,7 @@ def test_a_reinstallation_whose_answer_is_lost_is_not_repeated(harness: Resource
     assert len(sent(harness)) == 1
 
 
-# --- webhooks ----------------------------------------------------------------------------------------------------------------
+# --- webhooks ----------------------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -409,7 +454,15 @@ def subscribed(harness: ResourceHarness, **more: Any) -> str:
 def test_a_probe_changes_nothing_and_says_what_came_back(any_dialect: ResourceHarness) -> None:
     id = subscribed(any_dialect)
     predicted = do(any_dialect, "webhook_test", {"url": HOOK}, dry_run=True)
-    unknown = {"mode": "live", "id": id, "url": HOOK, "ok": None, "status": None, "latency_ms": None, "detail": None}
+    unknown = {
+        "mode": "live",
+        "id": id,
+        "url": HOOK,
+        "ok": None,
+        "status": None,
+        "latency_ms": None,
+        "detail": None,
+    }
     assert (predicted.changed, predicted.after, sent(any_dialect)) == (False, unknown, [])
     with receiver(any_dialect):
         result = do(any_dialect, "webhook_test", {"id": id})
@@ -426,7 +479,11 @@ def test_a_probe_changes_nothing_and_says_what_came_back(any_dialect: ResourceHa
 def test_a_probe_is_sent_once(harness: ResourceHarness) -> None:
     id = subscribed(harness)
     harness.fault({"drop": "after"}, path="test$")
-    with pytest.raises(Failed, match=r"whether the ping of webhook subscription .* went out is not known; nothing was repeated"):
+    with pytest.raises(
+        Failed,
+        match=r"whether the ping of webhook subscription .* went out is not known; "
+        r"nothing was repeated",
+    ):
         do(harness, "webhook_test", {"id": id})
     assert len(sent(harness)) == 1
 
@@ -446,13 +503,18 @@ def dead_deliveries(harness: ResourceHarness, how_many: int) -> tuple[str, list[
         harness.control("POST", "/keys", {"mode": "live", "name": f"k{number}", "scopes": []})
     for _ in range(8):
         harness.control("POST", "/clock", {"advance": 4 * 3600})
-    dead = [str(found.id) for found in harness.context().client.webhooks.deliveries.list(int(id), status="dead")]
+    dead = [
+        str(found.id) for found in harness.context().client.webhooks.deliveries.list(int(id), status="dead")
+    ]
     assert len(dead) == how_many
     return id, dead
 
 
 def statuses(harness: ResourceHarness, id: str) -> dict[str, str]:
-    return {str(found.id): str(found.status) for found in harness.context().client.webhooks.deliveries.list(int(id))}
+    return {
+        str(found.id): str(found.status)
+        for found in harness.context().client.webhooks.deliveries.list(int(id))
+    }
 
 
 def test_dead_deliveries_are_queued_once(any_dialect: ResourceHarness) -> None:
@@ -463,8 +525,12 @@ def test_dead_deliveries_are_queued_once(any_dialect: ResourceHarness) -> None:
     assert predicted.changed
     assert result.changed
     assert predicted.after == result.after
-    assert [(item["id"], item["status"]) for item in map(one, result.before or ())] == [(one, "dead") for one in dead]
-    assert [(item.id, item.status, item.event_type) for item in result.result] == [(one, "pending", "key.created") for one in dead]
+    assert [(item["id"], item["status"]) for item in map(one, result.before or ())] == [
+        (one, "dead") for one in dead
+    ]
+    assert [(item.id, item.status, item.event_type) for item in result.result] == [
+        (one, "pending", "key.created") for one in dead
+    ]
     assert len(sent(any_dialect)) == 3
     again = do(any_dialect, "webhook_redeliver", {"id": id})
     assert (again.changed, again.after, again.result, sent(any_dialect)) == (False, [], [], [])
@@ -477,7 +543,11 @@ def test_one_delivery_is_queued_and_another_left_alone(any_dialect: ResourceHarn
     assert (result.changed, [item.status for item in result.result]) == (True, ["pending"])
     assert statuses(any_dialect, id) == {dead[0]: "pending", dead[1]: "dead"}
     again = do(any_dialect, "webhook_redeliver", {"id": id, "delivery_id": dead[0]})
-    assert (again.changed, [item.status for item in again.result], sent(any_dialect)) == (False, ["pending"], [])
+    assert (again.changed, [item.status for item in again.result], sent(any_dialect)) == (
+        False,
+        ["pending"],
+        [],
+    )
     assert again.note == f"delivery {dead[0]} is pending, not dead"
 
 
@@ -492,7 +562,9 @@ def test_a_delivery_of_another_subscription_is_refused(harness: ResourceHarness)
 
 @pytest.mark.parametrize("at", range(2, 5))
 @pytest.mark.parametrize("after", [False, True])
-def test_killed_among_several_deliveries_the_next_run_goes_on(harness: ResourceHarness, at: int, after: bool) -> None:
+def test_killed_among_several_deliveries_the_next_run_goes_on(
+    harness: ResourceHarness, at: int, after: bool
+) -> None:
     id, _ = dead_deliveries(harness, 3)
     with pytest.raises(ProcessKilled):
         do(harness, "webhook_redeliver", {"id": id}, transport=KillingTransport(at, after))
@@ -520,19 +592,23 @@ def test_a_request_that_never_arrived_is_reported(harness: ResourceHarness) -> N
 
 def test_the_rate_limit_is_waited_for(harness: ResourceHarness) -> None:
     id, _ = dead_deliveries(harness, 3)
-    slow = harness.control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_expensive_per_minute": 1})["key"]
+    slow = harness.control(
+        "POST", "/keys", {"mode": "live", "scopes": "full", "rate_expensive_per_minute": 1}
+    )["key"]
     assert len(do(harness, "webhook_redeliver", {"id": id}, key=slow).result) == 3
     assert any("waiting for the rate limit" in line for line in harness.messages)
 
 
 def test_a_rate_limit_that_does_not_end_is_reported(harness: ResourceHarness) -> None:
     id, _ = dead_deliveries(harness, 3)
-    slow = harness.control("POST", "/keys", {"mode": "live", "scopes": "full", "rate_expensive_per_minute": 1})["key"]
+    slow = harness.control(
+        "POST", "/keys", {"mode": "live", "scopes": "full", "rate_expensive_per_minute": 1}
+    )["key"]
     with pytest.raises(Failed, match=r"1 of 3 deliveries are queued again. Next: run again for the others"):
         do(harness, "webhook_redeliver", {"id": id}, key=slow, wait_timeout=0.0)
 
 
-# --- api_key_revoke ----------------------------------------------------------------------------------------------------------
+# --- api_key_revoke ----------------------------------------------------------------------------------------
 
 
 def new_key(harness: ResourceHarness, mode: str = "live") -> tuple[str, str]:
@@ -541,7 +617,9 @@ def new_key(harness: ResourceHarness, mode: str = "live") -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("mode", ["live", "test"])
-def test_a_key_revokes_itself_and_nothing_is_read_with_it_afterwards(any_dialect: ResourceHarness, mode: str) -> None:
+def test_a_key_revokes_itself_and_nothing_is_read_with_it_afterwards(
+    any_dialect: ResourceHarness, mode: str
+) -> None:
     id, key = new_key(any_dialect, mode)
     predicted = do(any_dialect, "api_key_revoke", {"key_id": id}, key=key, dry_run=True)
     assert sent(any_dialect, "DELETE") == []
@@ -549,7 +627,12 @@ def test_a_key_revokes_itself_and_nothing_is_read_with_it_afterwards(any_dialect
     assert predicted.changed
     assert result.changed
     assert set(predicted.after or {}) == set(result.after or {})
-    assert (result.result.id, result.result.status, result.result.mode, predicted.result.status) == (id, "revoked", mode, "revoked")
+    assert (result.result.id, result.result.status, result.result.mode, predicted.result.status) == (
+        id,
+        "revoked",
+        mode,
+        "revoked",
+    )
     assert any_dialect.transports[-1].sent[-1] == f"DELETE /v1/keys/{id}"
     assert key not in repr(result)
     with pytest.raises(Unauthorized):
@@ -560,13 +643,21 @@ def test_no_key_revokes_another(harness: ResourceHarness) -> None:
     id, _ = new_key(harness)
     own = harness.context().client.me().key.id
     for dry_run in (True, False):
-        with pytest.raises(ResourceError, match=rf"key_id is {id}, and the key that makes the call is {own}: .* nothing was sent"):
+        with pytest.raises(
+            ResourceError,
+            match=rf"key_id is {id}, and the key that makes the call is {own}: "
+            rf".* nothing was sent",
+        ):
             do(harness, "api_key_revoke", {"key_id": id}, dry_run=dry_run)
     assert sent(harness, "DELETE") == []
 
 
-@pytest.mark.parametrize(("action", "revoked"), [({"drop": "after"}, True), ({"drop": "before", "times": 9}, False)])
-def test_the_lost_answer_of_a_revocation_is_made_out(harness: ResourceHarness, action: dict[str, Any], revoked: bool) -> None:
+@pytest.mark.parametrize(
+    ("action", "revoked"), [({"drop": "after"}, True), ({"drop": "before", "times": 9}, False)]
+)
+def test_the_lost_answer_of_a_revocation_is_made_out(
+    harness: ResourceHarness, action: dict[str, Any], revoked: bool
+) -> None:
     id, key = new_key(harness)
     times = action.pop("times", 1)
     harness.fault(action, path="^/keys/", method="DELETE", times=times)
@@ -579,7 +670,7 @@ def test_the_lost_answer_of_a_revocation_is_made_out(harness: ResourceHarness, a
     assert do(harness, "api_key_revoke", {"key_id": id}, key=key).changed
 
 
-# --- refusals read alike -----------------------------------------------------------------------------------------------------
+# --- refusals read alike -----------------------------------------------------------------------------------
 
 
 def test_a_missing_scope_is_the_services_word(harness: ResourceHarness) -> None:
@@ -592,7 +683,12 @@ def test_a_missing_scope_is_the_services_word(harness: ResourceHarness) -> None:
 def test_a_dry_run_sends_no_write_even_to_a_client_that_would_refuse_it(harness: ResourceHarness) -> None:
     id = server(harness)
     context = harness.context(
-        client=Client(harness.account.live_key, harness.account.base_url, read_only=True, transport=harness.account.transport())
+        client=Client(
+            harness.account.live_key,
+            harness.account.base_url,
+            read_only=True,
+            transport=harness.account.transport(),
+        )
     )
     action = ACTIONS["server_restart"]
     assert act(context, action, check(action, {"id": id}), dry_run=True).changed
@@ -610,5 +706,11 @@ def test_a_refused_cost_sends_nothing(harness: ResourceHarness) -> None:
 
     for dry_run in (True, False):
         with pytest.raises(ResourceError, match=r"too expensive"):
-            do(harness, "server_renew", {"id": id, "until": _due(harness, id, days=1)}, approve=refuse, dry_run=dry_run)
+            do(
+                harness,
+                "server_renew",
+                {"id": id, "until": _due(harness, id, days=1)},
+                approve=refuse,
+                dry_run=dry_run,
+            )
         assert sent(harness) == []

@@ -1,4 +1,6 @@
-"""What is charged is charged once: run twice, killed anywhere, cut, refused and filled up again, with whatever the service remembers."""
+"""What is charged is charged once: run twice, killed anywhere, cut, refused and filled up again, with
+whatever the service remembers.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -76,7 +78,7 @@ def text(moment: datetime) -> str:
     return moment.isoformat()
 
 
-# --- the ones that charge, told alike ----------------------------------------------------------------------------------------
+# --- the ones that charge, told alike ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,13 @@ CASES = [
         "renew_domain",
         "^/domains/[0-9]+/renew$",
     ),
-    Case("invoice_pay", _unpaid_renewal, lambda harness, id: {"id": id}, "pay_invoice", "^/invoices/[0-9]+/pay$"),
+    Case(
+        "invoice_pay",
+        _unpaid_renewal,
+        lambda harness, id: {"id": id},
+        "pay_invoice",
+        "^/invoices/[0-9]+/pay$",
+    ),
 ]
 each = pytest.mark.parametrize("case", CASES, ids=lambda case: case.kind)
 
@@ -125,7 +133,10 @@ def charges(harness: ResourceHarness, case: Case) -> int:
 
 
 def charged(harness: ResourceHarness, case: Case) -> Decimal:
-    return sum((Decimal(row["amount"]) for row in harness.account.ledger() if row["operation"] == case.operation), Decimal(0)).copy_abs()
+    return sum(
+        (Decimal(row["amount"]) for row in harness.account.ledger() if row["operation"] == case.operation),
+        Decimal(0),
+    ).copy_abs()
 
 
 def set_balance(harness: ResourceHarness, amount: str) -> None:
@@ -157,7 +168,9 @@ def test_predicted_then_done_then_found_done(any_dialect: ResourceHarness, case:
 
 
 @each
-@pytest.mark.parametrize(("readings", "after"), [({}, False), *((readings, True) for readings in READINGS)], ids=names)
+@pytest.mark.parametrize(
+    ("readings", "after"), [({}, False), *((readings, True) for readings in READINGS)], ids=names
+)
 def test_killed_anywhere_and_run_again_it_is_one_charge(
     harness: ResourceHarness, case: Case, readings: dict[str, Any], after: bool
 ) -> None:
@@ -189,7 +202,9 @@ def test_killed_anywhere_and_run_again_it_is_one_charge(
     ],
     ids=lambda action: str(next(iter(action.values()))),
 )
-def test_a_cut_answer_is_asked_for_with_the_same_key(harness: ResourceHarness, case: Case, action: dict[str, Any]) -> None:
+def test_a_cut_answer_is_asked_for_with_the_same_key(
+    harness: ResourceHarness, case: Case, action: dict[str, Any]
+) -> None:
     desired = case.desired(harness, case.make(harness))
     harness.fault(action, path=case.path)
     assert do(harness, case.kind, desired).changed
@@ -208,10 +223,16 @@ def test_an_answer_that_never_comes_is_made_out_by_the_account(harness: Resource
 
 
 @each
-def test_a_request_that_never_arrives_is_repeated_by_the_next_run(harness: ResourceHarness, case: Case) -> None:
+def test_a_request_that_never_arrives_is_repeated_by_the_next_run(
+    harness: ResourceHarness, case: Case
+) -> None:
     desired = case.desired(harness, case.make(harness))
     harness.fault({"drop": "before"}, path=case.path, times=50)
-    with pytest.raises(Failed, match=r"was carried out is not known; it does not show yet. Next: run again: the same request is repeated"):
+    with pytest.raises(
+        Failed,
+        match=r"was carried out is not known; it does not show yet. Next: run again: "
+        r"the same request is repeated",
+    ):
         do(harness, case.kind, desired)
     harness.control("DELETE", "/faults")
     assert do(harness, case.kind, desired).changed
@@ -220,7 +241,9 @@ def test_a_request_that_never_arrives_is_repeated_by_the_next_run(harness: Resou
 
 @each
 @pytest.mark.parametrize("readings", READINGS, ids=names)
-def test_refused_for_want_of_money_then_filled_up_it_works_once(harness: ResourceHarness, case: Case, readings: dict[str, Any]) -> None:
+def test_refused_for_want_of_money_then_filled_up_it_works_once(
+    harness: ResourceHarness, case: Case, readings: dict[str, Any]
+) -> None:
     harness.account.variant(**readings)
     desired = case.desired(harness, case.make(harness))
     set_balance(harness, "0.50")
@@ -246,11 +269,15 @@ def test_a_refusal_without_figures_is_compared_with_the_price(harness: ResourceH
 
 
 @each
-def test_charged_failed_and_returned_it_is_reported_and_works_later(harness: ResourceHarness, case: Case) -> None:
+def test_charged_failed_and_returned_it_is_reported_and_works_later(
+    harness: ResourceHarness, case: Case
+) -> None:
     desired = case.desired(harness, case.make(harness))
     harness.fault({"refunded": 502, "code": "upstream_error"}, path=case.path)
     with pytest.raises(
-        Failed, match=r"the charge was returned \(invoice [0-9]+\); nothing was repeated. Next: run again in a few"
+        Failed,
+        match=r"the charge was returned \(invoice [0-9]+\); nothing was repeated. Next: run again in "
+        r"a few",
     ) as caught:
         do(harness, case.kind, desired)
     assert (caught.value.status, caught.value.code) == (502, "upstream_error")
@@ -265,9 +292,14 @@ def test_charged_failed_and_returned_it_is_reported_and_works_later(harness: Res
 def test_money_that_is_gone_without_effect_stops_everything(harness: ResourceHarness, case: Case) -> None:
     desired = case.desired(harness, case.make(harness))
     assert do(harness, case.kind, desired).changed
-    # The same again, with a failure in between: the account shows a paid invoice of a moment ago, and not what it was for.
+    # The same again, with a failure in between: the account shows a paid invoice of a moment ago, and not
+    # what it was for.
     harness.fault({"status": 500, "code": "server_error"}, path=case.path)
-    with pytest.raises(Failed, match=r"invoice [0-9]+ is paid, and the renewal of .* does not show; nothing was repeated"):
+    with pytest.raises(
+        Failed,
+        match=r"invoice [0-9]+ is paid, and the renewal of .* does not show; nothing "
+        r"was repeated",
+    ):
         do(harness, case.kind, {**desired, "until": further(harness, case, desired)})
     assert charges(harness, case) == 1
 
@@ -278,7 +310,9 @@ def further(harness: ResourceHarness, case: Case, desired: dict[str, Any]) -> st
 
 
 @each
-def test_a_failure_of_the_service_without_a_charge_is_tried_with_another_key(harness: ResourceHarness, case: Case) -> None:
+def test_a_failure_of_the_service_without_a_charge_is_tried_with_another_key(
+    harness: ResourceHarness, case: Case
+) -> None:
     desired = case.desired(harness, case.make(harness))
     harness.fault({"status": 500, "code": "server_error"}, path=case.path)
     assert do(harness, case.kind, desired).changed
@@ -323,7 +357,9 @@ def test_a_failure_while_another_run_was_quicker_is_none(harness: ResourceHarnes
 
 
 @each
-def test_an_answer_that_came_too_late_is_never_followed_by_another_request(harness: ResourceHarness, case: Case) -> None:
+def test_an_answer_that_came_too_late_is_never_followed_by_another_request(
+    harness: ResourceHarness, case: Case
+) -> None:
     """504: it may be carried out yet (API document, "Errors")."""
     desired = case.desired(harness, case.make(harness))
     harness.fault({"status": 504, "code": "upstream_timeout"}, path=case.path, times=50)
@@ -340,14 +376,20 @@ def test_an_answer_that_came_too_late_is_never_followed_by_another_request(harne
 def requests(harness: ResourceHarness) -> list[dict[str, Any]]:
     found = harness.control("GET", "/requests?since=0")
     rows = found["requests"] if isinstance(found, dict) else found
-    return [{**row, "headers": {name.lower(): value for name, value in row["headers"].items()}} for row in rows]
+    return [
+        {**row, "headers": {name.lower(): value for name, value in row["headers"].items()}} for row in rows
+    ]
 
 
-# --- server_renew ------------------------------------------------------------------------------------------------------------
+# --- server_renew ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("days", "months"), [(1, 1), (28, 1), (32, 3), (85, 3), (95, 6), (175, 6), (200, 12), (358, 12)])
-def test_the_smallest_period_that_reaches_is_bought_at_its_price(harness: ResourceHarness, days: int, months: int) -> None:
+@pytest.mark.parametrize(
+    ("days", "months"), [(1, 1), (28, 1), (32, 3), (85, 3), (95, 6), (175, 6), (200, 12), (358, 12)]
+)
+def test_the_smallest_period_that_reaches_is_bought_at_its_price(
+    harness: ResourceHarness, days: int, months: int
+) -> None:
     id = server(harness)
     client(harness).servers.ips.add(int(id))
     harness.control("POST", "/clock", {"advance": 60})
@@ -361,14 +403,20 @@ def test_the_smallest_period_that_reaches_is_bought_at_its_price(harness: Resour
 
 
 def test_an_hourly_server_is_renewed_by_hours(harness: ResourceHarness) -> None:
-    tariff = next(tariff for tariff in client(harness).catalog.tariffs() if tariff.hourly_available and tariff.in_stock)
+    tariff = next(
+        tariff for tariff in client(harness).catalog.tariffs() if tariff.hourly_available and tariff.in_stock
+    )
     id = server(harness, tariff_id=tariff.id, billing_cycle="hourly")
     before = due(harness, id)
-    result = do(harness, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=4, minutes=1))})
+    result = do(
+        harness, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=4, minutes=1))}
+    )
     assert due(harness, id) == before + timedelta(hours=5)
     assert result.cost is not None
     assert result.cost.amount == Decimal(result.result.charged)
-    given = do(harness, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=6)), "hours": 9})
+    given = do(
+        harness, "server_renew", {"name": "web-1", "until": text(before + timedelta(hours=6)), "hours": 9}
+    )
     assert due(harness, id) == before + timedelta(hours=14)
     assert given.changed
     for more, field in (({"months": 1}, "months"), ({"hours": 1}, "hours"), ({}, "until")):
@@ -378,14 +426,21 @@ def test_an_hourly_server_is_renewed_by_hours(harness: ResourceHarness) -> None:
         assert sent(harness) == []
 
 
-@pytest.mark.parametrize(("more", "days", "field"), [({"months": 1}, 31, "months"), ({}, 366, "until"), ({"hours": 5}, 1, "hours")])
+@pytest.mark.parametrize(
+    ("more", "days", "field"), [({"months": 1}, 31, "months"), ({}, 366, "until"), ({"hours": 5}, 1, "hours")]
+)
 def test_a_period_that_falls_short_is_refused_before_anything_is_sent(
     harness: ResourceHarness, more: dict[str, int], days: int, field: str
 ) -> None:
     id = server(harness)
     for dry_run in (True, False):
         with pytest.raises(InvalidInput) as caught:
-            do(harness, "server_renew", {"id": id, "until": text(due(harness, id) + timedelta(days=days)), **more}, dry_run=dry_run)
+            do(
+                harness,
+                "server_renew",
+                {"id": id, "until": text(due(harness, id) + timedelta(days=days)), **more},
+                dry_run=dry_run,
+            )
         assert set(caught.value.fields) == {field}
         assert sent(harness) == []
 
@@ -400,7 +455,10 @@ def test_a_given_period_is_bought_as_given(harness: ResourceHarness) -> None:
 def test_another_period_from_the_same_date_is_not_charged_beside_the_first(harness: ResourceHarness) -> None:
     id = server(harness)
     action = ACTIONS["server_renew"]
-    desired = [check(action, {"id": id, "until": text(due(harness, id) + timedelta(days=1)), "months": months}) for months in (3, 1)]
+    desired = [
+        check(action, {"id": id, "until": text(due(harness, id) + timedelta(days=1)), "months": months})
+        for months in (3, 1)
+    ]
     contexts = [harness.context(identity=f"ansible:/{who}", name_is_identity=True) for who in ("a", "b")]
     plans = [action.plan(context, inputs) for context, inputs in zip(contexts, desired, strict=True)]
     for context, inputs, plan in zip(contexts, desired, plans, strict=True):
@@ -443,7 +501,9 @@ def test_a_refusal_that_nothing_explains_ends(harness: ResourceHarness) -> None:
 
 def test_a_server_without_a_due_date_is_not_renewed(harness: ResourceHarness) -> None:
     id = server(harness)
-    harness.fault({"patch": {"billing": {"next_due_at": None}}}, path=f"^/servers/{id}$", method="GET", times=2)
+    harness.fault(
+        {"patch": {"billing": {"next_due_at": None}}}, path=f"^/servers/{id}$", method="GET", times=2
+    )
     with pytest.raises(ResourceError, match="has no due date"):
         do(harness, "server_renew", {"id": id, "until": "2030-01-01"})
 
@@ -493,7 +553,12 @@ def test_a_refunded_renewal_is_renewed_anew(harness: ResourceHarness) -> None:
     desired = {"id": id, "until": text(seen + timedelta(days=1))}
     first = do(harness, "server_renew", desired).result.invoice_id
     for _ in range(2):
-        harness.fault({"patch": {"billing": {"next_due_at": as_text(seen)}}}, path=f"^/servers/{id}$", method="GET", times=4)
+        harness.fault(
+            {"patch": {"billing": {"next_due_at": as_text(seen)}}},
+            path=f"^/servers/{id}$",
+            method="GET",
+            times=4,
+        )
         harness.fault({"patch": {"status": "refunded"}}, path=f"^/invoices/{first}$", method="GET")
         do(harness, "server_renew", desired)
         harness.control("DELETE", "/faults")
@@ -513,14 +578,16 @@ def test_a_simulated_renewal_charges_nothing(any_dialect: ResourceHarness) -> No
     assert any_dialect.account.ledger() == []
 
 
-# --- domain_renew ------------------------------------------------------------------------------------------------------------
+# --- domain_renew ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("days", "years"), [(1, 1), (365, 1), (366, 2), (1400, 4)])
 def test_the_fewest_years_that_reach_are_bought(harness: ResourceHarness, days: int, years: int) -> None:
     id = domain(harness)
     before = expires(harness, id)
-    result = do(harness, "domain_renew", {"name": "Example-1.com", "until": text(before + timedelta(days=days))})
+    result = do(
+        harness, "domain_renew", {"name": "Example-1.com", "until": text(before + timedelta(days=days))}
+    )
     assert expires(harness, id) == later(before, 12 * years)
     assert Decimal(result.result.charged) == 13 * years
     assert result.result.renewal == "renewed"
@@ -530,7 +597,15 @@ def test_years_that_fall_short_are_refused_before_anything_is_sent(harness: Reso
     id = domain(harness)
     for more, field in (({"years": 1}, "years"), ({}, "until")):
         with pytest.raises(InvalidInput) as caught:
-            do(harness, "domain_renew", {"id": id, "until": text(expires(harness, id) + timedelta(days=366 if more else 4000)), **more})
+            do(
+                harness,
+                "domain_renew",
+                {
+                    "id": id,
+                    "until": text(expires(harness, id) + timedelta(days=366 if more else 4000)),
+                    **more,
+                },
+            )
         assert set(caught.value.fields) == {field}
         assert sent(harness) == []
 
@@ -557,7 +632,9 @@ def test_a_renewal_that_does_not_show_yet_is_not_paid_again(any_dialect: Resourc
 def test_two_renewals_in_a_row_are_two_where_two_are_declared(harness: ResourceHarness) -> None:
     id = domain(harness)
     for times in (1, 2, 3):
-        assert do(harness, "domain_renew", {"id": id, "until": text(expires(harness, id) + timedelta(days=1))}).changed
+        assert do(
+            harness, "domain_renew", {"id": id, "until": text(expires(harness, id) + timedelta(days=1))}
+        ).changed
         assert charges(harness, CASES[1]) == times
 
 
@@ -582,7 +659,11 @@ def test_another_period_beside_a_paid_one_is_refused_while_it_does_not_show(harn
     harness.fault({"registrar": "pending"}, path="/renew$")
     do(harness, "domain_renew", desired)
     harness.fault({"patch": {"registered_at": None}}, path="^/domains/", method="GET", times=9)
-    with pytest.raises(ResourceError, match=r"was renewed from .* already, for another period \(invoice [0-9]+\).* nothing was charged"):
+    with pytest.raises(
+        ResourceError,
+        match=r"was renewed from .* already, for another period \(invoice "
+        r"[0-9]+\).* nothing was charged",
+    ):
         do(harness, "domain_renew", {**desired, "years": 2})
     assert charges(harness, CASES[1]) == 1
 
@@ -607,23 +688,31 @@ def test_what_the_registrar_refuses_is_its_refusal(harness: ResourceHarness) -> 
 def test_a_domain_without_a_date_is_not_renewed(harness: ResourceHarness) -> None:
     harness.fault({"registrar": "pending"}, path="^/domains$")
     client(harness).domains.register(name="example-1.com")
-    with pytest.raises(ResourceError, match=r"is pending and shows no expiry date. Next: run again once it is active"):
+    with pytest.raises(
+        ResourceError,
+        match=r"is pending and shows no expiry date. Next: run again once it "
+        r"is active",
+    ):
         do(harness, "domain_renew", {"name": "example-1.com", "until": "2030-01-01"})
 
 
-# --- invoice_pay -------------------------------------------------------------------------------------------------------------
+# --- invoice_pay -------------------------------------------------------------------------------------------
 
 
 def test_what_cannot_be_paid_says_why(harness: ResourceHarness) -> None:
     topup = client(harness).balance.topup(amount="10.00", gateway="card").invoice_id
-    with pytest.raises(ResourceError, match="is a top-up of the balance and cannot be paid from it; nothing was sent"):
+    with pytest.raises(
+        ResourceError, match="is a top-up of the balance and cannot be paid from it; nothing was sent"
+    ):
         do(harness, "invoice_pay", {"id": topup})
     with pytest.raises(ResourceError, match="there is no invoice with id 999 on this account"):
         do(harness, "invoice_pay", {"id": "999"})
     id = _unpaid_renewal(harness)
     for status in ("cancelled", "refunded", "pending", "failed", "disputed"):
         harness.fault({"patch": {"status": status}}, path=f"^/invoices/{id}$", method="GET")
-        with pytest.raises(ResourceError, match=f"invoice {id} is {status} and cannot be paid; nothing was sent. Next: "):
+        with pytest.raises(
+            ResourceError, match=f"invoice {id} is {status} and cannot be paid; nothing was sent. Next: "
+        ):
             do(harness, "invoice_pay", {"id": id})
         assert sent(harness) == []
 
@@ -645,7 +734,7 @@ def test_a_simulated_payment_moves_nothing(harness: ResourceHarness) -> None:
     assert harness.account.ledger() == before
 
 
-# --- balance_topup -----------------------------------------------------------------------------------------------------------
+# --- balance_topup -----------------------------------------------------------------------------------------
 
 DESIRED = {"amount": "50", "gateway": "card", "balance_below": 2000}
 
@@ -669,7 +758,12 @@ def test_a_topup_is_asked_for_once(any_dialect: ResourceHarness) -> None:
     for name, value in one(predicted.after).items():
         assert value in (None, one(result.after)[name]), name
     seen = do(any_dialect, "balance_topup", DESIRED, dry_run=True)
-    assert (seen.changed, seen.result.payment_url, seen.result.invoice_id, sent(any_dialect)) == (False, None, result.result.invoice_id, [])
+    assert (seen.changed, seen.result.payment_url, seen.result.invoice_id, sent(any_dialect)) == (
+        False,
+        None,
+        result.result.invoice_id,
+        [],
+    )
     again = do(any_dialect, "balance_topup", DESIRED)
     assert (again.changed, again.result) == (False, result.result)
     assert [str(id) for id in unpaid(any_dialect)] == [result.result.invoice_id]
@@ -681,14 +775,22 @@ def test_a_topup_is_asked_for_once(any_dialect: ResourceHarness) -> None:
 
 def test_a_balance_that_suffices_is_left_alone(harness: ResourceHarness) -> None:
     result = do(harness, "balance_topup", {**DESIRED, "balance_below": "1000.00"})
-    assert (result.changed, result.result.invoice_id, result.result.balance, sent(harness)) == (False, None, "1000.00", [])
+    assert (result.changed, result.result.invoice_id, result.result.balance, sent(harness)) == (
+        False,
+        None,
+        "1000.00",
+        [],
+    )
     assert result.note == "the balance is 1000.00 EUR, which is not below 1000.00"
 
 
 @pytest.mark.parametrize(
-    ("more", "field"), [({"amount": "4.99"}, "amount"), ({"amount": "10001"}, "amount"), ({"gateway": "gold"}, "gateway")]
+    ("more", "field"),
+    [({"amount": "4.99"}, "amount"), ({"amount": "10001"}, "amount"), ({"gateway": "gold"}, "gateway")],
 )
-def test_bounds_and_gateways_are_asked_for_before_anything_is_sent(harness: ResourceHarness, more: dict[str, str], field: str) -> None:
+def test_bounds_and_gateways_are_asked_for_before_anything_is_sent(
+    harness: ResourceHarness, more: dict[str, str], field: str
+) -> None:
     for dry_run in (True, False):
         with pytest.raises(InvalidInput) as caught:
             do(harness, "balance_topup", {**DESIRED, **more}, dry_run=dry_run)
@@ -722,26 +824,39 @@ def test_a_link_that_the_key_may_not_ask_for_is_left_out(harness: ResourceHarnes
     scopes = [scope for scope in client(harness).me().scopes if scope != "invoices:pay"]
     key = harness.control("POST", "/keys", {"mode": "live", "scopes": scopes})["key"]
     result = do(harness, "balance_topup", DESIRED, key=key)
-    assert (result.changed, result.result.invoice_id, result.result.payment_url) == (False, made.invoice_id, None)
+    assert (result.changed, result.result.invoice_id, result.result.payment_url) == (
+        False,
+        made.invoice_id,
+        None,
+    )
     assert any("its payment link cannot be shown" in line for line in harness.messages)
 
 
 def test_a_simulated_topup_makes_no_invoice(harness: ResourceHarness) -> None:
-    first, second = (do(harness, "balance_topup", DESIRED, key=harness.account.test_key).result for _ in range(2))
+    first, second = (
+        do(harness, "balance_topup", DESIRED, key=harness.account.test_key).result for _ in range(2)
+    )
     assert first == second
     assert first.mode == "test"
     assert unpaid(harness) == []
 
 
-# --- how far a period reaches ------------------------------------------------------------------------------------------------
+# --- how far a period reaches ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("start", "months", "reaches"),
-    [("2031-01-31", 1, "2031-02-28"), ("2031-03-15", 1, "2031-04-14"), ("2031-02-15", 1, "2031-03-15"), ("2031-12-15", 12, "2032-12-09")],
+    [
+        ("2031-01-31", 1, "2031-02-28"),
+        ("2031-03-15", 1, "2031-04-14"),
+        ("2031-02-15", 1, "2031-03-15"),
+        ("2031-12-15", 12, "2032-12-09"),
+    ],
 )
 def test_months_reach_what_they_reach_under_either_reading(start: str, months: int, reaches: str) -> None:
-    assert after_months(datetime.fromisoformat(start).replace(tzinfo=UTC), months).date().isoformat() == reaches
+    assert (
+        after_months(datetime.fromisoformat(start).replace(tzinfo=UTC), months).date().isoformat() == reaches
+    )
 
 
 def test_years_reach_what_they_reach_under_either_reading() -> None:

@@ -1,4 +1,6 @@
-"""An address is bought once: after crashes of any age, with wrong clocks, and by runs that know nothing of each other."""
+"""An address is bought once: after crashes of any age, with wrong clocks, and by runs that know nothing
+of each other.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -53,7 +55,9 @@ class WrongClock(EmulatorClock):
 
 @dataclass
 class TogetherTransport(KillingTransport):
-    """Purchases of several runs leave together: each waits until the others want to send theirs as well, or have ended."""
+    """Purchases of several runs leave together: each waits until the others want to send theirs as well,
+    or have ended.
+    """
 
     meeting: threading.Barrier = field(kw_only=True)
 
@@ -77,19 +81,37 @@ def inputs_of(server: str, **more: Any) -> ServerIpInputs:
 
 
 def buy(
-    harness: ResourceHarness, server: str, identity: str = A, *, adopt_id: str | None = None, order_attempt: int | None = None, **more: Any
+    harness: ResourceHarness,
+    server: str,
+    identity: str = A,
+    *,
+    adopt_id: str | None = None,
+    order_attempt: int | None = None,
+    **more: Any,
 ) -> ServerIpState:
-    given = {name: value for name, value in (("adopt_id", adopt_id), ("order_attempt", order_attempt)) if value is not None}
-    state: ServerIpState = engine.create(harness.context(identity=identity, **more), SERVER_IP, inputs_of(server, **given))
+    given = {
+        name: value
+        for name, value in (("adopt_id", adopt_id), ("order_attempt", order_attempt))
+        if value is not None
+    }
+    state: ServerIpState = engine.create(
+        harness.context(identity=identity, **more), SERVER_IP, inputs_of(server, **given)
+    )
     return state
 
 
 def bought(harness: ResourceHarness) -> list[str]:
-    return [f"{row['server_id']}/{row['id']}" for row in harness.control("GET", "/objects")["addresses"] if row.get("bought")]
+    return [
+        f"{row['server_id']}/{row['id']}"
+        for row in harness.control("GET", "/objects")["addresses"]
+        if row.get("bought")
+    ]
 
 
 def debits(harness: ResourceHarness) -> list[Decimal]:
-    return [Decimal(str(row["amount"])) for row in harness.account.ledger() if row["operation"] == "add_server_ip"]
+    return [
+        Decimal(str(row["amount"])) for row in harness.account.ledger() if row["operation"] == "add_server_ip"
+    ]
 
 
 def killed(harness: ResourceHarness, server: str, after: bool, **more: Any) -> None:
@@ -97,12 +119,14 @@ def killed(harness: ResourceHarness, server: str, after: bool, **more: Any) -> N
         buy(harness, server, transport=KilledAtPurchase(after=after), **more)
 
 
-# --- a crash, and a repetition at any time (M4) ------------------------------------------------------------------------------
+# --- a crash, and a repetition at any time (M4) ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("offset", "elsewhere"), [(0, False), (0, True), (-1, True), (1, True)])
 @pytest.mark.parametrize("days", [0, 6.9, 7.1, 30])
-def test_a_killed_purchase_is_never_paid_twice(harness: ResourceHarness, server: str, days: float, offset: int, elsewhere: bool) -> None:
+def test_a_killed_purchase_is_never_paid_twice(
+    harness: ResourceHarness, server: str, days: float, offset: int, elsewhere: bool
+) -> None:
     clock = WrongClock(harness.control, offset=timedelta(days=offset))
     killed(harness, server, after=True, clock=clock)
     assert len(debits(harness)) == 1
@@ -121,7 +145,9 @@ def test_a_killed_purchase_is_never_paid_twice(harness: ResourceHarness, server:
 
 
 @pytest.mark.parametrize("days", [0, 7.1, 30])
-def test_a_purchase_that_was_never_sent_is_made_once_later(harness: ResourceHarness, server: str, days: float) -> None:
+def test_a_purchase_that_was_never_sent_is_made_once_later(
+    harness: ResourceHarness, server: str, days: float
+) -> None:
     killed(harness, server, after=False)
     assert debits(harness) == []
     harness.control("POST", "/clock", {"advance": days * DAY})
@@ -129,7 +155,9 @@ def test_a_purchase_that_was_never_sent_is_made_once_later(harness: ResourceHarn
     assert len(debits(harness)) == len(bought(harness)) == 1
 
 
-def test_order_attempt_allows_for_the_addresses_that_were_named_and_no_more(harness: ResourceHarness, server: str) -> None:
+def test_order_attempt_allows_for_the_addresses_that_were_named_and_no_more(
+    harness: ResourceHarness, server: str
+) -> None:
     buy(harness, server, B)
     harness.another_machine()
     killed(harness, server, after=True, order_attempt=1)
@@ -148,7 +176,7 @@ def test_the_purchase_is_kept_in_the_state(harness: ResourceHarness, server: str
     assert [state.invoice_id] == [str(row["id"]) for row in invoices]
 
 
-# --- several runs (M5, M19) --------------------------------------------------------------------------------------------------
+# --- several runs (M5, M19) --------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -159,7 +187,9 @@ def separate_machines(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[N
         yield
 
 
-def at_the_same_time(harness: ResourceHarness, server: str, *identities: str) -> dict[str, ServerIpState | ResourceError]:
+def at_the_same_time(
+    harness: ResourceHarness, server: str, *identities: str
+) -> dict[str, ServerIpState | ResourceError]:
     """What each of the runs ends with; their purchases leave together, if nothing keeps them apart."""
     meeting = threading.Barrier(len(identities))
     ends: dict[str, ServerIpState | ResourceError] = {}
@@ -173,7 +203,10 @@ def at_the_same_time(harness: ResourceHarness, server: str, *identities: str) ->
         finally:
             meeting.abort()  # whoever waits for this run's purchase goes on
 
-    threads = [threading.Thread(target=run, args=(identity,), name=str(number)) for number, identity in enumerate(identities)]
+    threads = [
+        threading.Thread(target=run, args=(identity,), name=str(number))
+        for number, identity in enumerate(identities)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -181,9 +214,14 @@ def at_the_same_time(harness: ResourceHarness, server: str, *identities: str) ->
     return ends
 
 
-def repeated(harness: ResourceHarness, server: str, ends: dict[str, ServerIpState | ResourceError]) -> dict[str, str]:
+def repeated(
+    harness: ResourceHarness, server: str, ends: dict[str, ServerIpState | ResourceError]
+) -> dict[str, str]:
     """The ids in the states of all runs, the failed ones repeated."""
-    return {identity: end.id if isinstance(end, ServerIpState) else buy(harness, server, identity).id for identity, end in ends.items()}
+    return {
+        identity: end.id if isinstance(end, ServerIpState) else buy(harness, server, identity).id
+        for identity, end in ends.items()
+    }
 
 
 def test_two_stacks_of_one_machine_buy_one_after_the_other(harness: ResourceHarness, server: str) -> None:
@@ -206,9 +244,15 @@ def test_two_stacks_of_two_machines_get_an_address_each(
 
 @pytest.mark.parametrize("dies", [(A,), (B,), (A, B)])
 def test_two_machines_one_killed_after_both_paid(
-    harness: ResourceHarness, server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, dies: tuple[str, ...]
+    harness: ResourceHarness,
+    server: str,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    dies: tuple[str, ...],
 ) -> None:
-    """Both purchases were made from one and the same world; what is repeated on a third machine has the keys alone to go by."""
+    """Both purchases were made from one and the same world; what is repeated on a third machine has the
+    keys alone to go by.
+    """
     made_first = inputs_of(server)
     with separate_machines(monkeypatch, tmp_path):
         meeting = threading.Barrier(2)
@@ -225,9 +269,14 @@ def test_two_machines_one_killed_after_both_paid(
         def run(identity: str) -> None:
             transport = (Dies if identity in dies else TogetherTransport)(meeting=meeting)
             with suppress(ProcessKilled):
-                kept[identity] = engine.create(harness.context(identity=identity, transport=transport), SERVER_IP, made_first).id
+                kept[identity] = engine.create(
+                    harness.context(identity=identity, transport=transport), SERVER_IP, made_first
+                ).id
 
-        threads = [threading.Thread(target=run, args=(identity,), name=identity.replace("/", "-")) for identity in (A, B)]
+        threads = [
+            threading.Thread(target=run, args=(identity,), name=identity.replace("/", "-"))
+            for identity in (A, B)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -265,7 +314,15 @@ def test_two_plays_that_want_the_first_address_buy_one(
     ids: list[str] = []
 
     def run() -> None:
-        ids.append(buy(harness, server, "ansible:/server_ip/1", transport=TogetherTransport(meeting=meeting), name_is_identity=True).id)
+        ids.append(
+            buy(
+                harness,
+                server,
+                "ansible:/server_ip/1",
+                transport=TogetherTransport(meeting=meeting),
+                name_is_identity=True,
+            ).id
+        )
         meeting.abort()
 
     with separate_machines(monkeypatch, tmp_path) if machines == 2 else nullcontext():
@@ -279,10 +336,18 @@ def test_two_plays_that_want_the_first_address_buy_one(
     assert len(debits(harness)) == len(bought(harness)) == 1
 
 
-def test_plays_of_two_scopes_that_want_the_first_address_buy_one(harness: ResourceHarness, server: str) -> None:
-    """Both looked before either bought: the second is told to look again, and finds the first address in its place."""
+def test_plays_of_two_scopes_that_want_the_first_address_buy_one(
+    harness: ResourceHarness, server: str
+) -> None:
+    """Both looked before either bought: the second is told to look again, and finds the first address in
+    its place.
+    """
     buy(harness, server, "ansible:one/server_ip/1", name_is_identity=True)
-    with pytest.raises(ResourceError, match=r"got addresses since this run looked: .*; nothing was bought\. Next: run again"):
+    with pytest.raises(
+        ResourceError,
+        match=r"got addresses since this run looked: .*; nothing was bought\. "
+        r"Next: run again",
+    ):
         buy(harness, server, "ansible:two/server_ip/1", name_is_identity=True)
     assert len(debits(harness)) == len(bought(harness)) == 1
 
@@ -295,9 +360,15 @@ def test_another_stack_of_this_machine_is_known_later(harness: ResourceHarness, 
     assert len(debits(harness)) == 2
 
 
-def test_an_address_that_another_running_process_has_is_not_adopted(harness: ResourceHarness, server: str) -> None:
+def test_an_address_that_another_running_process_has_is_not_adopted(
+    harness: ResourceHarness, server: str
+) -> None:
     first = buy(harness, server, A)
-    with pytest.raises(ResourceError, match=r"adopt_id: another resource has server address .* already; nothing was changed"):
+    with pytest.raises(
+        ResourceError,
+        match=r"adopt_id: another resource has server address .* already; "
+        r"nothing was changed",
+    ):
         buy(harness, server, B, adopt_id=first.id.rpartition("/")[2])
     ownership = Ownership()
     ownership.add(A, first.id)
@@ -324,11 +395,13 @@ def test_with_strict_nothing_is_taken_over_without_a_scope(harness: ResourceHarn
     assert len(debits(harness)) == 1
 
 
-# --- announced (M30) ---------------------------------------------------------------------------------------------------------
+# --- announced (M30) ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("elsewhere", [False, True])
-def test_what_an_interrupted_run_bought_is_announced_and_costs_nothing(harness: ResourceHarness, server: str, elsewhere: bool) -> None:
+def test_what_an_interrupted_run_bought_is_announced_and_costs_nothing(
+    harness: ResourceHarness, server: str, elsewhere: bool
+) -> None:
     inputs = inputs_of(server)
     assert SERVER_IP.takeover(harness.context(identity=A), inputs) is None
     killed(harness, server, after=True)
@@ -374,8 +447,12 @@ def test_a_preview_under_strict_stops_as_the_purchase_does(harness: ResourceHarn
     assert len(debits(harness)) == 1
 
 
-def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(harness: ResourceHarness, server: str) -> None:
-    """A preview cannot know what the other resources of the program have: here their claims come between preview and purchase."""
+def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(
+    harness: ResourceHarness, server: str
+) -> None:
+    """A preview cannot know what the other resources of the program have: here their claims come between
+    preview and purchase.
+    """
     first = buy(harness, server, A)
     harness.another_machine()
     context = harness.context(identity="pulumi:t/dev/server_ip/b")
@@ -409,7 +486,9 @@ def test_an_address_that_is_still_coming_is_waited_for(slow: ResourceHarness, af
 def test_a_purchase_beside_one_that_is_still_coming_looks_again(
     slow: ResourceHarness, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The second purchase is refused while the first one's address is assigned; by then the world is another, and its owner unknown."""
+    """The second purchase is refused while the first one's address is assigned; by then the world is
+    another, and its owner unknown.
+    """
     server = slow.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id
     with separate_machines(monkeypatch, tmp_path):
         ends = at_the_same_time(slow, server, A, B)
@@ -426,19 +505,27 @@ def slow(tmp_path: Path) -> ResourceHarness:
     return ResourceHarness(Account(ip_delay=60), tmp_path)
 
 
-def test_what_an_interrupted_run_bought_leaves_the_limit_untouched(harness: ResourceHarness, server: str) -> None:
+def test_what_an_interrupted_run_bought_leaves_the_limit_untouched(
+    harness: ResourceHarness, server: str
+) -> None:
     killed(harness, server, after=True)
     told: list[str] = []
 
     def connect(key: Secret | None, base_url: str | None, **options: Any) -> Client:
         return Client(key, base_url, transport=harness.account.transport(), **options)
 
-    session = ProviderSession({"HOSTING_API_KEY": harness.account.live_key, "HOSTING_BASE_URL": harness.account.base_url}, connect)
+    session = ProviderSession(
+        {"HOSTING_API_KEY": harness.account.live_key, "HOSTING_BASE_URL": harness.account.base_url}, connect
+    )
     session.configure({"maxCharge": "1.99"})  # an address costs 2.00
     adapter = Adapter(SERVER_IP, session, told.append)
     inputs, failures = adapter.check({}, {"serverId": server, "__identity": A})
     assert failures == {}
-    assert [line for line in told if line.startswith(f"a: takes over server address {bought(harness)[0]}, ordered ")]
+    assert [
+        line
+        for line in told
+        if line.startswith(f"a: takes over server address {bought(harness)[0]}, ordered ")
+    ]
     assert session.budget.total("EUR") == 0
     id, _ = adapter.create(inputs)
     assert [id] == bought(harness)

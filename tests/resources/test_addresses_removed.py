@@ -1,4 +1,6 @@
-"""A deletion of an address or a PTR record deletes it or fails: the account is asked, whatever an answer says."""
+"""A deletion of an address or a PTR record deletes it or fails: the account is asked, whatever an answer
+says.
+"""
 
 from typing import Any
 
@@ -23,7 +25,9 @@ def server(harness: ResourceHarness) -> str:
 def made(harness: ResourceHarness, resource: Any, **inputs: Any) -> Any:
     checked = engine.check(resource, inputs)
     assert not checked.failures
-    return engine.create(harness.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, checked.inputs)
+    return engine.create(
+        harness.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, checked.inputs
+    )
 
 
 def remove(harness: ResourceHarness, resource: Any, state: Any) -> None:
@@ -39,7 +43,9 @@ def records(harness: ResourceHarness) -> list[str]:
 
 
 @pytest.mark.parametrize("action", [NOT_FOUND, {"status": 502, "code": "upstream_error"}, {"drop": "before"}])
-def test_an_address_that_is_still_there_was_not_released(harness: ResourceHarness, server: str, action: dict[str, Any]) -> None:
+def test_an_address_that_is_still_there_was_not_released(
+    harness: ResourceHarness, server: str, action: dict[str, Any]
+) -> None:
     state = made(harness, SERVER_IP, server_id=server)
     harness.fault(action, path="^/servers/[0-9]+/ips/[0-9]+$", method="DELETE", times=9)
     with pytest.raises(HostingError):
@@ -62,7 +68,9 @@ def test_an_address_is_released_through_a_lost_answer_and_a_busy_server(
 
 
 @pytest.mark.parametrize("action", [NOT_FOUND, BUSY, {"status": 502, "code": "upstream_error"}])
-def test_a_record_that_is_still_there_was_not_cleared(harness: ResourceHarness, server: str, action: dict[str, Any]) -> None:
+def test_a_record_that_is_still_there_was_not_cleared(
+    harness: ResourceHarness, server: str, action: dict[str, Any]
+) -> None:
     state = made(harness, PTR, server_id=server, domain="www.example.com")
     harness.fault(action, path="/ptr$", method="PUT", times=9)
     with pytest.raises(ApiError):
@@ -80,15 +88,21 @@ def test_a_deleted_server_names_the_addresses_that_go_with_it(harness: ResourceH
     harness.messages.clear()
     engine.delete(harness.context(), SERVER, state)
     id = row.id.rpartition("/")[2]
-    assert harness.messages == [f"server {server} deleted with address {row.address} (id {id}), 2.00 EUR a month; 7.00 EUR credited"]
+    assert harness.messages == [
+        (f"server {server} deleted with address {row.address} (id {id}), 2.00 EUR a month; 7.00 EUR credited")
+    ]
     assert harness.living == bought(harness) == []
 
 
-def test_a_server_is_deleted_though_its_addresses_cannot_be_listed(harness: ResourceHarness, server: str) -> None:
+def test_a_server_is_deleted_though_its_addresses_cannot_be_listed(
+    harness: ResourceHarness, server: str
+) -> None:
     made(harness, SERVER_IP, server_id=server)
     state = engine.read(harness.context(), SERVER, SERVER.State.partial({"id": server}))
     assert state is not None
-    harness.fault({"status": 502, "code": "upstream_error"}, path="^/servers/[0-9]+/ips$", method="GET", times=9)
+    harness.fault(
+        {"status": 502, "code": "upstream_error"}, path="^/servers/[0-9]+/ips$", method="GET", times=9
+    )
     harness.messages.clear()
     engine.delete(harness.context(), SERVER, state)
     assert harness.messages == [f"server {server} deleted with its further addresses; 7.00 EUR credited"]

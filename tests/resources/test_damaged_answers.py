@@ -1,4 +1,6 @@
-"""Answers that cannot be read as a whole: what was bought is kept, what is readable is found, and nothing is taken for absent."""
+"""Answers that cannot be read as a whole: what was bought is kept, what is readable is found, and nothing
+is taken for absent.
+"""
 
 from typing import Any
 
@@ -34,7 +36,9 @@ def test_an_order_whose_answer_is_damaged_is_kept(harness: ResourceHarness, patc
     assert debits(harness) == 1
 
 
-def test_an_order_whose_server_cannot_be_told_names_key_and_charge_and_is_found_again(harness: ResourceHarness) -> None:
+def test_an_order_whose_server_cannot_be_told_names_key_and_charge_and_is_found_again(
+    harness: ResourceHarness,
+) -> None:
     harness.fault({"patch": {"server": {"id": "x"}, "invoice_id": None}})
     with pytest.raises(InvalidResponse, match=r"charged 5\.00") as caught:
         harness.order()
@@ -44,7 +48,9 @@ def test_an_order_whose_server_cannot_be_told_names_key_and_charge_and_is_found_
     assert debits(harness) == 1
 
 
-def test_a_list_with_a_damaged_item_proves_no_absence_and_nothing_is_ordered(harness: ResourceHarness) -> None:
+def test_a_list_with_a_damaged_item_proves_no_absence_and_nothing_is_ordered(
+    harness: ResourceHarness,
+) -> None:
     harness.order()
     harness.fault({"patch": {"data": [{"id": 20001, "name": "web-2"}]}}, method="GET", times=9)
     with pytest.raises(InvalidResponse, match="item 20001 of the list could not be read"):
@@ -73,19 +79,30 @@ def test_the_readable_is_found_beside_the_damaged(harness: ResourceHarness) -> N
     assert "item 5" in str(skipped[0])
 
 
-def test_a_tariff_that_does_not_say_whether_it_is_in_stock_is_neither_refused_nor_praised(harness: ResourceHarness) -> None:
-    tariff = next(row for row in harness.context().client.catalog.tariffs() if row.id == 1).model_dump(mode="json")
+def test_a_tariff_that_does_not_say_whether_it_is_in_stock_is_neither_refused_nor_praised(
+    harness: ResourceHarness,
+) -> None:
+    tariff = next(row for row in harness.context().client.catalog.tariffs() if row.id == 1).model_dump(
+        mode="json"
+    )
     tariff.pop("in_stock")
-    harness.fault({"patch": {"data": [{**tariff, "in_stock": None}]}}, path="^/catalog/tariffs$", method="GET", times=9)
+    harness.fault(
+        {"patch": {"data": [{**tariff, "in_stock": None}]}}, path="^/catalog/tariffs$", method="GET", times=9
+    )
     failures = SERVER.validate(harness.context(), engine.check(SERVER, GOOD).inputs.given(), frozenset(GOOD))
     assert not failures
     assert any("does not say whether it is in stock" in line for line in harness.messages)
 
 
 @pytest.mark.parametrize("keeps_secrets", [True, False])
-def test_a_password_that_was_lost_with_its_answer_is_reported_with_the_remedy(harness: ResourceHarness, keeps_secrets: bool) -> None:
+def test_a_password_that_was_lost_with_its_answer_is_reported_with_the_remedy(
+    harness: ResourceHarness, keeps_secrets: bool
+) -> None:
     harness.fault({"drop": "after"})
     state = harness.order(keeps_secrets=keeps_secrets)
     assert state.root_password is None
-    assert any("was not shown to this run" in line and "servers.reset_password" in line for line in harness.messages)
+    assert any(
+        ("was not shown to this run") in line and "servers.reset_password" in line
+        for line in harness.messages
+    )
     assert debits(harness) == 1

@@ -1,4 +1,6 @@
-"""Domains: what name is bought, whose a found one is, and what is left after a deletion that the API does not have."""
+"""Domains: what name is bought, whose a found one is, and what is left after a deletion that the API does
+not have.
+"""
 
 import re
 from typing import Any
@@ -32,7 +34,9 @@ def delete(harness: ResourceHarness, state: Any, identity: str = ME) -> None:
     engine.delete(harness.context(identity=identity), RESOURCE, state)
 
 
-def preview(harness: ResourceHarness, given: Any, identity: str = ME, **more: Any) -> tuple[dict[str, str], Any]:
+def preview(
+    harness: ResourceHarness, given: Any, identity: str = ME, **more: Any
+) -> tuple[dict[str, str], Any]:
     """Refusals, and what would be taken over."""
     context = harness.context(identity=identity, **more)
     failures = RESOURCE.validate(context, given.given(), frozenset(given.given()))
@@ -91,7 +95,9 @@ def test_what_cannot_be_right_is_refused_by_name(field: str, value: Any) -> None
         ("EXAMPLE-1.com.", "example-1.com", None),
     ],
 )
-def test_the_name_that_is_bought_is_shown_with_its_price(harness: ResourceHarness, written: str, bought: str, says: str | None) -> None:
+def test_the_name_that_is_bought_is_shown_with_its_price(
+    harness: ResourceHarness, written: str, bought: str, says: str | None
+) -> None:
     given = inputs(name=written)
     assert given.name == bought
     failures, taken = preview(harness, given)
@@ -111,17 +117,22 @@ def test_the_name_that_is_bought_is_shown_with_its_price(harness: ResourceHarnes
 
 def test_what_an_earlier_run_ordered_is_announced_and_taken_over(harness: ResourceHarness) -> None:
     first = create(harness)
-    harness.control("POST", "/clock", {"advance": 2 * 3600 + 60})  # the service shows its time in whole seconds
+    # the service shows its time in whole seconds
+    harness.control("POST", "/clock", {"advance": 2 * 3600 + 60})
     failures, taken = preview(harness, inputs())
     assert failures == {}
     line = taken.announcement(harness.context().service_now())
     assert line == (
-        f"takes over domain {first.id}, ordered 2 h ago (it has the name; unless an earlier run of this resource ordered it, the order "
+        f"takes over domain {first.id}, ordered 2 h ago (it has the name; unless an earlier run of this "
+        f"resource ordered it, the order "
         f"will stop. Next: set adopt_id={first.id} then)"
     )
     assert create(harness).id == first.id
     assert debits(harness) == 1
-    assert any(told.startswith(f"takes over domain {first.id}, ordered 2 h ago (this resource's") for told in harness.messages)
+    assert any(
+        told.startswith(f"takes over domain {first.id}, ordered 2 h ago (this resource's")
+        for told in harness.messages
+    )
 
 
 def test_another_resources_domain_stops_and_the_edit_resolves_it(harness: ResourceHarness) -> None:
@@ -180,7 +191,9 @@ def stays(harness: ResourceHarness) -> list[str]:
 
 
 @pytest.mark.parametrize("renews", [True, False])
-def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(harness: ResourceHarness, renews: bool) -> None:
+def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(
+    harness: ResourceHarness, renews: bool
+) -> None:
     state = create(harness, inputs(auto_renew=renews))
     delete(harness, state)
     row = the_one(harness)
@@ -188,7 +201,8 @@ def test_a_deletion_turns_auto_renew_off_and_says_until_when_it_stays(harness: R
     (line,) = stays(harness)
     until = (state.expires_at or "")[:10]
     assert line == (
-        f"domain example-1.com (id {state.id}, renews {state.price_renew} EUR a year) stays until {until}: auto-renew is off; "
+        f"domain example-1.com (id {state.id}, renews {state.price_renew} EUR a year) stays until {until}: "
+        f"auto-renew is off; "
         "the API cannot delete domains"
     )
 
@@ -206,7 +220,10 @@ def test_one_that_cannot_be_changed_yet_is_not_reported_as_removed(harness: Reso
     harness.fault({"registrar": "pending"}, path="^/domains$")
     state = create(harness)
     harness.control("PATCH", f"/domains/{state.id}", {"auto_renew": True})
-    with pytest.raises(WaitTimeout, match="is pending, and its auto-renew cannot be turned off before it is active; nothing was changed"):
+    with pytest.raises(
+        WaitTimeout,
+        match="is pending, and its auto-renew cannot be turned off before it is active; nothing was changed",
+    ):
         delete(harness, state)
     context = harness.context(identity="ansible:play", name_is_identity=True)
     with pytest.raises(WaitTimeout, match="before it is active"):
@@ -225,7 +242,9 @@ def test_one_that_is_pending_and_does_not_renew_stays(harness: ResourceHarness) 
 
 
 def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(harness: ResourceHarness) -> None:
-    unlisted = RESOURCE.State.partial({"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"})
+    unlisted = RESOURCE.State.partial(
+        {"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"}
+    )
     assert engine.read(harness.context(identity=ME), RESOURCE, unlisted) == unlisted
     with pytest.raises(WaitTimeout, match="was ordered and is not among the domains of the account yet"):
         delete(harness, unlisted)
@@ -234,7 +253,9 @@ def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(harness: Res
     assert engine.read(harness.context(identity=ME), RESOURCE, unlisted).id == first.id
 
 
-@pytest.mark.parametrize("action", [{"status": 502, "code": "upstream_error"}, {"patch": {"auto_renew": True}}])
+@pytest.mark.parametrize(
+    "action", [{"status": 502, "code": "upstream_error"}, {"patch": {"auto_renew": True}}]
+)
 def test_a_deletion_that_fails_is_no_success(harness: ResourceHarness, action: dict[str, Any]) -> None:
     state = create(harness, inputs(auto_renew=True))
     harness.fault(action, path="^/domains/", method="PATCH", times=99)
@@ -245,5 +266,10 @@ def test_a_deletion_that_fails_is_no_success(harness: ResourceHarness, action: d
 
 def test_an_answer_with_a_strange_name_server_is_read(harness: ResourceHarness) -> None:
     state = create(harness)
-    harness.control("PATCH", f"/domains/{state.id}", {"nameservers": ["_odd_.Example.net.", "ns2.example.net"]})
-    assert engine.read(harness.context(identity=ME), RESOURCE, state).nameservers == ["_odd_.example.net", "ns2.example.net"]
+    harness.control(
+        "PATCH", f"/domains/{state.id}", {"nameservers": ["_odd_.Example.net.", "ns2.example.net"]}
+    )
+    assert engine.read(harness.context(identity=ME), RESOURCE, state).nameservers == [
+        "_odd_.example.net",
+        "ns2.example.net",
+    ]

@@ -1,4 +1,6 @@
-"""Every resource, the whole way, against the emulator: made, found unchanged, changed in place, drifted, gone, removed."""
+"""Every resource, the whole way, against the emulator: made, found unchanged, changed in place, drifted,
+gone, removed.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +19,9 @@ KEY_LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF
 
 @dataclass(frozen=True)
 class Case:
-    """One resource's inputs, other spellings of the same, in-place changes, and drifts (a PATCH of the emulator's object → field)."""
+    """One resource's inputs, other spellings of the same, in-place changes, and drifts (a PATCH of the
+    emulator's object → field).
+    """
 
     kind: str
     inputs: dict[str, Any]
@@ -43,7 +47,12 @@ CASES = [
     ),
     Case(
         "domain",
-        {"name": "example-1.com", "nameservers": ["ns1.example.net", "ns2.example.net"], "privacy": True, "auto_renew": False},
+        {
+            "name": "example-1.com",
+            "nameservers": ["ns1.example.net", "ns2.example.net"],
+            "privacy": True,
+            "auto_renew": False,
+        },
         {"name": "EXAMPLE-1.com.", "nameservers": ["NS2.example.net.", "ns1.example.net"]},
         ({"nameservers": ["ns3.example.net", "ns4.example.net"]}, {"privacy": False}, {"auto_renew": True}),
         (
@@ -63,7 +72,11 @@ CASES = [
     ),
     Case(
         "webhook_subscription",
-        {"url": "https://hooks.example.com/x", "events": ["server.created", "balance.low"], "description": "ops"},
+        {
+            "url": "https://hooks.example.com/x",
+            "events": ["server.created", "balance.low"],
+            "description": "ops",
+        },
         {
             "url": "https://HOOKS.example.com:443/x",
             "events": [
@@ -71,7 +84,13 @@ CASES = [
                 "server.created",
             ],
         },
-        ({"url": "https://hooks.example.com/y"}, {"events": ["*"]}, {"description": "team"}, {"active": False}, {"rotation": "1"}),
+        (
+            {"url": "https://hooks.example.com/y"},
+            {"events": ["*"]},
+            {"description": "team"},
+            {"active": False},
+            {"rotation": "1"},
+        ),
         (
             ("/webhooks/{id}", {"active": False}, "active"),
             ("/webhooks/{id}", {"events": ["*"]}, "events"),
@@ -107,7 +126,9 @@ def test_every_resource_has_a_case_or_a_test_of_its_own() -> None:
 
 def ready(harness: ResourceHarness, case: Case) -> dict[str, Any]:
     server = (
-        str(harness.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id) if "{server}" in str(case.inputs) else ""
+        str(harness.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id)
+        if "{server}" in str(case.inputs)
+        else ""
     )
     return {name: server if value == "{server}" else value for name, value in case.inputs.items()}
 
@@ -159,7 +180,9 @@ def test_the_whole_way(any_dialect: ResourceHarness, case: Case) -> None:
         state = engine.read(context_of(any_dialect, case), resource, state)
         found = engine.diff(resource, state.values(), checked(case, inputs).given())
         assert found.fields == {name}
-        state = engine.update(context_of(any_dialect, case), resource, state, checked(case, inputs), found.fields)
+        state = engine.update(
+            context_of(any_dialect, case), resource, state, checked(case, inputs), found.fields
+        )
         state = engine.read(context_of(any_dialect, case), resource, state)
         assert not engine.diff(resource, state.values(), checked(case, inputs).given())
     # removed, twice

@@ -1,4 +1,6 @@
-"""Keys must never change between versions: an encoding that does is a second order. These vectors are frozen."""
+"""Keys must never change between versions: an encoding that does is a second order. These vectors are
+frozen.
+"""
 
 from typing import Any
 
@@ -40,7 +42,9 @@ def test_the_vector_of_a_name_that_is_the_identity_is_frozen() -> None:
     assert named.key(0) == "iac2-idz54oevrvkkhtvcixuge7ibfp7g7ouzona2fol4hl3teftprhsq"
 
 
-@pytest.mark.parametrize(("takeovers", "tag"), [(0, "[iac2:wns2mcxo]"), (1, "[iac2:wns2mcxo.1]"), (12, "[iac2:wns2mcxo.12]")])
+@pytest.mark.parametrize(
+    ("takeovers", "tag"), [(0, "[iac2:wns2mcxo]"), (1, "[iac2:wns2mcxo.1]"), (12, "[iac2:wns2mcxo.12]")]
+)
 def test_tags_are_frozen(takeovers: int, tag: str) -> None:
     assert ownership_tag("pulumi:demo/dev/server/web-1", takeovers) == tag
     assert split_tag(f"the shop {tag}") == ("the shop", tag)
@@ -56,7 +60,10 @@ def test_a_tag_of_the_first_scheme_is_split_off_and_is_nobodys() -> None:
     assert with_tag("the shop [iac:wns2mcxo]", "[iac2:abcdefgh]") == "the shop [iac2:abcdefgh]"
 
 
-@pytest.mark.parametrize("text", ["[iac2:short]", "[iac2:abcdefgh.0]", "[iac2:abcdefgh.x]", "[iac2:ABCDEFGH]", "[iac2:abcdefgh] and more"])
+@pytest.mark.parametrize(
+    "text",
+    ["[iac2:short]", "[iac2:abcdefgh.0]", "[iac2:abcdefgh.x]", "[iac2:ABCDEFGH]", "[iac2:abcdefgh] and more"],
+)
 def test_what_only_looks_like_a_tag_is_text(text: str) -> None:
     assert split_tag(text) == (text, None)
 
@@ -88,7 +95,12 @@ def test_the_order_of_fields_makes_no_other_key() -> None:
     assert ring(body=dict(reversed(BODY.items()))).key(0) == ring().key(0)
 
 
-@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda x: st.lists(x) | st.dictionaries(st.text(), x),
+    )
+)
 def test_the_encoding_is_ascii_and_stable(value: Any) -> None:
     assert canonical(value) == canonical(value)
     assert canonical(value).isascii()

@@ -72,7 +72,8 @@ def test_another_process_waits_and_says_what_to_do_when_it_gives_up(runtime: Pat
     with local_files.lock("scope", "server 20001", 1):
         refused = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
     assert refused == (
-        "server 20001: another process on this machine is working on it and did not finish within 0 s; nothing was sent. "
+        "server 20001: another process on this machine is working on it and did not finish within 0 s; "
+        "nothing was sent. "
         "Next: wait for the other run to end, or end it, then run again\n"
     )
     assert subprocess.run(ask, check=True, capture_output=True, text=True).stdout == "held\n"
@@ -83,7 +84,9 @@ def test_a_killed_holder_releases_the_lock(runtime: Path) -> None:
         "import sys; from pulumi_hosting.exactly_once import local_files\n"
         "with local_files.lock('scope', 'it', 1): print('held', flush=True); sys.stdin.read()"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
         with pytest.raises(LockTimeout), local_files.lock("scope", "it", 0):
@@ -101,13 +104,21 @@ def test_a_wait_can_be_ended(runtime: Path) -> None:
     def end() -> None:
         raise Ended
 
-    with local_files.lock("scope", "it", 1), pytest.raises(Ended), local_files.lock("scope", "it", 60, check=end):
+    with (
+        local_files.lock("scope", "it", 1),
+        pytest.raises(Ended),
+        local_files.lock("scope", "it", 60, check=end),
+    ):
         pass
 
 
 def test_a_directory_that_others_can_use_is_refused(runtime: Path) -> None:
     runtime.mkdir(mode=0o755)
-    with pytest.raises(LocalFilesError, match=r"can be used by others \(mode 755\)\. Next: chmod 700 it, or set HOSTING_RUNTIME_DIR"):
+    with pytest.raises(
+        LocalFilesError,
+        match=r"can be used by others \(mode 755\)\. Next: chmod 700 it, or "
+        r"set HOSTING_RUNTIME_DIR",
+    ):
         local_files.directory()
     runtime.chmod(0o700)
     assert local_files.directory() == runtime
@@ -136,7 +147,10 @@ def test_a_link_in_the_place_of_a_file_is_refused(runtime: Path, tmp_path: Path,
     path = next(path for path in runtime.iterdir() if path.suffix == f".{kind}")
     path.unlink()
     path.symlink_to(target)
-    with pytest.raises(LocalFilesError, match="is not a file of this user"), local_files.lock("scope", "it", 1):
+    with (
+        pytest.raises(LocalFilesError, match="is not a file of this user"),
+        local_files.lock("scope", "it", 1),
+    ):
         local_files.write("scope", "it", {"a": 2})
     assert target.read_text() == "mine"
 
@@ -156,7 +170,9 @@ def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: p
         local_files.directory()
 
 
-def test_the_runtime_directory_of_the_session_comes_before_the_temporary_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_runtime_directory_of_the_session_comes_before_the_temporary_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("HOSTING_RUNTIME_DIR", raising=False)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / "missing"))
@@ -181,13 +197,19 @@ def test_names_carry_no_key_material_and_keep_accounts_apart(harness: ResourceHa
 
 def test_a_platform_without_posix_locks_is_named(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    with pytest.raises(LocalFilesError, match=r"has no POSIX file locks.*Next: run it on Linux or macOS, on Windows in WSL 2"):
+    with pytest.raises(
+        LocalFilesError,
+        match=r"has no POSIX file locks.*Next: run it on Linux or macOS, on "
+        r"Windows in WSL 2",
+    ):
         local_files.directory()
     assert not runtime.exists()
 
 
 @pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
-def test_a_file_system_without_locks_is_named(runtime: Path, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+def test_a_file_system_without_locks_is_named(
+    runtime: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     """As some network and FUSE file systems. No lock that would outlive its process takes its place."""
 
     def flock(*_: object) -> None:
@@ -196,7 +218,9 @@ def test_a_file_system_without_locks_is_named(runtime: Path, monkeypatch: pytest
     monkeypatch.setattr("fcntl.flock", flock)
     with (
         pytest.raises(
-            LocalFilesError, match=r"its file system has no locks .*Next: set HOSTING_RUNTIME_DIR to a directory on a local disk"
+            LocalFilesError,
+            match=r"its file system has no locks .*Next: set HOSTING_RUNTIME_DIR to a "
+            r"directory on a local disk",
         ),
         local_files.lock("scope", "it", 1),
     ):
@@ -209,16 +233,22 @@ def test_a_read_only_directory_is_named(runtime: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("tempfile.mkstemp", mkstemp)
     message = (
-        r"cannot use the file .*: Read-only file system\. Next: set HOSTING_RUNTIME_DIR to a directory that only this user can write to"
+        r"cannot use the file .*: Read-only file system\. Next: set HOSTING_RUNTIME_DIR to a directory that "
+        r"only this user can write to"
     )
     with pytest.raises(LocalFilesError, match=message):
         local_files.write("scope", "it", {})
 
 
 def test_the_plugin_names_a_platform_where_it_cannot_work(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['fcntl'] = sys.modules['pwd'] = None; from pulumi_hosting.provider.plugin import {}; {}"
+    code = (
+        "import sys; sys.modules['fcntl'] = sys.modules['pwd'] = None; from "
+        "pulumi_hosting.provider.plugin import {}; {}"
+    )
     for module, call in (("servicer", "servicer.main()"), ("install", "install.install()")):
-        run = subprocess.run([sys.executable, "-c", code.format(module, call)], capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            [sys.executable, "-c", code.format(module, call)], capture_output=True, text=True, check=False
+        )
         assert run.returncode == 1
         last = run.stderr.splitlines()[-1]
         assert "has no POSIX file locks" in last

@@ -1,4 +1,6 @@
-"""An attempt that was lost, then refusals that decide nothing: the account is looked at, and no other key is tried."""
+"""An attempt that was lost, then refusals that decide nothing: the account is looked at, and no other key
+is tried.
+"""
 
 from typing import Any
 
@@ -22,10 +24,16 @@ def debits(harness: ResourceHarness) -> int:
 
 @pytest.mark.parametrize("lost", [{"drop": "before"}, {"drop": "after"}], ids=str)
 @pytest.mark.parametrize("then", FAILS, ids=lambda fault: str(fault["status"]))
-def test_an_order_is_not_sent_with_another_key(harness: ResourceHarness, lost: dict[str, Any], then: dict[str, Any]) -> None:
+def test_an_order_is_not_sent_with_another_key(
+    harness: ResourceHarness, lost: dict[str, Any], then: dict[str, Any]
+) -> None:
     harness.fault(lost)
     harness.fault(then, after=1, times=99)
-    with pytest.raises(ResourceError, match=r"whether the order was carried out is not known.*Next: run again"):
+    with pytest.raises(
+        ResourceError,
+        match=r"whether the order was carried out is not known.*Next: run "
+        r"again",
+    ):
         harness.order()
     keys = {row["headers"]["idempotency-key"] for row in _posts(harness, "/servers")}
     assert len(keys) == 1
@@ -60,7 +68,9 @@ def _posts(harness: ResourceHarness, path: str) -> list[dict[str, Any]]:
     found: Any = harness.control("GET", "/requests")
     rows = found["data"] if isinstance(found, dict) else found
     posts = [row for row in rows if row["method"] == "POST" and row["path"] == path]
-    return [{**row, "headers": {name.lower(): value for name, value in row["headers"].items()}} for row in posts]
+    return [
+        {**row, "headers": {name.lower(): value for name, value in row["headers"].items()}} for row in posts
+    ]
 
 
 def _in_days(harness: ResourceHarness, days: int) -> str:

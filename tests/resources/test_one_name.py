@@ -1,4 +1,6 @@
-"""Several orders of one server name at the same time: one server and one charge, or a stop before the second is paid."""
+"""Several orders of one server name at the same time: one server and one charge, or a stop before the
+second is paid.
+"""
 
 import threading
 from collections.abc import Iterator
@@ -25,7 +27,11 @@ class TogetherTransport(KillingTransport):
     barrier: threading.Barrier = field(default_factory=lambda: threading.Barrier(1))
 
     def handle_request(self, request: httpx.Request) -> httpx.Response:
-        if request.method == "POST" and request.url.path == "/v1/servers" and "POST /v1/servers" not in self.sent:
+        if (
+            request.method == "POST"
+            and request.url.path == "/v1/servers"
+            and "POST /v1/servers" not in self.sent
+        ):
             self.barrier.wait()
         return super().handle_request(request)
 
@@ -41,10 +47,14 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local_files, "lock", lock)
 
 
-def at_once(harness: ResourceHarness, desired: list[dict[str, Any]], barrier: threading.Barrier | None = None) -> list[engine.Outcome]:
+def at_once(
+    harness: ResourceHarness, desired: list[dict[str, Any]], barrier: threading.Barrier | None = None
+) -> list[engine.Outcome]:
     def run(desired: dict[str, Any]) -> engine.Outcome:
         transport = TogetherTransport(barrier=barrier) if barrier else KillingTransport()
-        context = harness.context(identity="ansible:/server/web-1", name_is_identity=True, transport=transport)
+        context = harness.context(
+            identity="ansible:/server/web-1", name_is_identity=True, transport=transport
+        )
         return engine.ensure(context, SERVER, engine.check(SERVER, desired).inputs)
 
     with ThreadPoolExecutor(len(desired)) as pool:
@@ -53,10 +63,14 @@ def at_once(harness: ResourceHarness, desired: list[dict[str, Any]], barrier: th
 
 @pytest.mark.usefixtures("machines")
 @pytest.mark.parametrize("slow", [False, True])
-def test_two_different_orders_of_one_name_that_leave_together_are_one_server(harness: ResourceHarness, slow: bool) -> None:
+def test_two_different_orders_of_one_name_that_leave_together_are_one_server(
+    harness: ResourceHarness, slow: bool
+) -> None:
     if slow:
         harness.fault({"panel_timeout": "active"})
-    outcomes = at_once(harness, [{**GOOD, "months": 1}, {**GOOD, "months": 3, "notes": "mine"}], threading.Barrier(2))
+    outcomes = at_once(
+        harness, [{**GOOD, "months": 1}, {**GOOD, "months": 3, "notes": "mine"}], threading.Barrier(2)
+    )
     assert harness.charges == 1
     (server,) = harness.living
     assert [outcome.state.id if outcome.state else "" for outcome in outcomes] == [str(server["id"])] * 2
@@ -96,7 +110,9 @@ def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_lo
     assert harness.charges == 1
 
 
-def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_placed(harness: ResourceHarness) -> None:
+def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_placed(
+    harness: ResourceHarness,
+) -> None:
     harness.control("PATCH", "/account", {"balance": "6.00"})
     with pytest.raises(Exception, match=r"14\.25"):
         at_once(harness, [{**GOOD, "months": 3}])

@@ -1,4 +1,6 @@
-"""A server is bought once, whatever is killed, cut or repeated: the order's whole story against the emulator."""
+"""A server is bought once, whatever is killed, cut or repeated: the order's whole story against the
+emulator.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +14,13 @@ from pulumi_hosting.client.exceptions import InsufficientFunds, NoCapacity
 from pulumi_hosting.exactly_once.ownership_tag import next_tag, ownership_tag, with_tag
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server_powers import SERVER
-from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, TakenOver, WaitTimeout
+from pulumi_hosting.session.errors import (
+    AmbiguousMatch,
+    ResourceConflict,
+    ResourceError,
+    TakenOver,
+    WaitTimeout,
+)
 from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, EmulatorClock, KillingTransport, ProcessKilled, ResourceHarness
 
@@ -63,15 +71,23 @@ def test_killed_anywhere_and_run_again_it_is_one_server_and_one_charge(
 
 def test_the_exchanges_that_are_cut_are_all_of_an_order(harness: ResourceHarness) -> None:
     state = harness.order()
-    assert state.root_password  # no replay shows one: the answer is fresh, and need not be read to be believed
+    # no replay shows one: the answer is fresh, and need not be read to be believed
+    assert state.root_password
     assert len(harness.transports[-1].sent) == 5
 
 
 @pytest.mark.parametrize(
     "action",
-    [{"drop": "after"}, {"drop": "before"}, {"truncate": 20}, {"status": 503, "code": "temporarily_unavailable", "retry_after": 1}],
+    [
+        {"drop": "after"},
+        {"drop": "before"},
+        {"truncate": 20},
+        {"status": 503, "code": "temporarily_unavailable", "retry_after": 1},
+    ],
 )
-def test_a_lost_answer_is_asked_for_again_with_the_same_key(harness: ResourceHarness, action: dict[str, Any]) -> None:
+def test_a_lost_answer_is_asked_for_again_with_the_same_key(
+    harness: ResourceHarness, action: dict[str, Any]
+) -> None:
     harness.fault(action)
     state = harness.order({**GOOD, "password": "Abcdefg1"})
     assert [str(server["id"]) for server in harness.living] == [state.id]
@@ -107,8 +123,14 @@ def test_a_stored_refusal_does_not_stick(harness: ResourceHarness) -> None:
 
 
 def test_a_key_that_could_not_finish_orders_nothing(harness: ResourceHarness) -> None:
-    key = harness.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "servers:order"]})["key"]
-    with pytest.raises(ResourceError, match=r"servers:manage, which notes and auto_renew need.*nothing was ordered"):
+    key = harness.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "servers:order"]})[
+        "key"
+    ]
+    with pytest.raises(
+        ResourceError,
+        match=r"servers:manage, which notes and auto_renew need.*nothing was "
+        r"ordered",
+    ):
         harness.order({**GOOD, "notes": "mine", "auto_renew": False}, key=key)
     assert harness.charges == 0
     harness.order(key=key)
@@ -141,7 +163,9 @@ def test_a_service_that_goes_on_failing_is_reported_not_fed(harness: ResourceHar
 
 
 def test_money_that_no_server_explains_stops_it(harness: ResourceHarness) -> None:
-    """The service says it failed, and a paid order has no server: only a person can know whether it is this one."""
+    """The service says it failed, and a paid order has no server: only a person can know whether it is
+    this one.
+    """
     harness.fault({"panel_timeout": "active"})
     with pytest.raises(WaitTimeout):
         harness.order({**GOOD, "name": "other"}, identity="other", wait_timeout=0.0)
@@ -176,7 +200,9 @@ def test_a_wrong_clock_hides_no_movement_of_money(harness: ResourceHarness, days
 
 @pytest.mark.parametrize("offset", [-1, 0, 1])
 @pytest.mark.parametrize(("days", "taken"), [(6.9, True), (7.1, False)])
-def test_a_wrong_clock_makes_no_order_younger_or_older(harness: ResourceHarness, days: float, taken: bool, offset: float) -> None:
+def test_a_wrong_clock_makes_no_order_younger_or_older(
+    harness: ResourceHarness, days: float, taken: bool, offset: float
+) -> None:
     first = harness.order()
     harness.control("POST", "/clock", {"advance": days * 86400})
     context = harness.context()
@@ -208,7 +234,9 @@ def test_a_slow_order_that_is_cut_short_is_found_by_the_next_run(harness: Resour
 
 
 @pytest.mark.parametrize("end", ["cancelled", "failed"])
-def test_an_order_that_comes_to_nothing_is_reported_and_ordered_anew_by_the_next_run(harness: ResourceHarness, end: str) -> None:
+def test_an_order_that_comes_to_nothing_is_reported_and_ordered_anew_by_the_next_run(
+    harness: ResourceHarness, end: str
+) -> None:
     harness.fault({"panel_timeout": end})
     with pytest.raises(ResourceError, match="returned"):
         harness.order()
@@ -228,10 +256,14 @@ def test_a_foreign_namesake_stops_it_and_the_message_says_how_to_go_on(harness: 
     assert harness.charges == 1
 
 
-def test_a_replayed_order_whose_server_was_renamed_since_is_neither_taken_nor_doubled(harness: ResourceHarness) -> None:
+def test_a_replayed_order_whose_server_was_renamed_since_is_neither_taken_nor_doubled(
+    harness: ResourceHarness,
+) -> None:
     first = harness.order()
     harness.control("PATCH", f"/servers/{first.id}", {"name": "web-2"})
-    with pytest.raises(ResourceConflict, match=f"server {first.id} carries.*'web-2'.*adopt_id={first.id}.*order_attempt=1") as stopped:
+    with pytest.raises(
+        ResourceConflict, match=f"server {first.id} carries.*'web-2'.*adopt_id={first.id}.*order_attempt=1"
+    ) as stopped:
         harness.order()
     assert stopped.value.id == first.id
     assert harness.charges == 1
@@ -252,7 +284,9 @@ def test_a_namesake_that_another_declaration_marked_stops_it_too(harness: Resour
     assert harness.charges == 1
 
 
-def test_after_the_keys_are_forgotten_an_unmarked_server_is_not_taken_and_not_bought_again(harness: ResourceHarness) -> None:
+def test_after_the_keys_are_forgotten_an_unmarked_server_is_not_taken_and_not_bought_again(
+    harness: ResourceHarness,
+) -> None:
     with pytest.raises(ProcessKilled):
         harness.order(transport=KillingTransport(3, after=True))
     harness.control("POST", "/clock", {"advance": WEEK + 60})
@@ -271,7 +305,11 @@ def test_what_a_killed_run_ordered_is_taken_over_within_seven_days_and_then_on_r
     harness.control("POST", "/clock", {"advance": days * 86400})
     if days < 7:
         state = harness.order()
-        assert harness.living[0]["notes"] == next_tag(ownership_tag(IDENTITY) if tagged else None, IDENTITY) == state.ownership_tag
+        assert (
+            harness.living[0]["notes"]
+            == next_tag(ownership_tag(IDENTITY) if tagged else None, IDENTITY)
+            == state.ownership_tag
+        )
         assert any("takes over server 20001, ordered" in line for line in harness.messages)
     else:
         with pytest.raises(ResourceConflict, match="adopt_id") as stopped:
@@ -280,7 +318,8 @@ def test_what_a_killed_run_ordered_is_taken_over_within_seven_days_and_then_on_r
         assert ("adopt_id=20001" if tagged else "adopt_id to 20001") in str(stopped.value)
         state = harness.order({**GOOD, "adopt_id": "20001"})
     assert [str(server["id"]) for server in harness.living] == [state.id] == ["20001"]
-    assert sum(row["operation"] == "create_server" for row in harness.account.ledger()) == 1  # after 30 days it is renewed, too
+    # after 30 days it is renewed, too
+    assert sum(row["operation"] == "create_server" for row in harness.account.ledger()) == 1
 
 
 def test_beside_an_old_tagged_server_another_one_is_ordered_on_request_only(harness: ResourceHarness) -> None:
@@ -296,7 +335,11 @@ def test_beside_an_old_tagged_server_another_one_is_ordered_on_request_only(harn
 
 def test_strict_takes_over_with_a_scope_or_on_request_only(harness: ResourceHarness) -> None:
     first = harness.order()
-    with pytest.raises(ResourceConflict, match=rf"strict is set and hosting:scope is not.*adopt_id={first.id}"):
+    with pytest.raises(
+        ResourceConflict,
+        match=rf"strict is set and hosting:scope is "
+        rf"not.*adopt_id={first.id}",
+    ):
         harness.order(strict=True)
     assert predicted(harness, strict=True, scope="mine").state.id == first.id
     assert harness.order(strict=True, scope="mine").id == first.id
@@ -333,16 +376,22 @@ def test_a_preview_announces_what_is_taken_over_and_its_charge(harness: Resource
     assert not [line for line in harness.transports[-1].sent if not line.startswith("GET")]
 
 
-def test_a_preview_says_the_monthly_price_where_the_charge_is_not_to_be_seen(harness: ResourceHarness) -> None:
+def test_a_preview_says_the_monthly_price_where_the_charge_is_not_to_be_seen(
+    harness: ResourceHarness,
+) -> None:
     harness.order()
-    key = harness.control("POST", "/keys", {"mode": "live", "scopes": ["servers:read", "servers:order", "servers:manage"]})["key"]
+    key = harness.control(
+        "POST", "/keys", {"mode": "live", "scopes": ["servers:read", "servers:order", "servers:manage"]}
+    )["key"]
     context = harness.context(key=key)
     taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
     assert taken is not None
     assert "ordered 0 min ago, 5.00 EUR a month (" in taken.announcement(context.service_now())
 
 
-def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happen(harness: ResourceHarness) -> None:
+def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happen(
+    harness: ResourceHarness,
+) -> None:
     with pytest.raises(ProcessKilled):
         harness.order(transport=KillingTransport(3, after=True))
     harness.control("POST", "/clock", {"advance": 3 * 3600 + 60})
@@ -350,7 +399,10 @@ def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happ
     assert SERVER.takeover(context, engine.check(SERVER, GOOD).inputs) is None
     assert SERVER.validate(context, GOOD, frozenset(GOOD)) == {}
     (said,) = [line for line in harness.messages if "exists" in line]
-    assert "(id 20001, ordered 3 h ago): unless an interrupted run of this program ordered it, the order will stop" in said
+    assert (
+        "(id 20001, ordered 3 h ago): unless an interrupted run of this program ordered it, the order "
+        "will stop"
+    ) in said
     harness.control("POST", "/clock", {"advance": WEEK})
     later = harness.context()
     with pytest.raises(ResourceConflict) as announced:
@@ -363,7 +415,9 @@ def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happ
 
 
 def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(harness: ResourceHarness) -> None:
-    """By another resource's tag, or by any namesake under strict; a renamed resource is advised to take an alias first."""
+    """By another resource's tag, or by any namesake under strict; a renamed resource is advised to take
+    an alias first.
+    """
     old = harness.order(identity="pulumi:t/dev/server/web-1")  # its name is that of the resource
     renamed, inputs = "pulumi:t/dev/server/web-9", engine.check(SERVER, GOOD).inputs
     with pytest.raises(ResourceConflict) as announced:
@@ -371,15 +425,25 @@ def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(harness: Re
     with pytest.raises(ResourceConflict) as stopped:
         harness.order(identity=renamed)
     assert str(announced.value) == str(stopped.value)
-    assert "Next: if this resource was renamed from 'web-1', add opts=pulumi.ResourceOptions(aliases=" in str(stopped.value)
+    assert (
+        "Next: if this resource was renamed from 'web-1', add opts=pulumi.ResourceOptions(aliases="
+    ) in str(stopped.value)
     assert f"else set adopt_id to {old.id} to take it over" in str(stopped.value)
-    with pytest.raises(ResourceConflict, match="if this resource had another name in the program before, add opts="):
+    with pytest.raises(
+        ResourceConflict, match="if this resource had another name in the program before, add opts="
+    ):
         SERVER.takeover(harness.context(identity="pulumi:other/dev/server/x"), inputs)
-    # What another declaration of the program turns out to have is no obstacle, and another one may be asked for.
+    # What another declaration of the program turns out to have is no obstacle, and another one may be asked
+    # for.
     ownership = Ownership()
     ownership.add("pulumi:t/dev/server/web-1", old.id)
     assert SERVER.takeover(harness.context(identity=renamed, ownership=ownership), inputs) is None
-    assert SERVER.takeover(harness.context(identity=renamed), engine.check(SERVER, {**GOOD, "order_attempt": 1}).inputs) is None
+    assert (
+        SERVER.takeover(
+            harness.context(identity=renamed), engine.check(SERVER, {**GOOD, "order_attempt": 1}).inputs
+        )
+        is None
+    )
     harness.control("PATCH", f"/servers/{old.id}", {"notes": ""})
     assert SERVER.takeover(harness.context(identity=renamed), inputs) is None
     with pytest.raises(ResourceConflict, match="nothing was ordered"):
@@ -392,7 +456,9 @@ def test_a_preview_announces_an_order_that_is_under_way(harness: ResourceHarness
     with pytest.raises(WaitTimeout):
         harness.order(wait_timeout=0.0)
     assert SERVER.validate(harness.context(), GOOD, frozenset(GOOD)) == {}
-    assert "is being created (order 40001, placed 0 min ago, 5.00 EUR): it is waited for" in harness.messages[-1]
+    assert (
+        "is being created (order 40001, placed 0 min ago, 5.00 EUR): it is waited for"
+    ) in harness.messages[-1]
 
 
 def test_adopting_what_another_resource_has_is_announced(harness: ResourceHarness) -> None:
@@ -403,7 +469,9 @@ def test_adopting_what_another_resource_has_is_announced(harness: ResourceHarnes
     assert harness.living[0]["notes"] == adopted.ownership_tag == ownership_tag(IDENTITY, 1)
     engine.delete(harness.context(identity="pulumi:t/prod/server/web-1"), SERVER, other)
     assert [str(server["id"]) for server in harness.living] == [other.id]
-    assert any(f"server {other.id} (web-1) stays and costs 5.00 EUR a month" in line for line in harness.messages)
+    assert any(
+        (f"server {other.id} (web-1) stays and costs 5.00 EUR a month") in line for line in harness.messages
+    )
     engine.delete(harness.context(), SERVER, adopted)
     assert harness.living == []
 
@@ -417,13 +485,20 @@ def test_what_a_later_run_took_over_is_not_deleted_by_the_earlier_state(harness:
     assert (second.id, second.ownership_tag) == (first.id, next_tag(first.ownership_tag, IDENTITY))
     read = engine.read(harness.context(), SERVER, first)
     assert read.ownership_tag == first.ownership_tag
-    assert [line for line in harness.messages if f"server {first.id}: a later run took it over, from another backend perhaps" in line]
+    assert [
+        line
+        for line in harness.messages
+        if (f"server {first.id}: a later run took it over, from another backend perhaps") in line
+    ]
     for state in (first, read):
-        with pytest.raises(TakenOver, match=f"server {first.id}: a later run took it over, .*nothing was deleted") as stopped:
+        with pytest.raises(
+            TakenOver, match=f"server {first.id}: a later run took it over, .*nothing was deleted"
+        ) as stopped:
             engine.delete(harness.context(), SERVER, state)
         assert (stopped.value.id, stopped.value.tag) == (first.id, second.ownership_tag)
         changed = engine.check(SERVER, {**GOOD, "notes": "mine"}).inputs
-        with pytest.raises(TakenOver, match="nothing was changed"):  # the tag of this state would open the fence
+        # the tag of this state would open the fence
+        with pytest.raises(TakenOver, match="nothing was changed"):
             engine.update(harness.context(), SERVER, state, changed, frozenset({"notes"}))
     assert [server["notes"] for server in harness.living] == [second.ownership_tag]
     engine.delete(harness.context(), SERVER, engine.read(harness.context(), SERVER, second))
@@ -452,7 +527,13 @@ def test_a_takeover_whose_tag_was_not_written_can_be_deleted(harness: ResourceHa
 def test_notes_are_shown_without_the_tag_and_an_update_keeps_it(harness: ResourceHarness) -> None:
     harness.order()
     state = harness.order({**GOOD, "notes": "mine"})
-    state = engine.update(harness.context(), SERVER, state, engine.check(SERVER, {**GOOD, "notes": "yours"}).inputs, frozenset({"notes"}))
+    state = engine.update(
+        harness.context(),
+        SERVER,
+        state,
+        engine.check(SERVER, {**GOOD, "notes": "yours"}).inputs,
+        frozenset({"notes"}),
+    )
     assert state.notes == "yours"
     assert harness.living[0]["notes"] == with_tag("yours", ownership_tag(IDENTITY, 1))
     assert engine.read(harness.context(), SERVER, state).notes == "yours"
@@ -462,7 +543,9 @@ def test_notes_are_shown_without_the_tag_and_an_update_keeps_it(harness: Resourc
 
 
 @pytest.mark.parametrize("stops", [1, 2, 3])
-def test_orders_are_found_by_their_key_after_stops_that_probed_keys(harness: ResourceHarness, stops: int) -> None:
+def test_orders_are_found_by_their_key_after_stops_that_probed_keys(
+    harness: ResourceHarness, stops: int
+) -> None:
     other = harness.order(identity="another", name_is_identity=True)
     for _ in range(stops):
         with pytest.raises(ResourceConflict):
@@ -476,7 +559,9 @@ def test_orders_are_found_by_their_key_after_stops_that_probed_keys(harness: Res
     assert harness.charges == 1
 
 
-def test_a_program_edited_after_a_crash_buys_nothing_and_takes_nothing_unproven(harness: ResourceHarness) -> None:
+def test_a_program_edited_after_a_crash_buys_nothing_and_takes_nothing_unproven(
+    harness: ResourceHarness,
+) -> None:
     with pytest.raises(ProcessKilled):
         harness.order(transport=KillingTransport(3, after=True))
     with pytest.raises(ResourceConflict):
@@ -484,7 +569,9 @@ def test_a_program_edited_after_a_crash_buys_nothing_and_takes_nothing_unproven(
     assert harness.charges == 1
 
 
-def test_a_program_edited_after_the_mark_was_written_gets_its_server_back_to_be_replaced(harness: ResourceHarness) -> None:
+def test_a_program_edited_after_the_mark_was_written_gets_its_server_back_to_be_replaced(
+    harness: ResourceHarness,
+) -> None:
     with pytest.raises(ProcessKilled):
         harness.order(transport=KillingTransport(4, after=True))
     state = harness.order({**GOOD, "os": "ubuntu-24.04"})
@@ -513,7 +600,9 @@ def test_adopting_checks_what_it_takes(harness: ResourceHarness) -> None:
 # --- where the name is the identity
 
 
-def ensure(harness: ResourceHarness, inputs: dict[str, Any] | None = None, id: str | None = None, **terms: Any) -> engine.Outcome:
+def ensure(
+    harness: ResourceHarness, inputs: dict[str, Any] | None = None, id: str | None = None, **terms: Any
+) -> engine.Outcome:
     checked = engine.check(SERVER, inputs or GOOD)
     context = harness.context(identity="ansible:/server/web-1", name_is_identity=True)
     return engine.ensure(context, SERVER, checked.inputs, id=id, terms=engine.ApplyOptions(**terms))
@@ -532,7 +621,10 @@ def test_the_ladder_of_a_stateless_frontend(harness: ResourceHarness) -> None:
         ensure(harness, {**GOOD, "os": "ubuntu-24.04"})
     checked = engine.check(SERVER, GOOD)
     context = harness.context(name_is_identity=True)
-    assert engine.ensure_absent(context, SERVER, checked.inputs, terms=engine.ApplyOptions(dry_run=True)).action == "deleted"
+    assert (
+        engine.ensure_absent(context, SERVER, checked.inputs, terms=engine.ApplyOptions(dry_run=True)).action
+        == "deleted"
+    )
     assert engine.ensure_absent(context, SERVER, checked.inputs).action == "deleted"
     assert engine.ensure_absent(context, SERVER, checked.inputs).action == "unchanged"
     assert harness.living == []
@@ -553,17 +645,25 @@ def test_adopting_is_predicted_by_a_dry_run(harness: ResourceHarness) -> None:
 
 
 @pytest.mark.parametrize(("at", "after"), exchanges_of_an_order()[:10])
-def test_a_stateless_frontend_killed_anywhere_buys_once(harness: ResourceHarness, at: int, after: bool) -> None:
+def test_a_stateless_frontend_killed_anywhere_buys_once(
+    harness: ResourceHarness, at: int, after: bool
+) -> None:
     checked = engine.check(SERVER, GOOD)
     with pytest.raises(ProcessKilled):
-        engine.ensure(harness.context(name_is_identity=True, transport=KillingTransport(at, after)), SERVER, checked.inputs)
+        engine.ensure(
+            harness.context(name_is_identity=True, transport=KillingTransport(at, after)),
+            SERVER,
+            checked.inputs,
+        )
     ensure(harness)
     assert len(harness.living) == 1
     assert harness.charges == 1
 
 
 def test_a_name_that_a_rename_set_free_gets_a_server_of_its_own(harness: ResourceHarness) -> None:
-    """The key of the name is remembered for the server that was renamed; that one is another resource's by now."""
+    """The key of the name is remembered for the server that was renamed; that one is another resource's
+    by now.
+    """
     first = ensure(harness)
     assert first.after is not None
     renamed = ensure(harness, {**GOOD, "name": "web-2"}, id=first.after["id"])
@@ -638,6 +738,9 @@ def test_absent_waits_for_an_order_that_is_still_under_way(harness: ResourceHarn
     with pytest.raises(WaitTimeout):
         harness.order(wait_timeout=0.0)
     checked = engine.check(SERVER, GOOD)
-    assert engine.ensure_absent(harness.context(name_is_identity=True), SERVER, checked.inputs).action == "deleted"
+    assert (
+        engine.ensure_absent(harness.context(name_is_identity=True), SERVER, checked.inputs).action
+        == "deleted"
+    )
     assert harness.living == []
     assert harness.charges == 0 or harness.account.ledger()

@@ -1,4 +1,6 @@
-"""Answers that a process shares: asked once, believed for a while, forgotten when a write makes them untrue."""
+"""Answers that a process shares: asked once, believed for a while, forgotten when a write makes them
+untrue.
+"""
 
 import threading
 from typing import Any
@@ -112,7 +114,9 @@ def test_pauses_grow_to_the_longest_and_end() -> None:
 def test_many_servers_are_read_by_the_list(harness: ResourceHarness) -> None:
     ownership = Ownership()
     made = [
-        engine.create(harness.context(identity=f"pulumi:t/dev/server/{n}", ownership=ownership), SERVER, desired)
+        engine.create(
+            harness.context(identity=f"pulumi:t/dev/server/{n}", ownership=ownership), SERVER, desired
+        )
         for n in range(12)
         for desired in [engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs]
     ]
@@ -132,6 +136,8 @@ def test_a_program_of_many_servers_looks_for_lost_ones_once(harness: ResourceHar
         context = harness.context(identity=f"pulumi:t/dev/server/{n}", **shared)
         client = context.client
         engine.create(context, SERVER, engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs)
-    lists = [line for line in transport.sent if line.endswith(("/servers", "/orders")) and line.startswith("GET")]
+    lists = [
+        line for line in transport.sent if line.endswith(("/servers", "/orders")) and line.startswith("GET")
+    ]
     assert len(lists) == 2
     assert len(transport.sent) == 1 + 2 + 5 * 2  # /me, the look, and for each: the order, its mark

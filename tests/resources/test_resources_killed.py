@@ -1,4 +1,6 @@
-"""ProcessKilled at every exchange of a creation, before and after it was processed: the next run ends with one object and one charge."""
+"""ProcessKilled at every exchange of a creation, before and after it was processed: the next run ends
+with one object and one charge.
+"""
 
 from collections.abc import Callable
 from decimal import Decimal
@@ -15,19 +17,38 @@ DESIREDES: dict[str, tuple[str, dict[str, Any]]] = {
     "domain": ("domain", {"name": "example-1.com", "auto_renew": True}),
     "transfer": ("domain", {"name": "example-2.com", "auth_code": "EPP-1234567"}),
     "server_ip": ("server_ip", {"server_id": "{server}"}),
-    "webhook": ("webhook_subscription", {"url": "https://hooks.example.com/x", "events": ["*"], "active": False}),
+    "webhook": (
+        "webhook_subscription",
+        {"url": "https://hooks.example.com/x", "events": ["*"], "active": False},
+    ),
     "ssh_key": (
         "ssh_key",
-        {"name": "me", "public_key": "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"},
+        {
+            "name": "me",
+            "public_key": (
+                "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
+            ),
+        },
     ),
 }
-TABLES = {"domain": "domains", "server_ip": "addresses", "webhook_subscription": "subscriptions", "ssh_key": "ssh_keys"}
+TABLES = {
+    "domain": "domains",
+    "server_ip": "addresses",
+    "webhook_subscription": "subscriptions",
+    "ssh_key": "ssh_keys",
+}
 
 
 def desired_of(harness: ResourceHarness, name: str) -> tuple[Any, Any]:
     kind, inputs = DESIREDES[name]
-    server = harness.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id if kind == "server_ip" else ""
-    found = engine.check(RESOURCES[kind], {key: server if value == "{server}" else value for key, value in inputs.items()})
+    server = (
+        harness.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id
+        if kind == "server_ip"
+        else ""
+    )
+    found = engine.check(
+        RESOURCES[kind], {key: server if value == "{server}" else value for key, value in inputs.items()}
+    )
     assert not found.failures
     return RESOURCES[kind], found.inputs
 
@@ -39,11 +60,15 @@ def made(harness: ResourceHarness, resource: Any) -> list[Any]:
 
 def spent(harness: ResourceHarness) -> Decimal:
     rows = harness.account.ledger()
-    return sum((Decimal(str(row["amount"])) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
+    return sum(
+        (Decimal(str(row["amount"])) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0)
+    )
 
 
 def run(harness: ResourceHarness, resource: Any, inputs: Any, **more: Any) -> Any:
-    return engine.create(harness.context(identity=f"pulumi:t/dev/{resource.kind}/it", **more), resource, inputs)
+    return engine.create(
+        harness.context(identity=f"pulumi:t/dev/{resource.kind}/it", **more), resource, inputs
+    )
 
 
 def reference(harness: ResourceHarness, name: str) -> tuple[int, Decimal]:
@@ -85,9 +110,14 @@ def killed_anywhere(harness: ResourceHarness, name: str, dialect: str, move: Cal
             harness.reset()
 
 
-@pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 5}, {"status": 502, "code": "upstream_error"}])
+@pytest.mark.parametrize(
+    "action",
+    [{"drop": "after"}, {"drop": "before"}, {"truncate": 5}, {"status": 502, "code": "upstream_error"}],
+)
 @pytest.mark.parametrize("name", DESIREDES)
-def test_a_lost_answer_costs_nothing_twice(harness: ResourceHarness, name: str, action: dict[str, Any]) -> None:
+def test_a_lost_answer_costs_nothing_twice(
+    harness: ResourceHarness, name: str, action: dict[str, Any]
+) -> None:
     _, cost = reference(harness, name)
     resource, inputs = desired_of(harness, name)
     before = spent(harness)
@@ -132,7 +162,10 @@ def test_both_killed_before_they_were_saved_both_are_found(harness: ResourceHarn
     other.ownership.add("pulumi:t/dev/server_ip/a", ids["a"])
     ids["b"] = engine.create(other, resource, inputs).id
     for name in ("b", "a"):
-        assert engine.create(harness.context(identity=f"pulumi:t/dev/server_ip/{name}"), resource, inputs).id == ids[name]
+        assert (
+            engine.create(harness.context(identity=f"pulumi:t/dev/server_ip/{name}"), resource, inputs).id
+            == ids[name]
+        )
     assert len(made(harness, resource)) == 2
 
 
@@ -140,7 +173,11 @@ def test_an_unknown_address_stops_the_purchase(harness: ResourceHarness) -> None
     resource, inputs = desired_of(harness, "server_ip")
     engine.create(harness.context(identity="pulumi:other/dev/server_ip/x"), resource, inputs)
     harness.another_machine()
-    with pytest.raises(ResourceError, match=r"nothing here explains: .*Next: if other .* have them, set order_attempt to 1 to buy another"):
+    with pytest.raises(
+        ResourceError,
+        match=r"nothing here explains: .*Next: if other .* have them, set "
+        r"order_attempt to 1 to buy another",
+    ):
         run(harness, resource, inputs)
     assert len(made(harness, resource)) == 1
     another = engine.check(resource, {**inputs.given(), "order_attempt": 1}).inputs

@@ -1,4 +1,6 @@
-"""With a test key: what is simulated is made once, is no drift while it cannot be read, and is gone when its day is over."""
+"""With a test key: what is simulated is made once, is no drift while it cannot be read, and is gone when
+its day is over.
+"""
 
 from typing import Any
 
@@ -34,7 +36,9 @@ def test_a_simulated_server_whose_state_was_lost_is_found_again(harness: Resourc
     assert harness.order(DESIRED, key=harness.account.test_key).id == first.id
 
 
-def test_a_simulated_server_is_gone_after_its_day_though_its_key_is_remembered(harness: ResourceHarness) -> None:
+def test_a_simulated_server_is_gone_after_its_day_though_its_key_is_remembered(
+    harness: ResourceHarness,
+) -> None:
     first = harness.order(key=harness.account.test_key)
     harness.control("POST", "/clock", {"advance": DAY + 1})
     assert engine.read(harness.context(key=harness.account.test_key), SERVER, first) is None
@@ -50,18 +54,24 @@ def test_a_real_server_read_with_a_test_key_shows_its_drift(harness: ResourceHar
 
 def test_a_simulated_key_cannot_be_read_and_is_not_gone(harness: ResourceHarness) -> None:
     context = harness.context(key=harness.account.test_key)
-    made = engine.create(context, SSH_KEY, engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs)
+    made = engine.create(
+        context, SSH_KEY, engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs
+    )
     assert list(SSH_KEY.all(context)) == []
     assert engine.read(context, SSH_KEY, made) == made
     assert made.mode == "test"
     engine.delete(context, SSH_KEY, made)
-    with pytest.raises(ResourceError, match="only simulated, with a test key, and a live key must not touch it"):
+    with pytest.raises(
+        ResourceError, match="only simulated, with a test key, and a live key must not touch it"
+    ):
         engine.read(harness.context(), SSH_KEY, made)
 
 
 @pytest.mark.parametrize("reading", ["conflict", "second"])
 @pytest.mark.parametrize("action", [{"drop": "after"}, {"drop": "before"}, {"truncate": 5}])
-def test_a_key_whose_answer_was_lost_is_not_doubled(harness: ResourceHarness, reading: str, action: dict[str, Any]) -> None:
+def test_a_key_whose_answer_was_lost_is_not_doubled(
+    harness: ResourceHarness, reading: str, action: dict[str, Any]
+) -> None:
     harness.account.variant(duplicate_ssh_key=reading)
     inputs = engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs
     harness.fault(action, path="^/ssh-keys$")

@@ -1,4 +1,6 @@
-"""What a preview says of servers that a state has, or that a program names alike; and what a finished order is taken for."""
+"""What a preview says of servers that a state has, or that a program names alike; and what a finished
+order is taken for.
+"""
 
 from typing import Any
 
@@ -22,34 +24,54 @@ def test_a_server_that_is_well_is_worth_no_remark(harness: ResourceHarness) -> N
 
 
 @pytest.mark.parametrize("status", ["terminated", "cancelled"])
-def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(harness: ResourceHarness, status: str) -> None:
+def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(
+    harness: ResourceHarness, status: str
+) -> None:
     harness.account.variant(deleted_servers="listed")
     state = harness.order()
     harness.control("PATCH", f"/servers/{state.id}", {"status": status})
     due = (state.next_due_at or "")[:10]
     assert remarks(harness, state) == [
-        f"server 20001 (web-1) was {status} (last due {due}), and the state still has it. Next: pulumi up --refresh, which orders a new one"
+        (
+            f"server 20001 (web-1) was {status} (last due {due}), and the state still has it. "
+            "Next: pulumi up --refresh, to order a new one"
+        )
     ]
     harness.messages.clear()
     assert engine.read(harness.context(), SERVER, state) is None
-    assert harness.messages == [f"server 20001 (web-1) was {status} (last due {due}); a new one is ordered where the program declares it"]
+    assert harness.messages == [
+        (
+            f"server 20001 (web-1) was {status} (last due {due}); a new one is ordered "
+            f"where the program declares it"
+        )
+    ]
 
 
 def test_a_server_of_which_nothing_is_left_is_named_with_its_last_due_date(harness: ResourceHarness) -> None:
     state = harness.order()
     harness.control("PATCH", f"/servers/{state.id}", {"status": "terminated"})
     (said,) = remarks(harness, state)
-    assert said.startswith(f"server 20001 (web-1) is gone from the account (last due {(state.next_due_at or '')[:10]})")
+    assert said.startswith(
+        f"server 20001 (web-1) is gone from the account (last due {(state.next_due_at or '')[:10]})"
+    )
 
 
 @pytest.mark.parametrize(("days", "said"), [(10, False), (25, True)])
-def test_a_server_that_will_not_be_renewed_is_named_within_a_week_of_its_end(harness: ResourceHarness, days: int, said: bool) -> None:
+def test_a_server_that_will_not_be_renewed_is_named_within_a_week_of_its_end(
+    harness: ResourceHarness, days: int, said: bool
+) -> None:
     state = harness.order({**GOOD, "auto_renew": False})
     harness.control("POST", "/clock", {"advance": days * DAY})
     found = remarks(harness, state)
     due = (state.next_due_at or "")[:10]
     assert found == (
-        [f"server 20001 (web-1) is due on {due} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"] * said
+        [
+            (
+                f"server 20001 (web-1) is due on {due} and auto-renew is off: it is suspended then. "
+                "Next: renew it, or set auto_renew"
+            )
+        ]
+        * said
     )
 
 
@@ -80,26 +102,51 @@ def test_an_account_that_cannot_be_read_is_no_remark_and_is_asked_once(harness: 
 def test_two_servers_of_one_program_with_one_name_are_remarked_on(harness: ResourceHarness) -> None:
     ownership = Ownership()
     for name in ("a", "b", "a"):
-        SERVER.validate(harness.context(identity=f"pulumi:t/dev/server/{name}", ownership=ownership), GOOD, frozenset(GOOD))
-    said = "another server of this program is named 'web-1' too ({}): each of them is a server of its own. Next: give one of them another"
+        SERVER.validate(
+            harness.context(identity=f"pulumi:t/dev/server/{name}", ownership=ownership),
+            GOOD,
+            frozenset(GOOD),
+        )
+    said = (
+        "another server of this program is named 'web-1' too ({}): each of them is a server of its own. "
+        "Next: give one of them another"
+    )
     assert harness.messages == [f"{said.format(other)} name, unless that is meant" for other in ("a", "b")]
 
 
-def test_a_server_that_another_resource_of_the_program_has_is_remarked_on_unless_it_is_renamed(harness: ResourceHarness) -> None:
+def test_a_server_that_another_resource_of_the_program_has_is_remarked_on_unless_it_is_renamed(
+    harness: ResourceHarness,
+) -> None:
     state = harness.order(identity="pulumi:t/dev/server/a")
     ownership = Ownership()
     ownership.add("pulumi:t/dev/server/a", state.id)
-    SERVER.validate(harness.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD))
+    SERVER.validate(
+        harness.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD)
+    )
     assert any("is named 'web-1' too (a)" in line for line in harness.messages)
     harness.messages.clear()
-    SERVER.validate(harness.context(identity="pulumi:t/dev/server/a", ownership=ownership), {**GOOD, "name": "web-9"}, frozenset({"name"}))
-    SERVER.validate(harness.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD))
+    SERVER.validate(
+        harness.context(identity="pulumi:t/dev/server/a", ownership=ownership),
+        {**GOOD, "name": "web-9"},
+        frozenset({"name"}),
+    )
+    SERVER.validate(
+        harness.context(identity="pulumi:t/dev/server/b", ownership=ownership), GOOD, frozenset(GOOD)
+    )
     assert harness.messages == []
 
 
 @pytest.mark.parametrize("status", ["provisioning", "active", "cancelled", "invoice_created"])
-def test_only_an_order_that_is_under_way_counts_as_a_server_to_come(harness: ResourceHarness, status: str) -> None:
-    order = {"invoice_id": 40001, "status": status, "server_id": 20001, "server_name": "web-1", "tariff_id": 1}
+def test_only_an_order_that_is_under_way_counts_as_a_server_to_come(
+    harness: ResourceHarness, status: str
+) -> None:
+    order = {
+        "invoice_id": 40001,
+        "status": status,
+        "server_id": 20001,
+        "server_name": "web-1",
+        "tariff_id": 1,
+    }
     harness.fault({"patch": {"data": [order]}}, path="^/orders$", method="GET", times=9)
     found = SERVER.find(harness.context(name_is_identity=True), engine.check(SERVER, GOOD).inputs)
     assert (found is not None) == (status == "provisioning")

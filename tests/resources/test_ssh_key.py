@@ -8,7 +8,13 @@ import pytest
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.session.errors import ResourceConflict
-from tests.resources.conftest import KillingTransport, ProcessKilled, ResourceHarness, SimultaneousTransport, at_once
+from tests.resources.conftest import (
+    KillingTransport,
+    ProcessKilled,
+    ResourceHarness,
+    SimultaneousTransport,
+    at_once,
+)
 
 RESOURCE = SSH_KEY
 LINE = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8mF0v7b0q3Yw2aB"
@@ -46,12 +52,16 @@ def test_what_was_there_is_taken_over_with_a_message_and_stays(harness: Resource
     )
     taken = create(harness, PROD)
     assert (taken.id, taken.taken_over) == (first.id, True)
-    assert f"takes over SSH key {first.id}, which was on the account already; destroy keeps it" in harness.messages
+    assert (
+        f"takes over SSH key {first.id}, which was on the account already; destroy keeps it"
+    ) in harness.messages
     taken = engine.read(harness.context(identity=PROD), RESOURCE, taken)
     assert taken.taken_over is True
     engine.delete(harness.context(identity=PROD), RESOURCE, taken)
     assert on_account(harness) == [int(first.id)]
-    assert any(f"SSH key alice ({first.id}) stays: it was not created here" in line for line in harness.messages)
+    assert any(
+        (f"SSH key alice ({first.id}) stays: it was not created here") in line for line in harness.messages
+    )
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -91,7 +101,8 @@ def test_a_key_under_another_name_is_refused_before_anything_is_sent(harness: Re
     context = harness.context(identity=PROD)
     failures = RESOURCE.validate(context, other.given(), frozenset(other.given()))
     assert failures == {
-        "name": f"this public key is on the account already, as 'alice' (id {first.id}), and the API cannot rename it. "
+        "name": f"this public key is on the account already, as 'alice' (id {first.id}), and the API cannot "
+        f"rename it. "
         "Next: declare it with the name 'alice', or delete it first"
     }
     assert RESOURCE.takeover(context, other) is None
@@ -119,7 +130,9 @@ def test_two_creations_at_the_same_moment_end_with_one_key(harness: ResourceHarn
     barrier = threading.Barrier(2)
     states = at_once(
         *(
-            lambda identity=identity: create(harness, identity, transport=SimultaneousTransport(barrier, "/ssh-keys"))
+            lambda identity=identity: create(
+                harness, identity, transport=SimultaneousTransport(barrier, "/ssh-keys")
+            )
             for identity in (STAGING, PROD)
         )
     )
@@ -135,10 +148,14 @@ def test_two_creations_at_the_same_moment_end_with_one_key(harness: ResourceHarn
 def test_a_surplus_that_cannot_be_deleted_is_kept_in_the_state(harness: ResourceHarness) -> None:
     harness.account.variant(duplicate_ssh_key="second")
     barrier = threading.Barrier(2)
-    harness.fault({"status": 503, "code": "temporarily_unavailable"}, path="^/ssh-keys/", method="DELETE", times=99)
+    harness.fault(
+        {"status": 503, "code": "temporarily_unavailable"}, path="^/ssh-keys/", method="DELETE", times=99
+    )
     states = at_once(
         *(
-            lambda identity=identity: create(harness, identity, transport=SimultaneousTransport(barrier, "/ssh-keys"))
+            lambda identity=identity: create(
+                harness, identity, transport=SimultaneousTransport(barrier, "/ssh-keys")
+            )
             for identity in (STAGING, PROD)
         )
     )

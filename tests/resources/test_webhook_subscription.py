@@ -1,4 +1,6 @@
-"""One subscription and one secret in use, whatever runs overlap, die or come late; and whose it is to take over or delete."""
+"""One subscription and one secret in use, whatever runs overlap, die or come late; and whose it is to
+take over or delete.
+"""
 
 import re
 import threading
@@ -9,7 +11,13 @@ import pytest
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import ResourceConflict, TakenOver
-from tests.resources.conftest import KillingTransport, ProcessKilled, ResourceHarness, SimultaneousTransport, at_once
+from tests.resources.conftest import (
+    KillingTransport,
+    ProcessKilled,
+    ResourceHarness,
+    SimultaneousTransport,
+    at_once,
+)
 
 RESOURCE = WEBHOOK_SUBSCRIPTION
 ME = "pulumi:t/dev/webhook_subscription/hook"
@@ -44,19 +52,28 @@ def the_one(harness: ResourceHarness) -> dict[str, Any]:
 def late(harness: ResourceHarness, **more: Any) -> int:
     """A request of a killed run that the service processes only now."""
     tag = the_one(harness)["description"].rpartition(" ")[2] if subscriptions(harness) else None
-    made = harness.context().client.webhooks.create(**{**DESIRED, "description": tag or more.pop("description"), **more})
+    made = harness.context().client.webhooks.create(
+        **{**DESIRED, "description": tag or more.pop("description"), **more}
+    )
     return made.id
 
 
 def both(harness: ResourceHarness, **context: Any) -> list[Any]:
     barrier = threading.Barrier(2)
-    return at_once(*(lambda: create(harness, transport=SimultaneousTransport(barrier, "/webhooks"), **context) for _ in range(2)))
+    return at_once(
+        *(
+            lambda: create(harness, transport=SimultaneousTransport(barrier, "/webhooks"), **context)
+            for _ in range(2)
+        )
+    )
 
 
 # --- runs that overlap
 
 
-def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(harness: ResourceHarness) -> None:
+def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(
+    harness: ResourceHarness,
+) -> None:
     results = both(harness)
     (done,) = [one for one in results if not isinstance(one, Exception)]
     (stopped,) = [one for one in results if isinstance(one, Exception)]
@@ -73,15 +90,27 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(ha
     again = create(harness)
     row = the_one(harness)
     assert (again.id, again.secret.reveal()) == (str(row["id"]), row["secret"])
-    # the other run's state learns of it when it looks, and changes and deletes nothing that is not its own any more
+    # the other run's state learns of it when it looks, and changes and deletes nothing that is not its own
+    # any more
     seen = read(harness, done)
     assert (seen.secret, seen.ownership_tag) == (None, done.ownership_tag)
-    assert any("made a new secret: the one recorded here signs nothing any more" in line for line in harness.messages)
+    assert any(
+        ("made a new secret: the one recorded here signs nothing any more") in line
+        for line in harness.messages
+    )
     for state in (done, seen):
-        with pytest.raises(TakenOver, match="a later run took it over, from another backend perhaps; nothing was deleted"):
+        with pytest.raises(
+            TakenOver, match="a later run took it over, from another backend perhaps; nothing was deleted"
+        ):
             engine.delete(harness.context(identity=ME), RESOURCE, state)
         with pytest.raises(TakenOver, match="nothing was changed"):
-            engine.update(harness.context(identity=ME), RESOURCE, state, inputs(description="x"), frozenset({"description"}))
+            engine.update(
+                harness.context(identity=ME),
+                RESOURCE,
+                state,
+                inputs(description="x"),
+                frozenset({"description"}),
+            )
     assert the_one(harness)["secret"] == row["secret"]
     engine.delete(harness.context(identity=ME), RESOURCE, read(harness, again))
     assert subscriptions(harness) == []
@@ -99,13 +128,17 @@ def test_two_plays_at_the_same_moment_end_with_one_subscription(harness: Resourc
 
 
 def test_an_own_surplus_that_cannot_be_deleted_is_kept_in_the_state(harness: ResourceHarness) -> None:
-    harness.fault({"status": 503, "code": "temporarily_unavailable"}, path="^/webhooks/", method="DELETE", times=99)
+    harness.fault(
+        {"status": 503, "code": "temporarily_unavailable"}, path="^/webhooks/", method="DELETE", times=99
+    )
     states = both(harness)
     assert sorted(int(state.id) for state in states) == [row["id"] for row in subscriptions(harness)]
 
 
 def test_a_request_that_is_processed_between_look_and_creation_is_kept(harness: ResourceHarness) -> None:
-    """The dead run's subscription has the lower id: this run gives its own up, and the next one takes over what is left."""
+    """The dead run's subscription has the lower id: this run gives its own up, and the next one takes
+    over what is left.
+    """
     create(harness)
     tag = the_one(harness)["description"]
     harness.control("POST", "/reset", {})
@@ -127,11 +160,16 @@ def test_a_request_that_is_processed_between_look_and_creation_is_kept(harness: 
     assert (again.id, again.secret.reveal()) == (str(left), the_one(harness)["secret"])
 
 
-def test_a_request_that_is_processed_after_the_creation_goes_with_the_next_change(harness: ResourceHarness) -> None:
+def test_a_request_that_is_processed_after_the_creation_goes_with_the_next_change(
+    harness: ResourceHarness,
+) -> None:
     state = create(harness)
     double = late(harness)
     state = read(harness, state)
-    assert any(f"webhook subscription {double} is a second one of this resource" in line for line in harness.messages)
+    assert any(
+        (f"webhook subscription {double} is a second one of this resource") in line
+        for line in harness.messages
+    )
     changed = inputs(events=["balance.low"])
     engine.update(harness.context(identity=ME), RESOURCE, state, changed, frozenset({"events"}))
     assert the_one(harness)["id"] == int(state.id)
@@ -141,19 +179,26 @@ def test_a_request_that_is_processed_after_the_creation_goes_with_the_next_chang
 
 
 @pytest.mark.parametrize("count", [1, 2])
-def test_killed_before_it_was_recorded_it_is_taken_over_with_what_came_late(harness: ResourceHarness, count: int) -> None:
+def test_killed_before_it_was_recorded_it_is_taken_over_with_what_came_late(
+    harness: ResourceHarness, count: int
+) -> None:
     first = create(harness)
     for _ in range(count - 1):
         late(harness)
     context = harness.context(identity=ME)
     planned = RESOURCE.takeover(context, inputs())
     assert planned is not None
-    assert "it carries this resource's ownership tag; it gets a new secret, and the present one stops" in planned.reason
+    assert (
+        "it carries this resource's ownership tag; it gets a new secret, and the present one stops"
+    ) in planned.reason
     again = create(harness)
     row = the_one(harness)
     assert (again.id, again.secret.reveal()) == (first.id, row["secret"])
     assert row["description"] == again.ownership_tag == first.ownership_tag.replace("]", ".1]")
-    assert any(line.startswith(f"takes over webhook subscription {first.id}, ordered 0 min ago") for line in harness.messages)
+    assert any(
+        line.startswith(f"takes over webhook subscription {first.id}, ordered 0 min ago")
+        for line in harness.messages
+    )
 
 
 # --- whose it is
@@ -163,7 +208,9 @@ def test_an_old_one_is_taken_over_on_request_only(harness: ResourceHarness) -> N
     first = create(harness)
     harness.control("POST", "/clock", {"advance": 7 * DAY + 60})
     for step in (lambda: RESOURCE.takeover(harness.context(identity=ME), inputs()), lambda: create(harness)):
-        with pytest.raises(ResourceConflict, match=f"made 7 days ago carries .* older than seven days.* adopt_id={first.id} "):
+        with pytest.raises(
+            ResourceConflict, match=f"made 7 days ago carries .* older than seven days.* adopt_id={first.id} "
+        ):
             step()
     before = the_one(harness)
     assert before["secret"] == first.secret.reveal()
@@ -177,7 +224,9 @@ def test_an_old_one_is_taken_over_on_request_only(harness: ResourceHarness) -> N
 
 def test_under_strict_only_with_a_scope(harness: ResourceHarness) -> None:
     first = create(harness)
-    with pytest.raises(ResourceConflict, match=f"strict is set and hosting:scope is not.* adopt_id={first.id} "):
+    with pytest.raises(
+        ResourceConflict, match=f"strict is set and hosting:scope is not.* adopt_id={first.id} "
+    ):
         create(harness, strict=True)
     assert the_one(harness)["secret"] == first.secret.reveal()
     assert create(harness, strict=True, scope="shop").id == first.id
@@ -188,7 +237,8 @@ def test_one_that_delivers_elsewhere_is_not_taken_over(harness: ResourceHarness)
     first = create(harness)
     other = inputs(url="https://hooks.example.com/other")
     with pytest.raises(
-        ResourceConflict, match=re.escape("it delivers to https://hooks.example.com/x, not to https://hooks.example.com/other")
+        ResourceConflict,
+        match=re.escape("it delivers to https://hooks.example.com/x, not to https://hooks.example.com/other"),
     ):
         create(harness, other)
     assert the_one(harness)["secret"] == first.secret.reveal()
@@ -206,11 +256,17 @@ def test_what_another_resource_took_over_stays(harness: ResourceHarness) -> None
     engine.delete(harness.context(identity=ME), RESOURCE, first)
     assert the_one(harness)["id"] == int(first.id)
     assert any(
-        f"webhook subscription {first.id} (https://hooks.example.com/x) stays: another resource took it over" in line
+        (
+            f"webhook subscription {first.id} (https://hooks.example.com/x) stays: another resource took it "
+            f"over"
+        )
+        in line
         for line in harness.messages
     )
     # a change by the first one leaves the tag of the other
-    engine.update(harness.context(identity=ME), RESOURCE, first, inputs(description="mine"), frozenset({"description"}))
+    engine.update(
+        harness.context(identity=ME), RESOURCE, first, inputs(description="mine"), frozenset({"description"})
+    )
     assert the_one(harness)["description"] == f"mine {taken.ownership_tag}"
     engine.delete(harness.context(identity=other), RESOURCE, taken)
     assert subscriptions(harness) == []
@@ -254,7 +310,9 @@ def test_a_deletion_that_fails_is_no_success(harness: ResourceHarness) -> None:
 
 @pytest.mark.parametrize("at", range(7))
 @pytest.mark.parametrize("after", [False, True])
-def test_a_takeover_killed_anywhere_ends_with_one_subscription_and_one_secret(harness: ResourceHarness, at: int, after: bool) -> None:
+def test_a_takeover_killed_anywhere_ends_with_one_subscription_and_one_secret(
+    harness: ResourceHarness, at: int, after: bool
+) -> None:
     create(harness)
     late(harness)
     try:
@@ -262,7 +320,11 @@ def test_a_takeover_killed_anywhere_ends_with_one_subscription_and_one_secret(ha
     except ProcessKilled:
         state = create(harness)
     row = the_one(harness)
-    assert (state.id, state.secret.reveal(), state.ownership_tag) == (str(row["id"]), row["secret"], row["description"])
+    assert (state.id, state.secret.reveal(), state.ownership_tag) == (
+        str(row["id"]),
+        row["secret"],
+        row["description"],
+    )
 
 
 @pytest.mark.parametrize(

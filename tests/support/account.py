@@ -23,7 +23,9 @@ class Account(EmulatorHarness):
         return Transport(self.core, sleep=lambda seconds: None)
 
     def objects(self, kind: str) -> list[dict[str, Any]]:
-        """``servers``, ``addresses``, ``domains``, ``ssh_keys``, ``subscriptions``, ``orders`` or ``invoices``, as the emulator stores them."""
+        """``servers``, ``addresses``, ``domains``, ``ssh_keys``, ``subscriptions``, ``orders`` or
+        ``invoices``, as the emulator stores them.
+        """
         return list(self.control("GET", "/objects")[kind])
 
     @property
@@ -42,7 +44,9 @@ class Account(EmulatorHarness):
     def moved(self, *types: str) -> Decimal:
         """What was charged, less what was credited."""
         rows = [row for row in self.ledger() if row["type"] in (types or ("payment", "refund"))]
-        return sum((Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0))
+        return sum(
+            (Decimal(row["amount"]) * (1 if row["direction"] == "debit" else -1) for row in rows), Decimal(0)
+        )
 
     @property
     def charges(self) -> int:

@@ -1,7 +1,8 @@
 """What a run of the tests costs in CPU seconds.
 
-As a program, ``python -m tests.support.cost <arguments of pytest>`` runs pytest and prints what it and every descendant used. As a pytest
-plugin it adds ``--cost``: a table of CPU seconds per folder and the most expensive tests.
+As a program, ``python -m tests.support.cost <arguments of pytest>`` runs pytest and prints what it and every
+descendant used. As a pytest plugin it adds ``--cost``: a table of CPU seconds per folder and the most
+expensive tests.
 """
 
 import contextlib
@@ -32,7 +33,10 @@ def main(arguments: list[str]) -> int:
     _reap()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     minutes, seconds = divmod(round(time.monotonic() - began), 60)
-    print(f"cost: {used.ru_utime + used.ru_stime:.0f} CPU seconds with all descendants, in {minutes} min {seconds:02} s")
+    print(
+        f"cost: {used.ru_utime + used.ru_stime:.0f} CPU seconds with all descendants, in {minutes} min "
+        f"{seconds:02} s"
+    )
     if done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED:
         print("pytest collected no test, so nothing is shown to work", file=sys.stderr)
     return done.returncode
@@ -49,7 +53,9 @@ def _reap() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--cost", action="store_true", help="print CPU seconds per folder, and of the most expensive tests")
+    parser.addoption(
+        "--cost", action="store_true", help="print CPU seconds per folder, and of the most expensive tests"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,13 +64,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Meter:
-    """Notes what this process and its living descendants used since the last test; reports carry it to xdist's controller."""
+    """Notes what this process and its living descendants used since the last test; reports carry it to
+    xdist's controller.
+    """
 
     def __init__(self) -> None:
         self.last = 0.0
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    def pytest_runtest_makereport(
+        self, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         report = yield
         if call.when == "teardown":
             now = used_by_family(os.getpid())
@@ -81,7 +91,11 @@ class _Meter:
             for name, value in report.user_properties
             if name == _PROPERTY
         }
-        folders, files, tests = defaultdict[str, float](float), defaultdict[str, float](float), defaultdict[str, float](float)
+        folders, files, tests = (
+            defaultdict[str, float](float),
+            defaultdict[str, float](float),
+            defaultdict[str, float](float),
+        )
         for node, seconds in spent.items():
             file = node.partition("::")[0]
             folders[str(Path(file).parent)] += seconds
@@ -110,7 +124,8 @@ def _used(pid: int) -> tuple[float, list[int]]:
         return 0.0, []  # it ended meanwhile: its parent counts it
     below: list[int] = []
     for thread in threads:
-        with contextlib.suppress(OSError):  # it ended meanwhile; the children of its process are listed by another one
+        # it ended meanwhile; the children of its process are listed by another one
+        with contextlib.suppress(OSError):
             below += [int(child) for child in (thread / "children").read_text().split()]
     return sum(map(int, fields[11:15])) / _TICKS, below
 

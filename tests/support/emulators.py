@@ -30,7 +30,9 @@ class EmulatorPool:
         self._processes = ExitStack()
 
     def start(self, **options: Any) -> Running:
-        """An emulator that no other test gets; it ends with the pool. For tests that leave requests under way behind."""
+        """An emulator that no other test gets; it ends with the pool. For tests that leave requests under
+        way behind.
+        """
         with self._python.substituted():
             return self._processes.enter_context(running(**options))
 

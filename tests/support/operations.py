@@ -27,26 +27,36 @@ class Arguments:
     def path(self, operation: Operation) -> str:
         """The path with its ids and query, below ``/v1``."""
         path = operation.path.format(**dict(zip(operation.path_parameters, self.ids, strict=True)))
-        return path + ("?" + "&".join(f"{name}={value}" for name, value in self.query.items()) if self.query else "")
+        return path + (
+            "?" + "&".join(f"{name}={value}" for name, value in self.query.items()) if self.query else ""
+        )
 
 
 def arguments(operation: Operation, makers: Makers, make: Callable[[Operation, Arguments], int]) -> Arguments:
     """``make`` calls an operation that creates an object, and returns its id: for what ``makers`` lacks."""
 
     def made(path: str) -> int | None:
-        creator = next((row for row in OPERATIONS if row.method == "POST" and row.path == path and 201 in row.responses), None)
+        creator = next(
+            (row for row in OPERATIONS if row.method == "POST" and row.path == path and 201 in row.responses),
+            None,
+        )
         return None if creator is None else make(creator, arguments(creator, makers, make))
 
     ids = []
     for name in operation.path_parameters:
         id = makers[name]() if name in makers else made(operation.path.partition(f"/{{{name}}}")[0])
         if id is None:
-            raise LookupError(f"{operation.id}: nothing makes what {{{name}}} stands for. Next: list the operation in the test")
+            raise LookupError(
+                f"{operation.id}: nothing makes what {{{name}}} stands for. Next: list the "
+                f"operation in the test"
+            )
         ids.append(id)
     if operation.paging != "none" and not ids:
         with suppress(LookupError):  # where no example says how to make one, the list may be empty
             made(operation.path)
-    return Arguments(tuple(ids), examples(operation.query), examples(operation.request) if operation.request else None)
+    return Arguments(
+        tuple(ids), examples(operation.query), examples(operation.request) if operation.request else None
+    )
 
 
 def examples(model: type[BaseModel] | None) -> dict[str, Any]:
@@ -55,6 +65,7 @@ def examples(model: type[BaseModel] | None) -> dict[str, Any]:
     missing = [name for name, info in infos.items() if info.is_required() and not info.examples]
     if missing and model is not None:
         raise LookupError(
-            f"{model.__name__}: no example of {', '.join(missing)}. Next: add examples=[…], or list the operation in the test"
+            f"{model.__name__}: no example of {', '.join(missing)}. Next: add examples=[…], or list the "
+            f"operation in the test"
         )
     return {name: info.examples[0] for name, info in infos.items() if info.examples}

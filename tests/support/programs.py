@@ -67,7 +67,9 @@ class Program:
         return run
 
     def start_cold(self) -> "subprocess.Popen[bytes]":
-        """An ``up`` under way, for tests that kill it: its processes are real Pythons, and each is the child of the one that started it."""
+        """An ``up`` under way, for tests that kill it: its processes are real Pythons, and each is the
+        child of the one that started it.
+        """
         warm = sys.executable
         command = self.stack.command("up", "--yes", "--skip-preview")
         return subprocess.Popen(
@@ -84,7 +86,11 @@ class Program:
     def resources(self) -> dict[str, dict[str, Any]]:
         """The resources of the stack by name, as they are stored, secrets in plain text."""
         stored = self.stack.export("--show-secrets")["deployment"].get("resources", [])
-        return {item["urn"].rpartition("::")[2]: item for item in stored if "hosting:" in item["type"] and "providers" not in item["type"]}
+        return {
+            item["urn"].rpartition("::")[2]: item
+            for item in stored
+            if "hosting:" in item["type"] and "providers" not in item["type"]
+        }
 
     def state(self, type: str = "hosting:index:Server") -> dict[str, Any]:
         """The one resource of that type, as it is stored, secrets encrypted."""
@@ -100,7 +106,11 @@ class Program:
     @property
     def living(self) -> list[dict[str, Any]]:
         """Servers that are not deleted."""
-        return [server for server in self.objects("servers") if server["status"] not in ("cancelled", "terminated")]
+        return [
+            server
+            for server in self.objects("servers")
+            if server["status"] not in ("cancelled", "terminated")
+        ]
 
     def charges(self) -> int:
         """Purchases less refunds, counted."""
@@ -108,7 +118,9 @@ class Program:
         return sum(1 if row["direction"] == "debit" else -1 for row in rows)
 
 
-def make_program(engine: Engine, emulator: Running, directory: Path, home: Path, form: str = "dynamic", **environ: str) -> Program:
+def make_program(
+    engine: Engine, emulator: Running, directory: Path, home: Path, form: str = "dynamic", **environ: str
+) -> Program:
     """A program of ``form``; for the native provider the plugin is installed where the engine looks."""
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "Pulumi.yaml").write_text("name: toys\nruntime: python\n", encoding="utf-8")
@@ -118,15 +130,22 @@ def make_program(engine: Engine, emulator: Running, directory: Path, home: Path,
     key = control("POST", "/keys", roomy)["key"]
     search = install_plugin(engine, home) if form == "native" else {}
     account = {"HOSTING_API_KEY": key, "HOSTING_BASE_URL": emulator.base_url, **search, **environ}
-    return Program(directory, checked(engine.stack(directory, home, account), control), emulator, control, form)
+    return Program(
+        directory, checked(engine.stack(directory, home, account), control), emulator, control, form
+    )
 
 
 def install_plugin(engine: Engine, home: Path) -> dict[str, str]:
-    """Put the plugin where ``engine`` looks; what to add to the environment. It runs on the Python that the engine's programs run on."""
+    """Put the plugin where ``engine`` looks; what to add to the environment. It runs on the Python that
+    the engine's programs run on.
+    """
     place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
     launcher = place / EXECUTABLE
     text = launcher.read_text(encoding="utf-8")
     assert f"exec {sys.executable} " in text
-    launcher.write_text(text.replace(f"exec {sys.executable} ", 'exec "$PULUMI_PYTHON_CMD" '), encoding="utf-8")
-    # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on PATH alone.
+    launcher.write_text(
+        text.replace(f"exec {sys.executable} ", 'exec "$PULUMI_PYTHON_CMD" '), encoding="utf-8"
+    )
+    # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on
+    # PATH alone.
     return {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}

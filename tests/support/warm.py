@@ -1,15 +1,17 @@
 """Python processes that start at once: forked from a server that has imported everything already.
 
-``WarmPython.command`` is an executable that behaves as ``python …`` does: in a process, a process group and an environment of its own,
-with the caller's standard streams, signals and exit code. Only the imports are done beforehand. What it starts through
-``sys.executable`` is warm as well.
+``WarmPython.command`` is an executable that behaves as ``python …`` does: in a process, a process group and
+an environment of its own, with the caller's standard streams, signals and exit code. Only the imports are
+done beforehand. What it starts through ``sys.executable`` is warm as well.
 
 The caller's child is a small client; the real work is done by a child of the server:
 
-- The exit code of the work is the client's. A work that dies of a signal ends the client with the same signal.
-- A signal to the process group reaches the work directly. SIGTERM to the client alone is passed on. When the client is killed, the server
-  kills the work.
-- A test that kills processes and looks at what is left uses a plain ``sys.executable``, where parents and children are the real ones.
+- The exit code of the work is the client's. A work that dies of a signal ends the client with the same
+  signal.
+- A signal to the process group reaches the work directly. SIGTERM to the client alone is passed on. When the
+  client is killed, the server kills the work.
+- A test that kills processes and looks at what is left uses a plain ``sys.executable``, where parents and
+  children are the real ones.
 """
 
 import atexit
@@ -32,7 +34,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NoReturn
 
-_LIBRARIES = ("dill", "google.protobuf.struct_pb2", "grpc", "httpx", "pulumi.dynamic", "pulumi.runtime", "pydantic", "uvicorn")
+_LIBRARIES = (
+    "dill",
+    "google.protobuf.struct_pb2",
+    "grpc",
+    "httpx",
+    "pulumi.dynamic",
+    "pulumi.runtime",
+    "pydantic",
+    "uvicorn",
+)
 _PACKAGE = "pulumi_hosting"
 
 _CLIENT = """#!{python} -SE
@@ -41,7 +52,8 @@ connection = socket.socket(socket.AF_UNIX)
 connection.connect({address!r})
 same_session = os.getsid({server}) == os.getsid(0)
 interruptible = signal.getsignal(signal.SIGINT) is not signal.SIG_IGN
-request = marshal.dumps((sys.argv[1:], os.getcwd(), dict(os.environ), os.getpgrp() if same_session else 0, interruptible))
+group = os.getpgrp() if same_session else 0
+request = marshal.dumps((sys.argv[1:], os.getcwd(), dict(os.environ), group, interruptible))
 def pass_on(number, frame):
     connection.send(bytes([number]))
 # In one session the work has this process group, and hears an interrupt itself.
@@ -76,12 +88,16 @@ class WarmPython:
     def __init__(self, folder: Path) -> None:
         address = str(folder / "warm")
         environ = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-        self._server = subprocess.Popen([sys.executable, __file__, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ)
+        self._server = subprocess.Popen(
+            [sys.executable, __file__, address], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environ
+        )
         assert self._server.stdout is not None
         if self._server.stdout.readline() != b"ready\n":
             raise RuntimeError(f"the warm Python did not start: exit code {self._server.wait()}")
         self.command = folder / "python"
-        self.command.write_text(_CLIENT.format(python=sys.executable, address=address, server=self._server.pid), encoding="utf-8")
+        self.command.write_text(
+            _CLIENT.format(python=sys.executable, address=address, server=self._server.pid), encoding="utf-8"
+        )
         self.command.chmod(0o755)
 
     @contextlib.contextmanager
@@ -184,7 +200,14 @@ def _obey(pid: int, connection: socket.socket, selector: selectors.BaseSelector)
         os.kill(pid, number)
 
 
-def _work(descriptors: list[int], arguments: list[str], folder: str, environ: dict[str, str], group: int, interruptible: bool) -> NoReturn:
+def _work(
+    descriptors: list[int],
+    arguments: list[str],
+    folder: str,
+    environ: dict[str, str],
+    group: int,
+    interruptible: bool,
+) -> NoReturn:
     status = 1
     try:
         status = _become(descriptors, arguments, folder, environ, group, interruptible)
@@ -201,7 +224,14 @@ def _work(descriptors: list[int], arguments: list[str], folder: str, environ: di
         os._exit(status)
 
 
-def _become(descriptors: list[int], arguments: list[str], folder: str, environ: dict[str, str], group: int, interruptible: bool) -> int:
+def _become(
+    descriptors: list[int],
+    arguments: list[str],
+    folder: str,
+    environ: dict[str, str],
+    group: int,
+    interruptible: bool,
+) -> int:
     """Run what the arguments say as Python would; the exit code, or the signal it dies of, below zero."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler if interruptible else signal.SIG_IGN)
@@ -252,7 +282,9 @@ def _become(descriptors: list[int], arguments: list[str], folder: str, environ: 
 
 def _is_understood(arguments: list[str], environ: dict[str, str]) -> bool:
     """Whether a fork does what a fresh Python would do."""
-    special = {name for name in environ if name.startswith("PYTHON") and environ[name] != _BEFORE.get(name)} - _VARIABLES
+    special = {
+        name for name in environ if name.startswith("PYTHON") and environ[name] != _BEFORE.get(name)
+    } - _VARIABLES
     runs = bool(arguments) and (not arguments[0].startswith("-") or arguments[0] in ("-m", "-c"))
     return runs and not special
 
@@ -264,13 +296,15 @@ def _run(arguments: list[str], *, safe_path: bool) -> None:
         sys.argv = arguments[1:]
         if not safe_path:
             sys.path.insert(0, os.getcwd())
-        sys.modules.pop(name if f"{name}.__main__" not in sys.modules else f"{name}.__main__", None)  # it is run, not imported
+        # it is run, not imported
+        sys.modules.pop(name if f"{name}.__main__" not in sys.modules else f"{name}.__main__", None)
         runpy.run_module(name, run_name="__main__", alter_sys=True)
     elif first == "-c":
         sys.argv = ["-c", *arguments[2:]]
         if not safe_path:
             sys.path.insert(0, "")
-        exec(compile(arguments[1], "<string>", "exec"), {"__name__": "__main__", "__builtins__": __builtins__})  # noqa: S102  as python -c
+        code = compile(arguments[1], "<string>", "exec")
+        exec(code, {"__name__": "__main__", "__builtins__": __builtins__})  # noqa: S102  # as python -c
     else:
         sys.argv = arguments
         if not safe_path:
@@ -283,7 +317,9 @@ def _stream(number: int, *, unbuffered: bool) -> io.TextIOWrapper:
     errors = "strict" if number == 1 else "backslashreplace"
     if unbuffered:
         return io.TextIOWrapper(raw, encoding="utf-8", errors=errors, write_through=True)
-    return io.TextIOWrapper(io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=number == 2 or raw.isatty())
+    return io.TextIOWrapper(
+        io.BufferedWriter(raw), encoding="utf-8", errors=errors, line_buffering=number == 2 or raw.isatty()
+    )
 
 
 def _preload() -> None:

@@ -22,7 +22,14 @@ LIMIT_SECONDS = 600  # of what must happen; only a test that fails waits so long
 
 
 def body(id: str, type: str = "server.created", **more: Any) -> bytes:
-    event = {"id": id, "type": type, "created_at": "2026-01-02T03:04:05Z", "livemode": True, "account_id": 7, "api_version": "1"}
+    event = {
+        "id": id,
+        "type": type,
+        "created_at": "2026-01-02T03:04:05Z",
+        "livemode": True,
+        "account_id": 7,
+        "api_version": "1",
+    }
     data = {"object": {"id": 11}, "previous": None}
     return json.dumps({**event, "data": data, "resource": "/api/v1/servers/11", **more}).encode()
 
@@ -70,8 +77,12 @@ class Running:
     def origin(self) -> str:
         return str(self.http.base_url).rstrip("/")
 
-    async def deliver(self, raw: bytes, headers: Mapping[str, str] | None = None, path: str = "/hosting") -> int:
-        response = await self.http.post(path, content=raw, headers=signed(raw) if headers is None else headers)
+    async def deliver(
+        self, raw: bytes, headers: Mapping[str, str] | None = None, path: str = "/hosting"
+    ) -> int:
+        response = await self.http.post(
+            path, content=raw, headers=signed(raw) if headers is None else headers
+        )
         return response.status_code
 
 
@@ -109,7 +120,9 @@ class Receivers:
             await asyncio.gather(task, return_exceptions=True)
 
     def lines(self) -> list[str]:
-        return [record.getMessage() for record in self.log.records if record.name == "pulumi_hosting.webhooks"]
+        return [
+            record.getMessage() for record in self.log.records if record.name == "pulumi_hosting.webhooks"
+        ]
 
     def listening_on(self, start: int = 0) -> str | None:
         """The origin of the receiver that began to listen last."""
@@ -146,6 +159,10 @@ def self_signed() -> bytes:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)
-    builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1))
+    builder = x509.CertificateBuilder(
+        name, name, key.public_key(), x509.random_serial_number(), now, now + timedelta(days=1)
+    )
     pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    return builder.sign(key, hashes.SHA256()).public_bytes(pem) + key.private_bytes(pem, form, serialization.NoEncryption())
+    return builder.sign(key, hashes.SHA256()).public_bytes(pem) + key.private_bytes(
+        pem, form, serialization.NoEncryption()
+    )

@@ -14,24 +14,41 @@ from tests.webhooks.support import SECRET
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"secret": None}, "no webhook secret. Next: give secret or secret_file, or set HOSTING_WEBHOOK_SECRET"),
+        (
+            {"secret": None},
+            "no webhook secret. Next: give secret or secret_file, or set HOSTING_WEBHOOK_SECRET",
+        ),
         ({"secret": [SECRET, " "]}, "no webhook secret"),
         ({"secret": None, "secret_file": "/nowhere/secret"}, "secret_file cannot be read: /nowhere/secret"),
-        ({"secret": 4711}, "webhook receiver: secret must be the subscription's whsec_…, or a list of them. Next: correct the options"),
+        (
+            {"secret": 4711},
+            "webhook receiver: secret must be the subscription's whsec_…, or a list of them. "
+            "Next: correct the options",
+        ),
         ({"secret": [SECRET, 4711]}, "secret must be the subscription's whsec_…"),
         ({"sekret": SECRET}, "sekret is no option"),
         ({"port": None}, "port must be a whole number from 0 to 65535"),
-        ({"port": 65536, "host": ""}, "port must be a whole number from 0 to 65535; host must be an address to listen on"),
+        (
+            {"port": 65536, "host": ""},
+            "port must be a whole number from 0 to 65535; host must be an address to listen on",
+        ),
         ({"tolerance": 301}, "tolerance must be a whole number of seconds from 1 to 300"),
         ({"path": "hosting"}, "path must be a path such as /hosting"),
         ({"certfile": "/nowhere/cert"}, "certfile and keyfile are no certificate"),
-        ({"subscription": 1, "api_key": "vk_test_abcdefghijkl", "base_url": "https://api.example.com/v1"}, "needs a live API key"),
+        (
+            {"subscription": 1, "api_key": "vk_test_abcdefghijkl", "base_url": "https://api.example.com/v1"},
+            "needs a live API key",
+        ),
         ({"subscription": 1}, "no API key: set HOSTING_API_KEY"),
     ],
 )
 def test_options_that_cannot_be_used(options: dict[str, Any], message: str, state_file: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
-        Receiver(ReceiverOptions.from_values({"port": 0, "secret": SECRET, "state_file": str(state_file), **options}))
+        Receiver(
+            ReceiverOptions.from_values(
+                {"port": 0, "secret": SECRET, "state_file": str(state_file), **options}
+            )
+        )
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert SECRET not in repr(caught.value)
@@ -54,8 +71,13 @@ def test_where_events_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
 
 def test_no_secret_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOSTING_WEBHOOK_SECRET", "whsec_one, whsec_two")
-    options = ReceiverOptions.from_values({"port": 1, "secret": "whsec_three", "api_key": "vk_live_abcdefghijkl"})
-    given, environment = WebhookSecrets.from_options(options), WebhookSecrets.from_options(ReceiverOptions(port=1))
+    options = ReceiverOptions.from_values(
+        {"port": 1, "secret": "whsec_three", "api_key": "vk_live_abcdefghijkl"}
+    )
+    given, environment = (
+        WebhookSecrets.from_options(options),
+        WebhookSecrets.from_options(ReceiverOptions(port=1)),
+    )
     assert [secret.reveal() for secret in given.current()] == ["whsec_three"]
     assert [secret.reveal() for secret in environment.current()] == ["whsec_one", "whsec_two"]
     assert "whsec" not in repr(options) + repr(given) + repr(environment)

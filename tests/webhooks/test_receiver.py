@@ -19,7 +19,17 @@ import pytest
 from pulumi_hosting.client.exceptions import ConfigurationError
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
 from pulumi_hosting.webhooks.store import EventStore
-from tests.webhooks.support import LIMIT_SECONDS, OTHER_SECRET, SECRET, Events, Receivers, body, no_pause, signed, until
+from tests.webhooks.support import (
+    LIMIT_SECONDS,
+    OTHER_SECRET,
+    SECRET,
+    Events,
+    Receivers,
+    body,
+    no_pause,
+    signed,
+    until,
+)
 
 
 def pending(state_file: Path) -> list[str]:
@@ -48,7 +58,10 @@ def test_only_trusted_deliveries_are_kept(receivers: Receivers) -> None:
         "another type": (raw, {**good, "X-Webhook-Event": "ping"}),
         "no time": (raw, without("X-Webhook-Timestamp")),
         "no signature": (raw, without("X-Webhook-Signature")),
-        "another scheme": (raw, {**good, "X-Webhook-Signature": good["X-Webhook-Signature"].replace("v1=", "v2=")}),
+        "another scheme": (
+            raw,
+            {**good, "X-Webhook-Signature": good["X-Webhook-Signature"].replace("v1=", "v2=")},
+        ),
         "compressed": (gzip.compress(raw), {**good, "Content-Encoding": "gzip"}),
         "empty": (b"", good),
     }
@@ -56,10 +69,14 @@ def test_only_trusted_deliveries_are_kept(receivers: Receivers) -> None:
     async def play() -> None:
         async with receivers.run(secret=[OTHER_SECRET, SECRET]) as running:
             answers = {
-                name: await running.http.post("/hosting", content=sent, headers=headers) for name, (sent, headers) in untrusted.items()
+                name: await running.http.post("/hosting", content=sent, headers=headers)
+                for name, (sent, headers) in untrusted.items()
             }
-            assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(untrusted, 401)
-            assert {answer.text for answer in answers.values()} == {"401\n"}  # the same for all: a sender learns nothing
+            assert {name: answer.status_code for name, answer in answers.items()} == dict.fromkeys(
+                untrusted, 401
+            )
+            # the same for all: a sender learns nothing
+            assert {answer.text for answer in answers.values()} == {"401\n"}
             assert await running.deliver(raw, path="/other") == 404
             largest = raw + b" " * (64 * 1024 - len(raw))
             assert await running.deliver(largest + b" ") == 413
@@ -126,8 +143,15 @@ def test_each_event_once_across_restarts(receivers: Receivers, state_file: Path)
             assert [await running.deliver(raw) for _ in range(3)] == [200] * 3
             (received,) = await running.events.take()
             assert received.payload == json.loads(raw)
-            assert (received.event.type, received.event.object, received.via) == ("server.suspended", {"id": 11}, "delivery")
-            assert (received.headers["X-Webhook-Id"], received.headers["X-Webhook-Event"]) == ("evt_1", "server.suspended")
+            assert (received.event.type, received.event.object, received.via) == (
+                "server.suspended",
+                {"id": 11},
+                "delivery",
+            )
+            assert (received.headers["X-Webhook-Id"], received.headers["X-Webhook-Event"]) == (
+                "evt_1",
+                "server.suspended",
+            )
             assert "X-Webhook-Signature" not in received.headers
             assert received.received_at.tzinfo is not None
             assert await running.deliver(body("evt_2")) == 200
@@ -208,14 +232,18 @@ def test_a_handler_that_fails_ends_nothing(receivers: Receivers) -> None:
             assert await running.events.ids() == ["evt_1"]
 
     asyncio.run(first())
-    assert "event evt_1 was not handled (KeyError); it is handed over again at the next start" in receivers.lines()
+    assert (
+        "event evt_1 was not handled (KeyError); it is handed over again at the next start"
+    ) in receivers.lines()
     receivers.assert_no_secret_is_logged()
     asyncio.run(second())
 
 
 def test_a_full_store_refuses_new_events(receivers: Receivers) -> None:
     async def play() -> None:
-        async with receivers.run(parts={"open_store": lambda path: EventStore(path, max_pending=2)}) as running:
+        async with receivers.run(
+            parts={"open_store": lambda path: EventStore(path, max_pending=2)}
+        ) as running:
             assert [await running.deliver(body(id)) for id in ("evt_1", "evt_2")] == [200, 200]
             await until(lambda: running.events.offered == ["evt_1", "evt_2"])
             assert [await running.deliver(body(id)) for id in ("evt_3", "evt_4")] == [200, 503]
@@ -272,7 +300,11 @@ def test_a_port_and_a_state_file_in_use_are_waited_for(receivers: Receivers, sta
             first = start(taken.getsockname()[1])
             await until(lambda: logged("cannot listen: "))
             second = start(0)
-            await until(lambda: logged(f"cannot open the state file: another process uses {state_file}; trying again in 2 s"))
+            await until(
+                lambda: logged(
+                    f"cannot open the state file: another process uses {state_file}; trying again in 2 s"
+                )
+            )
         await until(receivers.listening_on)
         first.cancel()
         lines = len(receivers.log.records)

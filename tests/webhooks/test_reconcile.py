@@ -46,7 +46,11 @@ class Account:
 
     def options(self) -> dict[str, Any]:
         """What a receiver of this account's events is started with."""
-        return {"secret": self.secret, "subscription": self.id, "parts": {"client": self.client(), "sleep": no_pause}}
+        return {
+            "secret": self.secret,
+            "subscription": self.id,
+            "parts": {"client": self.client(), "sleep": no_pause},
+        }
 
 
 @pytest.fixture(params=["spec", "live"])
@@ -80,7 +84,9 @@ def test_events_missed_while_down_are_handed_over_once(account: Account, receive
         lost = await asyncio.to_thread(account.order)
         async with receivers.run(**account.options()) as running:
             events = await running.events.take_through(lost)
-            assert [received.event.id for received in events if received.event.type == "server.created"] == [lost]
+            assert [received.event.id for received in events if received.event.type == "server.created"] == [
+                lost
+            ]
 
     asyncio.run(first())
     asyncio.run(second())
@@ -89,7 +95,9 @@ def test_events_missed_while_down_are_handed_over_once(account: Account, receive
     assert account.secret not in receivers.log.text
 
 
-def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(account: Account, receivers: Receivers, tmp_path: Path) -> None:
+def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(
+    account: Account, receivers: Receivers, tmp_path: Path
+) -> None:
     async def play() -> None:
         async with receivers.run(secret=account.secret, state_file=str(tmp_path / "elsewhere")) as elsewhere:
             account.route(elsewhere.origin)
@@ -103,8 +111,14 @@ def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(accou
             assert handled not in [received.event.id for received in events]
         # With lookback 0 every missed event is too old.
         fresh, requests = body("evt_fresh"), len(receivers.log.records)
-        async with receivers.run(**account.options(), lookback=0, state_file=str(tmp_path / "young")) as running:
-            await until(lambda: any("/deliveries?" in record.getMessage() for record in receivers.log.records[requests:]))
+        async with receivers.run(
+            **account.options(), lookback=0, state_file=str(tmp_path / "young")
+        ) as running:
+            await until(
+                lambda: any(
+                    "/deliveries?" in record.getMessage() for record in receivers.log.records[requests:]
+                )
+            )
             assert await running.deliver(fresh, signed(fresh, account.secret)) == 200
             assert await running.events.ids() == ["evt_fresh"]
 
@@ -125,17 +139,31 @@ def test_a_service_that_fails_is_asked_again(account: Account, receivers: Receiv
 
     asyncio.run(play())
     lines = receivers.lines()
-    assert [line for line in lines if line.startswith("cannot ask for missed events: ") and line.endswith("trying again in 1 s")]
+    assert [
+        line
+        for line in lines
+        if line.startswith("cannot ask for missed events: ") and line.endswith("trying again in 1 s")
+    ]
     assert len([line for line in lines if "continuing without it until the next start" in line]) == 1
 
 
 def test_what_cannot_be_asked_for_ends_nothing(account: Account, receivers: Receivers) -> None:
     async def play() -> None:
         async with receivers.run(**{**account.options(), "subscription": 4711}) as running:
-            await until(lambda: [line for line in receivers.lines() if "cannot ask for missed events, continuing without" in line])
+            await until(
+                lambda: [
+                    line
+                    for line in receivers.lines()
+                    if ("cannot ask for missed events, continuing without") in line
+                ]
+            )
             assert await running.deliver(body("evt_1"), signed(body("evt_1"), account.secret)) == 200
         account.client().webhooks.update(account.id, active=False)
         async with receivers.run(**account.options()):
-            await until(lambda: [line for line in receivers.lines() if f"subscription {account.id} is disabled" in line])
+            await until(
+                lambda: [
+                    line for line in receivers.lines() if (f"subscription {account.id} is disabled") in line
+                ]
+            )
 
     asyncio.run(play())

@@ -37,7 +37,9 @@ class Serving:
         loop = asyncio.get_running_loop()
         self._real_time, self._offset = loop.time, 0.0
         loop.time = lambda: self._real_time() + self._offset  # type: ignore[method-assign]  # the clock of this test's own loop
-        self.server = WebhookServer(self.handle, path="/hosting", tls=options.tls(), warnings=LimitedWarnings(), limits=limits)
+        self.server = WebhookServer(
+            self.handle, path="/hosting", tls=options.tls(), warnings=LimitedWarnings(), limits=limits
+        )
 
     async def handle(self, request: Request) -> int:
         self.requests.append(request)
@@ -48,7 +50,9 @@ class Serving:
     def advance(self, seconds: float) -> None:
         self._offset += seconds
 
-    async def connect(self, count: int, sent: bytes) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    async def connect(
+        self, count: int, sent: bytes
+    ) -> list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
         """Connections that have sent this, and nothing more."""
         opened = [await asyncio.open_connection(self.url.host, self.url.port) for _ in range(count)]
         for _, writer in opened:
@@ -57,12 +61,19 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(limits: Limits | None = None, certificate: Path | None = None) -> AsyncIterator[tuple[Serving, httpx.AsyncClient]]:
+async def serving(
+    limits: Limits | None = None, certificate: Path | None = None
+) -> AsyncIterator[tuple[Serving, httpx.AsyncClient]]:
     running = Serving(limits or Limits(), certificate)
     (url,) = await running.server.start("127.0.0.1", 0)
     running.url = httpx.URL(url)
     try:
-        async with httpx.AsyncClient(base_url=url.removesuffix("/hosting"), verify=False, timeout=LIMIT_SECONDS) as http:  # noqa: S501  # its own certificate
+        base_url = url.removesuffix("/hosting")
+        async with httpx.AsyncClient(
+            base_url=base_url,
+            verify=False,  # noqa: S501  # its own certificate
+            timeout=LIMIT_SECONDS,
+        ) as http:
             yield running, http
     finally:
         await running.server.close()
@@ -191,7 +202,9 @@ def test_one_connection_carries_several_requests() -> None:
 # --- connections that send nothing, or not enough
 
 
-def test_half_open_connections_keep_no_delivery_out(certificate: Path | None, caplog: pytest.LogCaptureFixture) -> None:
+def test_half_open_connections_keep_no_delivery_out(
+    certificate: Path | None, caplog: pytest.LogCaptureFixture
+) -> None:
     async def play() -> None:
         async with serving(Limits(connections=10), certificate) as (running, http):
             silent = await running.connect(25, INCOMPLETE_TLS if certificate else INCOMPLETE_HEAD)
@@ -222,7 +235,9 @@ def test_a_request_that_arrived_completely_is_answered_before_its_connection_clo
 
 
 @pytest.mark.parametrize("sent", [b"", b"incomplete"])
-def test_a_head_that_does_not_come(certificate: Path | None, sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_head_that_does_not_come(
+    certificate: Path | None, sent: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
     async def play() -> None:
         async with serving(Limits(connections=3), certificate) as (running, _):
             first = await running.connect(1, b"")

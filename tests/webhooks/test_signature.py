@@ -33,7 +33,9 @@ BODY = json.dumps(EVENT).encode()
 HEADERS = sign(BODY, SECRET, NOW)
 
 
-def refused(body: bytes = BODY, headers: Mapping[str, str] = HEADERS, secret: Any = SECRET, now: float = NOW) -> str:
+def refused(
+    body: bytes = BODY, headers: Mapping[str, str] = HEADERS, secret: Any = SECRET, now: float = NOW
+) -> str:
     with pytest.raises(WebhookRejected) as caught:
         verify(body, headers, secret, now=now)
     assert caught.value.__context__ is None
@@ -78,14 +80,19 @@ def test_a_known_vector() -> None:
     verify_signature(b"{}", known, SECRET, now=1)
 
 
-@pytest.mark.parametrize("secret", [SECRET, Secret(SECRET), [SECRET], ["whsec_old", Secret(SECRET)], (Secret(SECRET), "whsec_new")])
+@pytest.mark.parametrize(
+    "secret", [SECRET, Secret(SECRET), [SECRET], ["whsec_old", Secret(SECRET)], (Secret(SECRET), "whsec_new")]
+)
 def test_secrets_are_strings_wrapped_or_several(secret: Any) -> None:
     assert verify(BODY, HEADERS, secret, now=NOW).id == "evt_1"
 
 
 @pytest.mark.parametrize("spelling", [str.lower, str.upper, str.title])
 def test_header_names_are_read_in_any_case(spelling: Any) -> None:
-    assert verify(BODY, {spelling(name): value for name, value in HEADERS.items()}, SECRET, now=NOW).id == "evt_1"
+    assert (
+        verify(BODY, {spelling(name): value for name, value in HEADERS.items()}, SECRET, now=NOW).id
+        == "evt_1"
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,11 +130,17 @@ def test_without_a_time_it_is_now() -> None:
 
 
 def test_the_event_header_may_be_absent() -> None:
-    verify(BODY, {name: value for name, value in HEADERS.items() if name != "X-Webhook-Event"}, SECRET, now=NOW)
+    verify(
+        BODY, {name: value for name, value in HEADERS.items() if name != "X-Webhook-Event"}, SECRET, now=NOW
+    )
 
 
 def test_previous_values_may_be_absent_null_or_present() -> None:
-    for data, previous in [({"object": {}}, None), ({"object": {}, "previous": None}, None), ({"previous": {"a": 1}}, {"a": 1})]:
+    for data, previous in [
+        ({"object": {}}, None),
+        ({"object": {}, "previous": None}, None),
+        ({"previous": {"a": 1}}, {"a": 1}),
+    ]:
         event = parse(json.dumps(EVENT | {"data": data}).encode())
         assert event.previous == previous
         assert event.object == {}
@@ -142,7 +155,23 @@ def test_a_delivery_from_another_time_is_refused(off: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "stamp", ["", " ", "now", "-1", "+1", "1.5", "1e9", "0x10", "1" * 13, "\u0661\u0662", f" {NOW}", f"{NOW}\n", "\u00b2", f"{NOW}, {NOW}"]
+    "stamp",
+    [
+        "",
+        " ",
+        "now",
+        "-1",
+        "+1",
+        "1.5",
+        "1e9",
+        "0x10",
+        "1" * 13,
+        "\u0661\u0662",
+        f" {NOW}",
+        f"{NOW}\n",
+        "\u00b2",
+        f"{NOW}, {NOW}",
+    ],
 )
 def test_a_malformed_time_is_refused(stamp: str) -> None:
     assert "X-Webhook-Timestamp" in refused(headers=with_header("X-Webhook-Timestamp", stamp))
@@ -195,7 +224,16 @@ def test_the_id_and_type_of_the_headers_must_be_those_of_the_body() -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"null", b"[]", b"{}", b"not json", b"\xff", json.dumps(EVENT | {"id": 5}).encode(), json.dumps(EVENT | {"data": None}).encode()]
+    [
+        b"",
+        b"null",
+        b"[]",
+        b"{}",
+        b"not json",
+        b"\xff",
+        json.dumps(EVENT | {"id": 5}).encode(),
+        json.dumps(EVENT | {"data": None}).encode(),
+    ]
     + [json.dumps(EVENT | {"extra": number}).encode() for number in (float("nan"), 10**400)],
 )
 def test_a_signed_body_that_is_not_an_event_is_refused(body: bytes) -> None:
@@ -233,12 +271,23 @@ def test_any_unsigned_delivery_is_rejected(body: bytes, headers: dict[str, str])
         verify(body, headers, SECRET, now=NOW)
 
 
-ANYTHING = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(), st.lists(st.text()), st.lists(st.none()))
+ANYTHING = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(),
+    st.binary(),
+    st.lists(st.text()),
+    st.lists(st.none()),
+)
 PAIRS = st.lists(st.tuples(st.one_of(ANYTHING, st.sampled_from([*HEADERS])), ANYTHING))
 
 
 @given(ANYTHING, st.one_of(ANYTHING, PAIRS), st.one_of(ANYTHING, st.lists(ANYTHING)), ANYTHING, ANYTHING)
-def test_arguments_of_any_type_raise_only_hosting_errors(body: Any, headers: Any, secret: Any, now: Any, tolerance: Any) -> None:
+def test_arguments_of_any_type_raise_only_hosting_errors(
+    body: Any, headers: Any, secret: Any, now: Any, tolerance: Any
+) -> None:
     for given_body, given_headers, given_secret, given_now, given_tolerance in (
         (body, headers, secret, now, tolerance),
         (BODY, headers, SECRET, NOW, 300),
@@ -286,6 +335,8 @@ def test_signatures_are_compared_in_constant_time(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(signature_module.hmac, "compare_digest", watched)  # type: ignore[attr-defined]  # the module that signature imported
     good = signature()
-    verify(BODY, with_header("X-Webhook-Signature", f"v1={good},v1=00,v2=11"), [SECRET, "whsec_other"], now=NOW)
+    verify(
+        BODY, with_header("X-Webhook-Signature", f"v1={good},v1=00,v2=11"), [SECRET, "whsec_other"], now=NOW
+    )
     # All are compared, with every secret, whether or not the first one matches.
     assert compared == [good.encode(), b"00"] * 2

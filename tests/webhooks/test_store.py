@@ -93,12 +93,16 @@ def test_a_file_that_is_in_use(state_file: Path) -> None:
 def test_a_file_that_is_no_state_file(state_file: Path) -> None:
     state_file.parent.mkdir()
     state_file.write_text("not a database, but long enough to be read as one " * 100)
-    with pytest.raises(ConfigurationError, match="state_file is not the state file of a receiver, or is damaged: /"):
+    with pytest.raises(
+        ConfigurationError, match="state_file is not the state file of a receiver, or is damaged: /"
+    ):
         EventStore(state_file)
 
 
 def test_a_file_that_cannot_be_written() -> None:
     with pytest.raises(
-        ConfigurationError, match=r"state_file cannot be written: /dev/null/x/events: Not a directory\. Next: give another path"
+        ConfigurationError,
+        match=r"state_file cannot be written: /dev/null/x/events: Not a directory\. "
+        r"Next: give another path",
     ):
         EventStore(Path("/dev/null/x/events"))

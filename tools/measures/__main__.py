@@ -43,7 +43,10 @@ def main() -> int:
     if options.write:
         PAGE.write_text(wanted, encoding="utf-8")
     elif page != wanted:
-        print("ARCHITECTURE.md: the measures are out of date. Next: python -m tools.measures --write", file=sys.stderr)
+        print(
+            "ARCHITECTURE.md: the measures are out of date. Next: python -m tools.measures --write",
+            file=sys.stderr,
+        )
         return 1
     return 0
 
@@ -57,7 +60,10 @@ def walks_text(walks: dict[str, Walk]) -> str:
     for name, walk in walks.items():
         lines += ["", f"{name}:", "", "| Hop | Changes |", "|---|---|"]
         for hop in walk.hops:
-            changes_made = [(f"{change} ({times} times)") if times > 1 else change for change, times in hop.counted().items()]
+            changes_made = [
+                (f"{change} ({times} times)") if times > 1 else change
+                for change, times in hop.counted().items()
+            ]
             lines.append(f"| `{hop.name}` | {'; '.join(changes_made)} |")
     return "\n".join([*lines, ""])
 
@@ -81,9 +87,17 @@ def sizes_text(root: Path) -> str:
     lines += [f"{folder:40} {written:7} {generated:9}" for folder, written, generated in folders]
     lines.append(f"{'all':40} {sum(row[1] for row in folders):7} {sum(row[2] for row in folders):9}")
     long = sizes.long_files(root)
-    lines += ["", f"{len(long)} hand-written files of more than {sizes.LONG} lines:", *((f"  {count:5} {path}") for path, count in long)]
+    lines += [
+        "",
+        f"{len(long)} hand-written files of more than {sizes.LONG} lines:",
+        *((f"  {count:5} {path}") for path, count in long),
+    ]
     found = sizes.complex_functions(root)
-    lines += ["", (f"{len(found)} functions of a complexity over {sizes.COMPLEX}:"), *(f"  {function}" for function in found)]
+    lines += [
+        "",
+        (f"{len(found)} functions of a complexity over {sizes.COMPLEX}:"),
+        *(f"  {function}" for function in found),
+    ]
     return "\n".join(lines)
 
 

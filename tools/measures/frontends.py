@@ -105,7 +105,9 @@ def ansible_walk() -> Walk:
     from ansible_collections.hosting.cloud.plugins.action.server import ActionModule
 
     task = Task.load({"hosting.cloud.server": options})
-    local = SimpleNamespace(transport="local", _shell=SimpleNamespace(tmpdir=None, env_prefix=lambda **names: ""))
+    local = SimpleNamespace(
+        transport="local", _shell=SimpleNamespace(tmpdir=None, env_prefix=lambda **names: "")
+    )
     context = SimpleNamespace(become=False, check_mode=False, diff=False)
 
     def created() -> None:

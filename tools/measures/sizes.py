@@ -25,7 +25,9 @@ def lines_by_folder(root: Path) -> list[tuple[str, int, int]]:
 
 def long_files(root: Path) -> list[tuple[str, int]]:
     """Hand-written files of more than 400 lines, the longest first."""
-    found = [(str(path), lines) for path, lines, is_generated in _files(root) if lines > LONG and not is_generated]
+    found = [
+        (str(path), lines) for path, lines, is_generated in _files(root) if lines > LONG and not is_generated
+    ]
     return sorted(found, key=lambda file: -file[1])
 
 
@@ -33,7 +35,14 @@ def complex_functions(root: Path) -> list[str]:
     """Functions of a complexity over 15, as ruff counts it, exceptions included: ``file:line name
     (complexity)``.
     """
-    rule = ["--isolated", "--ignore-noqa", "--select", "C901", "--config", (f"lint.mccabe.max-complexity = {COMPLEX}")]
+    rule = [
+        "--isolated",
+        "--ignore-noqa",
+        "--select",
+        "C901",
+        "--config",
+        (f"lint.mccabe.max-complexity = {COMPLEX}"),
+    ]
     run = subprocess.run(
         [str(Path(sys.executable).parent / "ruff"), "check", *rule, "--output-format", "json", str(root)],
         capture_output=True,
@@ -41,13 +50,16 @@ def complex_functions(root: Path) -> list[str]:
         check=False,
     )
     return sorted(
-        (f"{Path(found['filename']).relative_to(root)}:{found['location']['row']} {found['message']}") for found in json.loads(run.stdout)
+        (f"{Path(found['filename']).relative_to(root)}:{found['location']['row']} {found['message']}")
+        for found in json.loads(run.stdout)
     )
 
 
 def _files(root: Path) -> Iterator[tuple[Path, int, bool]]:
     """The tracked files: path, lines, whether generated."""
-    listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "-z"], capture_output=True, text=True, check=True
+    ).stdout
     for path in map(Path, filter(None, listed.split("\0"))):
         if path.suffix in SUFFIXES and (root / path).is_file():
             lines = (root / path).read_text(encoding="utf-8").splitlines()

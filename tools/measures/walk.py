@@ -69,7 +69,9 @@ class Node:
     @property
     def name(self) -> str:
         """The function, as ``folder/file.py Class.function``."""
-        path = re.sub(r"^.*/(pulumi_hosting|ansible_collections/hosting/cloud/plugins)/", "", self.code.co_filename)
+        path = re.sub(
+            r"^.*/(pulumi_hosting|ansible_collections/hosting/cloud/plugins)/", "", self.code.co_filename
+        )
         return f"{path} {self.code.co_qualname}"
 
 
@@ -154,7 +156,12 @@ class Tracer:
 
     def _profile(self, frame: FrameType, event: str, result: Any) -> None:
         code = frame.f_code
-        if self._over or event not in ("call", "return") or code.co_name in COMPREHENSIONS or not OURS.search(code.co_filename):
+        if (
+            self._over
+            or event not in ("call", "return")
+            or code.co_name in COMPREHENSIONS
+            or not OURS.search(code.co_filename)
+        ):
             return
         stack = self._stack()
         if event == "call":
@@ -243,7 +250,9 @@ def _inside(value: Any, holder: str) -> tuple[str, Iterable[Any]]:
     if type(value).__module__.startswith(("pulumi_hosting.", "ansible_collections.hosting.")):
         # Not the objects in an object: a client knows the task that it serves, and is no way that the value
         # goes.
-        return type(value).__name__, [part for part in getattr(value, "__dict__", {}).values() if isinstance(part, CONTAINERS)]
+        return type(value).__name__, [
+            part for part in getattr(value, "__dict__", {}).values() if isinstance(part, CONTAINERS)
+        ]
     return holder, ()
 
 

@@ -1,4 +1,6 @@
-"""A small shop: a server with its key, a domain, one more address for mail, reverse DNS, and a webhook that tells what happens."""
+"""A small shop: a server with its key, a domain, one more address for mail, reverse DNS, and a webhook
+that tells what happens.
+"""
 
 import pulumi
 
@@ -6,7 +8,10 @@ from pulumi_hosting import Domain, Ptr, Server, ServerIp, SshKey, WebhookSubscri
 
 DOMAIN = "demo-shop.com"
 
-key = SshKey("laptop", public_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE laptop")
+key = SshKey(
+    "laptop",
+    public_key="ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIKc4kOLbLqVvPsC6XnV2CGzW0fBsq1DQzR1H4VqT5gkE laptop",
+)
 
 web = Server(
     "web-1",
@@ -18,7 +23,9 @@ web = Server(
     power="running",
 )
 
-shop = Domain("shop", name=DOMAIN, nameservers=[f"ns1.{DOMAIN}", f"ns2.{DOMAIN}"], privacy=True, auto_renew=True)
+shop = Domain(
+    "shop", name=DOMAIN, nameservers=[f"ns1.{DOMAIN}", f"ns2.{DOMAIN}"], privacy=True, auto_renew=True
+)
 
 mail = ServerIp("mail", server=web)
 

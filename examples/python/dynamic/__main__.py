@@ -46,7 +46,9 @@ name = hosting.Domain(
     auto_renew=True,
 )
 
-hook = hosting.WebhookSubscription("news", url=f"https://hooks.{domain}/hosting", events=["server.suspended", "domain.renewed"])
+hook = hosting.WebhookSubscription(
+    "news", url=f"https://hooks.{domain}/hosting", events=["server.suspended", "domain.renewed"]
+)
 
 pulumi.export("addresses", [server.ip, mail.address])
 pulumi.export("next_due_at", server.next_due_at)

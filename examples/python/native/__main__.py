@@ -1,4 +1,5 @@
-"""Every resource once, with the native provider. The programs in the other forms and languages are generated from this one.
+"""Every resource once, with the native provider. The programs in the other forms and languages are generated
+from this one.
 
 pulumi-hosting plugin install
 pulumi config set domain example.com
@@ -45,7 +46,9 @@ name = hosting.Domain(
     auto_renew=True,
 )
 
-hook = hosting.WebhookSubscription("news", url=f"https://hooks.{domain}/hosting", events=["server.suspended", "domain.renewed"])
+hook = hosting.WebhookSubscription(
+    "news", url=f"https://hooks.{domain}/hosting", events=["server.suspended", "domain.renewed"]
+)
 
 pulumi.export("addresses", [server.ip, mail.address])
 pulumi.export("next_due_at", server.next_due_at)

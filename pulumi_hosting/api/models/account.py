@@ -30,17 +30,25 @@ class ApiKey(Response):
     hint: str | None = Field(default=None, description="First and last letters of the key, to recognise it.")
     mode: Annotated[str, known("live", "test")]
     scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
-    ip_allowlist: list[str] | None = Field(default=None, description="Addresses and networks that may use the key; empty: any.")
-    rate_per_minute: int | None = Field(default=None, description="Normal requests per minute for this key; null: the default.")
+    ip_allowlist: list[str] | None = Field(
+        default=None, description="Addresses and networks that may use the key; empty: any."
+    )
+    rate_per_minute: int | None = Field(
+        default=None, description="Normal requests per minute for this key; null: the default."
+    )
     rate_expensive_per_minute: int | None = Field(
         default=None, description="Expensive requests per minute for this key; null: the default."
     )
     not_before: Timestamp | None = None
     expires_at: Timestamp | None = None
     revoked_at: Timestamp | None = None
-    revoked_reason: str | None = Field(default=None, description="Why the key was revoked; null while it is not.")
+    revoked_reason: str | None = Field(
+        default=None, description="Why the key was revoked; null while it is not."
+    )
     active: bool | None = Field(
-        default=None, description="Whether the key works now: it is not revoked, and now is between `not_before` and `expires_at`."
+        default=None,
+        description="Whether the key works now: it is not revoked, and now is between "
+        "`not_before` and `expires_at`.",
     )
     last_used_at: Timestamp | None = None
     last_used_ip: str | None = Field(default=None, description="Address that the key was last used from.")
@@ -61,7 +69,9 @@ class Me(Response):
     account_id: Id
     livemode: bool = Field(description="False for a test key.")
     scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
-    available_scopes: list[str] | None = Field(default=None, description="Every scope that a key of this account could be given.")
+    available_scopes: list[str] | None = Field(
+        default=None, description="Every scope that a key of this account could be given."
+    )
     sandbox_enabled: bool | None = Field(default=None, description="Whether test keys work on this account.")
     api_version: str | None = Field(default=None, description="Version of the API that answered.")
 
@@ -71,7 +81,9 @@ class Group(Response):
 
     id: int | None = Field(default=None, description="Id of the group.")
     name: str | None = Field(default=None, description="Name of the customer group.")
-    discount_percent: Number | None = Field(default=None, description="Discount of the group on list prices, in percent.")
+    discount_percent: Number | None = Field(
+        default=None, description="Discount of the group on list prices, in percent."
+    )
 
 
 class Account(Response):
@@ -82,9 +94,15 @@ class Account(Response):
     company: str | None = Field(default=None, description="Company that the account was opened for, if any.")
     currency: str = Field(description="ISO 4217 code of the currency that the balance is kept in.")
     group: Group | None = Field(default=None, description="Customer group, which may bring a discount.")
-    loyalty_discount_percent: Number | None = Field(default=None, description="Discount for the time as a customer, in percent.")
-    email_verified: bool | None = Field(default=None, description="Whether the owner has confirmed the address.")
-    two_factor_enabled: bool | None = Field(default=None, description="Whether the owner signs in with a second factor.")
+    loyalty_discount_percent: Number | None = Field(
+        default=None, description="Discount for the time as a customer, in percent."
+    )
+    email_verified: bool | None = Field(
+        default=None, description="Whether the owner has confirmed the address."
+    )
+    two_factor_enabled: bool | None = Field(
+        default=None, description="Whether the owner signs in with a second factor."
+    )
     created_at: Timestamp | None = None
 
 
@@ -96,7 +114,9 @@ class Balance(Response):
     currency: str = Field(description="ISO 4217 code of the amounts beside it.")
     upcoming_7d: Money
     upcoming_30d: Money
-    low_balance: bool | None = Field(default=None, description="Whether the balance does not cover the renewals due within 7 days.")
+    low_balance: bool | None = Field(
+        default=None, description="Whether the balance does not cover the renewals due within 7 days."
+    )
     auto_renew_total_monthly: Money | None = None
 
 
@@ -107,9 +127,16 @@ class Transaction(Response):
     direction: Annotated[str, known("credit", "debit")]
     amount: Money
     currency: str = Field(description="ISO 4217 code of the amounts beside it.")
-    type: Annotated[str, known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")] | None = None
-    gateway: str | None = Field(default=None, description="Code of the payment gateway that was used; `balance` for the balance itself.")
-    description: str | None = Field(default=None, description="What the movement was for, in words of the provider.")
+    type: (
+        Annotated[str, known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")] | None
+    ) = None
+    gateway: str | None = Field(
+        default=None,
+        description="Code of the payment gateway that was used; `balance` for the balance itself.",
+    )
+    description: str | None = Field(
+        default=None, description="What the movement was for, in words of the provider."
+    )
     invoice_id: int | None = None
     created_at: Timestamp
 
@@ -127,8 +154,12 @@ class TopupInfo(Response):
     currency: str = Field(description="ISO 4217 code of the amounts beside it.")
     min: Money = Field(validation_alias=AliasChoices("min", "min_amount"))
     max: Money = Field(validation_alias=AliasChoices("max", "max_amount"))
-    first_topup_bonus_percent: Number | None = Field(default=None, description="What the provider adds to the first top-up, in percent.")
-    first_topup_eligible: bool | None = Field(default=None, description="Whether the account can still get that bonus.")
+    first_topup_bonus_percent: Number | None = Field(
+        default=None, description="What the provider adds to the first top-up, in percent."
+    )
+    first_topup_eligible: bool | None = Field(
+        default=None, description="Whether the account can still get that bonus."
+    )
     gateways: Annotated[list[str], BeforeValidator(_gateway_codes)] = Field(
         description="Codes of the gateways that a top-up can be paid through."
     )
@@ -139,7 +170,9 @@ class TopupRequest(Request):
     is accepted.
     """
 
-    amount: Amount = Field(description="Sum with two fraction digits, within `min` and `max` of the top-up information.")
+    amount: Amount = Field(
+        description="Sum with two fraction digits, within `min` and `max` of the top-up information."
+    )
     gateway: ShortLine = Field(description="One of the gateways of the top-up information.")
 
 
@@ -152,6 +185,12 @@ class TopupResult(Response):
 
 
 class TransactionListQuery(PageQuery):
-    direction: Literal["credit", "debit"] | None = Field(default=None, description="Only money that came (`credit`) or went (`debit`).")
-    since: Timestamp | None = Field(default=None, description="Only movements at this time or later. Needs a time zone.")
-    until: Timestamp | None = Field(default=None, description="Only movements before this time. Needs a time zone.")
+    direction: Literal["credit", "debit"] | None = Field(
+        default=None, description="Only money that came (`credit`) or went (`debit`)."
+    )
+    since: Timestamp | None = Field(
+        default=None, description="Only movements at this time or later. Needs a time zone."
+    )
+    until: Timestamp | None = Field(
+        default=None, description="Only movements before this time. Needs a time zone."
+    )

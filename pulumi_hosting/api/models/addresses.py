@@ -15,11 +15,15 @@ class Ip(Response):
     """
 
     id: Id = Field(description="Id of the address.")
-    address: str = Field(validation_alias=AliasChoices("address", "ip"), description="The IPv4 or IPv6 address.")
+    address: str = Field(
+        validation_alias=AliasChoices("address", "ip"), description="The IPv4 or IPv6 address."
+    )
     version: int | None = Field(default=None, description="4 for IPv4, 6 for IPv6.")
     primary: bool = Field(description="Whether it is the primary address, which cannot be released.")
     ptr: str | None = Field(default=None, description="Host name that reverse DNS gives for the address.")
-    gateway: str | None = Field(default=None, description="Router of the address, to be set in the server's network configuration.")
+    gateway: str | None = Field(
+        default=None, description="Router of the address, to be set in the server's network configuration."
+    )
     netmask: str | None = Field(default=None, description="Netmask to be set with the address.")
     price_monthly: Money | None = None
     added_at: Timestamp | None = None
@@ -47,7 +51,9 @@ class IpQuote(Response):
 class IpAddRequest(Request):
     """The body may be left out altogether; ``count`` can only be 1."""
 
-    count: Annotated[Literal[1], BeforeValidator(_whole)] | None = Field(default=None, description="Can only be 1, which is the default.")
+    count: Annotated[Literal[1], BeforeValidator(_whole)] | None = Field(
+        default=None, description="Can only be 1, which is the default."
+    )
 
 
 class IpAdded(Response):
@@ -87,7 +93,8 @@ class PtrUpdate(Request):
     """
 
     domain: Annotated[PtrName | None, Clears(must_be_given=True)] = Field(
-        default=None, description="Host name of at least two labels; null or an empty text removes the record."
+        default=None,
+        description="Host name of at least two labels; null or an empty text removes the record.",
     )
 
     @field_serializer("domain")

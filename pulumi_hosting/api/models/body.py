@@ -23,7 +23,9 @@ class Clears:
 class Request(BaseModel):
     """A request body or query. Closed, and strict about types; only fields that were set are sent."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True, hide_input_in_errors=True, frozen=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, defer_build=True, hide_input_in_errors=True, frozen=True
+    )
 
 
 class Change(Request):
@@ -90,4 +92,6 @@ class PageQuery(Request):
     """
 
     cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
-    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(default=None, description="Items per page, 1 to 100.")
+    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, description="Items per page, 1 to 100."
+    )

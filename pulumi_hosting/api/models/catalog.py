@@ -12,10 +12,13 @@ class Location(Response):
     id: int | None = Field(default=None, description="Id of the location.")
     code: str = Field(description="Short code of the location, as other results name it.")
     name: str | None = Field(default=None, description="Name of the location, as the control panel shows it.")
-    country: str | None = Field(default=None, description="Country of the data centre, as two letters (ISO 3166).")
+    country: str | None = Field(
+        default=None, description="Country of the data centre, as two letters (ISO 3166)."
+    )
     city: str | None = Field(default=None, description="City of the data centre.")
     in_stock: bool | None = Field(
-        default=None, description="Whether servers can be ordered there now; null where the service does not say."
+        default=None,
+        description="Whether servers can be ordered there now; null where the service does not say.",
     )
 
 
@@ -25,13 +28,17 @@ class CatalogResources(Response):
     cpu_cores: int | None = Field(default=None, description="Number of virtual processor cores.")
     ram_mb: int | None = Field(default=None, description="Size of the memory in megabytes.")
     disk_gb: int | None = Field(default=None, description="Size of the disk in gigabytes.")
-    bandwidth_tb: Number | None = Field(default=None, description="Traffic per month that the price includes, in terabytes.")
+    bandwidth_tb: Number | None = Field(
+        default=None, description="Traffic per month that the price includes, in terabytes."
+    )
     port_mbps: int | None = Field(default=None, description="Speed of the network port in megabits a second.")
 
 
 class PeriodPrice(Response):
     months: int = Field(description="Number of months that the price is for.")
-    discount_percent: Number | None = Field(default=None, description="Discount of this period on the list price, in percent.")
+    discount_percent: Number | None = Field(
+        default=None, description="Discount of this period on the list price, in percent."
+    )
     total: Money
 
 
@@ -50,23 +57,39 @@ class Tariff(Response):
     price_hourly: Money | None = None
     currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
     periods: list[PeriodPrice] | None = Field(default=None, description="What longer periods cost.")
-    hourly_available: bool | None = Field(default=None, description="Whether a server of this tariff can be paid by the hour.")
-    in_stock: bool | None = Field(default=None, description="Whether a server can be ordered now; null where the service does not say.")
-    non_refundable: bool | None = Field(default=None, description="Whether nothing is paid back when a server of this tariff is deleted.")
-    excluded_os: list[str] | None = Field(default=None, description="Slugs of the images that cannot be installed with this tariff.")
+    hourly_available: bool | None = Field(
+        default=None, description="Whether a server of this tariff can be paid by the hour."
+    )
+    in_stock: bool | None = Field(
+        default=None, description="Whether a server can be ordered now; null where the service does not say."
+    )
+    non_refundable: bool | None = Field(
+        default=None, description="Whether nothing is paid back when a server of this tariff is deleted."
+    )
+    excluded_os: list[str] | None = Field(
+        default=None, description="Slugs of the images that cannot be installed with this tariff."
+    )
     extra_ip_price_monthly: Money | None = None
-    max_extra_ips: int | None = Field(default=None, description="Largest number of additional addresses of a server.")
+    max_extra_ips: int | None = Field(
+        default=None, description="Largest number of additional addresses of a server."
+    )
 
 
 class OsImage(Response):
     """``slug`` is the value used as ``os`` when ordering and reinstalling."""
 
     slug: str = Field(description="Short name that orders and reinstallations take as the image.")
-    name: str | None = Field(default=None, description="Name of the operating system, as the control panel shows it.")
+    name: str | None = Field(
+        default=None, description="Name of the operating system, as the control panel shows it."
+    )
     family: Annotated[str, known("linux", "windows", "other")] | None = None
     version: str | None = Field(default=None, description="Version of the operating system.")
-    supports_ssh_keys: bool | None = Field(default=None, description="Whether SSH keys can be installed with it.")
-    min_disk_gb: int | None = Field(default=None, description="Smallest disk that the image fits on, in gigabytes.")
+    supports_ssh_keys: bool | None = Field(
+        default=None, description="Whether SSH keys can be installed with it."
+    )
+    min_disk_gb: int | None = Field(
+        default=None, description="Smallest disk that the image fits on, in gigabytes."
+    )
 
 
 class Zone(Response):
@@ -79,8 +102,12 @@ class Zone(Response):
     currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
     min_years: int | None = Field(default=None, description="Fewest years that can be paid at once.")
     max_years: int | None = Field(default=None, description="Most years that can be paid at once.")
-    privacy_supported: bool | None = Field(default=None, description="Whether the owner's data can be hidden.")
-    transfer_supported: bool | None = Field(default=None, description="Whether a domain can be transferred to this provider.")
+    privacy_supported: bool | None = Field(
+        default=None, description="Whether the owner's data can be hidden."
+    )
+    transfer_supported: bool | None = Field(
+        default=None, description="Whether a domain can be transferred to this provider."
+    )
 
     @property
     def ending(self) -> str:
@@ -89,14 +116,18 @@ class Zone(Response):
 
 class Discount(Response):
     type: Annotated[str, known("group", "loyalty", "volume", "period", "promo")]
-    percent: Number | None = Field(default=None, description="Part of the price that the discount takes off, in percent.")
+    percent: Number | None = Field(
+        default=None, description="Part of the price that the discount takes off, in percent."
+    )
     amount: Money
 
 
 class Promo(Response):
     code: str = Field(description="The promo code that was asked about.")
     valid: bool = Field(description="Whether the promo code lowers the price.")
-    message: str | None = Field(default=None, description="Why the promo code is not accepted, or a note on it.")
+    message: str | None = Field(
+        default=None, description="Why the promo code is not accepted, or a note on it."
+    )
 
 
 class Quote(Response):
@@ -104,15 +135,21 @@ class Quote(Response):
     lacks.
     """
 
-    tariff_id: int | None = Field(default=None, description="Id of the tariff that was ordered or asked about.")
+    tariff_id: int | None = Field(
+        default=None, description="Id of the tariff that was ordered or asked about."
+    )
     billing_cycle: Annotated[str, known("monthly", "hourly")] | None = None
     months: int | None = Field(default=None, description="Number of months that the price is for.")
     hours: int | None = Field(default=None, description="Number of hours that the price is for.")
     base_amount: Money | None = None
-    discounts: list[Discount] | None = Field(default=None, description="What was taken off the price, one entry for each reason.")
+    discounts: list[Discount] | None = Field(
+        default=None, description="What was taken off the price, one entry for each reason."
+    )
     total: Money
     currency: str = Field(description="ISO 4217 code of the amounts beside it.")
-    promo: Promo | None = Field(default=None, description="What became of the promo code, if one was asked about.")
+    promo: Promo | None = Field(
+        default=None, description="What became of the promo code, if one was asked about."
+    )
     balance: Money | None = None
     balance_sufficient: bool = Field(description="Whether the balance covers the total.")
     shortfall: Money | None = None
@@ -130,7 +167,9 @@ class QuoteQuery(Request):
     """``months`` 1 | 3 | 6 | 12 or ``hours`` 1..2160, not both."""
 
     tariff_id: Id = Field(description="Id of the tariff.")
-    months: Months | None = Field(default=None, description="Months to pay: 1, 3, 6 or 12. Not together with `hours`.")
+    months: Months | None = Field(
+        default=None, description="Months to pay: 1, 3, 6 or 12. Not together with `hours`."
+    )
     hours: Annotated[int, Field(ge=1, le=2160)] | None = Field(
         default=None, description="Hours to pay, 1 to 2160. Not together with `months`."
     )

@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
-from pulumi_hosting.api.models.fields import DomainStatusText, HostName, Id, Money, PromoCode, Timestamp, known
+from pulumi_hosting.api.models.fields import (
+    DomainStatusText,
+    HostName,
+    Id,
+    Money,
+    PromoCode,
+    Timestamp,
+    known,
+)
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_domain_name
 
@@ -40,7 +48,9 @@ class Availability(Response):
     name: str | None = Field(default=None, description="The domain that was asked about.")
     available: bool = Field(description="Whether the domain can be registered now.")
     reason: Annotated[str, known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = None
-    premium: bool | None = Field(default=None, description="Whether the registry charges a special price for the name.")
+    premium: bool | None = Field(
+        default=None, description="Whether the registry charges a special price for the name."
+    )
     price_register: Money | None = None
     price_renew: Money | None = None
     currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
@@ -59,8 +69,12 @@ def _also_without_a_record(schema: dict[str, Any]) -> None:
 
 class _DomainOutcome(Response):
     # The document shows the domain as an object, a live deployment its name.
-    domain: Annotated[Domain | str | None, BeforeValidator(_known_domain), Field(json_schema_extra=_also_without_a_record)] = None
-    id_given: int | None = Field(default=None, validation_alias=AliasChoices("domain_id", "id_given"), serialization_alias="domain_id")
+    domain: Annotated[
+        Domain | str | None, BeforeValidator(_known_domain), Field(json_schema_extra=_also_without_a_record)
+    ] = None
+    id_given: int | None = Field(
+        default=None, validation_alias=AliasChoices("domain_id", "id_given"), serialization_alias="domain_id"
+    )
 
     @property
     def domain_id(self) -> int | None:
@@ -84,7 +98,9 @@ class DomainOrderResult(_DomainOutcome):
     promo_code: str | None = None
     currency: str | None = None
     flat_expires_at: Timestamp | None = Field(
-        default=None, validation_alias=AliasChoices("expires_at", "flat_expires_at"), serialization_alias="expires_at"
+        default=None,
+        validation_alias=AliasChoices("expires_at", "flat_expires_at"),
+        serialization_alias="expires_at",
     )
     message: str | None = None
     balance_after: Money | None = None
@@ -106,7 +122,9 @@ class DomainRenewResult(_DomainOutcome):
     balance_after: Money | None = None
     currency: str | None = None
     flat_expires_at: Timestamp | None = Field(
-        default=None, validation_alias=AliasChoices("expires_at", "flat_expires_at"), serialization_alias="expires_at"
+        default=None,
+        validation_alias=AliasChoices("expires_at", "flat_expires_at"),
+        serialization_alias="expires_at",
     )
     message: str | None = None
 
@@ -143,16 +161,22 @@ class DomainRegister(Request):
     here by some: use the update instead."""
 
     name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
-    years: Years | None = Field(default=None, description="Years to pay, 1 to 10 within the bounds of the zone. Default: 1.")
+    years: Years | None = Field(
+        default=None, description="Years to pay, 1 to 10 within the bounds of the zone. Default: 1."
+    )
     nameservers: Nameservers | None = Field(
-        default=None, description="2 to 4 different host names; some deployments take exactly 2. Default: the provider's own."
+        default=None,
+        description="2 to 4 different host names; some deployments take exactly 2. Default: "
+        "the provider's own.",
     )
     privacy: bool | None = Field(
-        default=None, description="Whether the owner's data is hidden in WHOIS. The default differs between deployments."
+        default=None,
+        description="Whether the owner's data is hidden in WHOIS. The default differs between deployments.",
     )
     auto_renew: bool | None = Field(
         default=None,
-        description="Whether the domain is renewed automatically. Some deployments refuse it here; an update takes it everywhere.",
+        description="Whether the domain is renewed automatically. Some deployments refuse it here; an update "
+        "takes it everywhere.",
     )
     promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
 
@@ -172,7 +196,9 @@ class DomainUpdate(Change):
 class NameserversUpdate(Request):
     """The whole set, 2..4 unique host names (some deployments take exactly two)."""
 
-    nameservers: Nameservers = Field(description="2 to 4 different host names; some deployments take exactly 2.")
+    nameservers: Nameservers = Field(
+        description="2 to 4 different host names; some deployments take exactly 2."
+    )
 
 
 class DomainTransfer(Request):
@@ -181,14 +207,20 @@ class DomainTransfer(Request):
     """
 
     name: DomainName = Field(description="Full domain name, in Unicode or punycode.")
-    auth_code: Annotated[Secret, Field(min_length=1, max_length=255)] = Field(description="EPP code of the present registrar.")
-    nameservers: Nameservers | None = Field(default=None, description="2 to 4 different host names; some deployments take exactly 2.")
+    auth_code: Annotated[Secret, Field(min_length=1, max_length=255)] = Field(
+        description="EPP code of the present registrar."
+    )
+    nameservers: Nameservers | None = Field(
+        default=None, description="2 to 4 different host names; some deployments take exactly 2."
+    )
     privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
     auto_renew: bool | None = Field(default=None, description="Whether the domain is renewed automatically.")
 
 
 class AvailabilityQuery(Request):
-    name: Annotated[str, Field(min_length=1, max_length=253)] = Field(description="Full domain name, in Unicode or punycode.")
+    name: Annotated[str, Field(min_length=1, max_length=253)] = Field(
+        description="Full domain name, in Unicode or punycode."
+    )
 
 
 class DomainListQuery(PageQuery):

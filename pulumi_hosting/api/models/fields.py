@@ -8,7 +8,14 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 from pulumi_hosting.api.secrets import Secret
-from pulumi_hosting.api.values import SERVER_NAME_PATTERN, check_host_name, check_line, check_notes, check_public_key, check_server_name
+from pulumi_hosting.api.values import (
+    SERVER_NAME_PATTERN,
+    check_host_name,
+    check_line,
+    check_notes,
+    check_public_key,
+    check_server_name,
+)
 
 INT64 = 2**63 - 1
 MONTHS = (1, 3, 6, 12)
@@ -110,7 +117,12 @@ Amount = Annotated[
     BeforeValidator(_amount_to_send),
     PlainSerializer(_money_to_api, return_type=str),
     WithJsonSchema(
-        {"anyOf": [{"type": "string", "pattern": r"^[0-9]{1,15}\.[0-9]{2}$"}, {"type": "number", "multipleOf": 0.01, "minimum": 0}]}
+        {
+            "anyOf": [
+                {"type": "string", "pattern": r"^[0-9]{1,15}\.[0-9]{2}$"},
+                {"type": "number", "multipleOf": 0.01, "minimum": 0},
+            ]
+        }
     ),
 ]
 
@@ -150,7 +162,11 @@ Timestamp = Annotated[
 ]
 Id = Annotated[int, Field(ge=1, le=INT64)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
-ServerName = Annotated[str, AfterValidator(check_server_name), Field(json_schema_extra={"pattern": SERVER_NAME_PATTERN, "maxLength": 253})]
+ServerName = Annotated[
+    str,
+    AfterValidator(check_server_name),
+    Field(json_schema_extra={"pattern": SERVER_NAME_PATTERN, "maxLength": 253}),
+]
 HostName = Annotated[str, AfterValidator(check_host_name)]
 Notes = Annotated[str, AfterValidator(check_notes)]
 Line = Annotated[str, AfterValidator(check_line)]
@@ -178,14 +194,19 @@ def _name_of(value: object) -> object:
 
 def _check_password(value: Secret) -> Secret:
     if not re.fullmatch(PASSWORD_PATTERN, value.reveal()):
-        raise ValueError("must be 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with at least one letter and one digit")
+        raise ValueError(
+            "must be 8 to 64 characters of A-Z a-z 0-9 ! @ # $ % ^ & * - with at least one "
+            "letter and one digit"
+        )
     return value
 
 
 RootPassword = Annotated[
     Secret,
     AfterValidator(_check_password),
-    WithJsonSchema({"type": "string", "format": "password", "pattern": PASSWORD_PATTERN, "minLength": 8, "maxLength": 64}),
+    WithJsonSchema(
+        {"type": "string", "format": "password", "pattern": PASSWORD_PATTERN, "minLength": 8, "maxLength": 64}
+    ),
 ]
 OsSlug = Annotated[str, Field(min_length=1, max_length=128), AfterValidator(check_line)]
 PromoCode = ShortLine

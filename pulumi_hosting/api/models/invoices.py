@@ -5,11 +5,22 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pulumi_hosting.api.models.body import PageQuery, Request, Response
-from pulumi_hosting.api.models.fields import INVOICE_STATUSES, INVOICE_TYPES, LIVE_INVOICE_TYPES, Id, Money, ShortLine, Timestamp, known
+from pulumi_hosting.api.models.fields import (
+    INVOICE_STATUSES,
+    INVOICE_TYPES,
+    LIVE_INVOICE_TYPES,
+    Id,
+    Money,
+    ShortLine,
+    Timestamp,
+    known,
+)
 
 
 class InvoiceItem(Response):
-    description: str | None = Field(default=None, description="What the line is for, in words of the provider.")
+    description: str | None = Field(
+        default=None, description="What the line is for, in words of the provider."
+    )
     amount: Money
     server_id: int | None = None
     domain_id: int | None = None
@@ -23,8 +34,13 @@ class Invoice(Response):
     type: Annotated[str, known(*INVOICE_TYPES, *LIVE_INVOICE_TYPES)]
     amount: Money
     currency: str = Field(description="ISO 4217 code of the amounts beside it.")
-    description: str | None = Field(default=None, description="What the invoice is for, in words of the provider.")
-    gateway: str | None = Field(default=None, description="Code of the payment gateway that was used; `balance` for the balance itself.")
+    description: str | None = Field(
+        default=None, description="What the invoice is for, in words of the provider."
+    )
+    gateway: str | None = Field(
+        default=None,
+        description="Code of the payment gateway that was used; `balance` for the balance itself.",
+    )
     created_at: Timestamp | None = None
     due_at: Timestamp | None = None
     paid_at: Timestamp | None = None
@@ -51,7 +67,9 @@ class PayInvoiceResult(Response):
 class PaymentLinkRequest(Request):
     """``gateway``: default is the one the invoice has. No other field is accepted."""
 
-    gateway: ShortLine | None = Field(default=None, description="The gateway to pay through. Default: the one that the invoice has.")
+    gateway: ShortLine | None = Field(
+        default=None, description="The gateway to pay through. Default: the one that the invoice has."
+    )
 
 
 class PaymentLink(Response):
@@ -71,14 +89,18 @@ class Order(Response):
     status: Annotated[str, known("provisioning", "invoice_created", "processing", "active", "cancelled")]
     server_id: int | None = None
     server_name: str | None = Field(default=None, description="Name that the server has or will have.")
-    tariff_id: int | None = Field(default=None, description="Id of the tariff that was ordered or asked about.")
+    tariff_id: int | None = Field(
+        default=None, description="Id of the tariff that was ordered or asked about."
+    )
     tariff_name: str | None = Field(default=None, description="Name of the tariff that was ordered.")
     amount: Money | None = None
     currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
     created_at: Timestamp | None = None
     updated_at: Timestamp | None = None
     order_url: str | None = Field(default=None, description="Page of the order in the control panel.")
-    failure_reason: str | None = Field(default=None, description="Why the order was not carried out, if it was not.")
+    failure_reason: str | None = Field(
+        default=None, description="Why the order was not carried out, if it was not."
+    )
 
     @property
     def is_failed(self) -> bool:
@@ -103,7 +125,8 @@ class Order(Response):
 
 class InvoiceListQuery(PageQuery):
     status: Literal["not_paid", "paid", "cancelled", "refunded", "pending", "failed"] | None = Field(
-        default=None, description="Only invoices with this status. `pending` and `failed` exist on some deployments only."
+        default=None,
+        description="Only invoices with this status. `pending` and `failed` exist on some deployments only.",
     )
     type: (
         Literal[
@@ -122,7 +145,11 @@ class InvoiceListQuery(PageQuery):
             "dedicated_renewal",
         ]
         | None
-    ) = Field(default=None, description="Only invoices of this type. The types from `vds_addon` on exist on some deployments only.")
+    ) = Field(
+        default=None,
+        description="Only invoices of this type. The types from `vds_addon` on exist on "
+        "some deployments only.",
+    )
 
 
 class OrderListQuery(PageQuery):

@@ -200,7 +200,11 @@ def _refund_amount(value: object) -> object:
 
 _REFUND_SCHEMA = {
     "anyOf": [
-        {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "string", "pattern": MONEY_PATTERN}}},
+        {
+            "type": "object",
+            "required": ["amount"],
+            "properties": {"amount": {"type": "string", "pattern": MONEY_PATTERN}},
+        },
         {"type": "string", "pattern": MONEY_PATTERN},
         {"type": "null"},
     ]
@@ -220,7 +224,11 @@ class DeleteResult(Response):
 
     @property
     def refunded(self) -> Decimal | None:
-        return self.refund if self.refund is not None else (self.refund_quote.amount if self.refund_quote else None)
+        return (
+            self.refund
+            if self.refund is not None
+            else (self.refund_quote.amount if self.refund_quote else None)
+        )
 
 
 class RenewResult(Response):
@@ -262,17 +270,27 @@ class ServerCreate(Request):
 
     tariff_id: Id = Field(description="Id of the tariff.")
     os: OsSlug = Field(description="Slug of an image that the tariff allows.")
-    name: ServerName | None = Field(default=None, description="Host name: letters, digits and `. _ -`. Made up when absent.")
-    password: RootPassword | None = Field(
-        default=None, description="Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
+    name: ServerName | None = Field(
+        default=None, description="Host name: letters, digits and `. _ -`. Made up when absent."
     )
-    months: Months | None = Field(default=None, description="Months to pay: 1, 3, 6 or 12. Default: 1. Not together with `hours`.")
+    password: RootPassword | None = Field(
+        default=None,
+        description="Root password, 8 to 64 characters with a letter and a digit. Generated "
+        "and shown once when absent.",
+    )
+    months: Months | None = Field(
+        default=None, description="Months to pay: 1, 3, 6 or 12. Default: 1. Not together with `hours`."
+    )
     hours: Annotated[int, Field(ge=1, le=720)] | None = Field(
-        default=None, description="Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 only. Not together with `months`."
+        default=None,
+        description="Hours to pay, 1 to 720, for hourly tariffs; some deployments accept 1 "
+        "only. Not together with `months`.",
     )
     billing_cycle: BillingCycle | None = Field(default=None, description="How the server is paid.")
     promo_code: PromoCode | None = Field(default=None, description="Promo code, at most 64 characters.")
-    ssh_key_ids: list[Id] | None = Field(default=None, description="Ids of SSH keys of the account to install.")
+    ssh_key_ids: list[Id] | None = Field(
+        default=None, description="Ids of SSH keys of the account to install."
+    )
     custom_fields: Annotated[dict[Line, Notes], Field(max_length=30)] | None = Field(
         default=None, description="Answers to the provider's extra order questions, up to 30 texts."
     )
@@ -291,7 +309,9 @@ class ServerUpdate(Change):
 
     auto_renew: bool | None = Field(default=None, description="Whether the server is renewed automatically.")
     name: ServerName | None = Field(default=None, description="Host name: letters, digits and `. _ -`.")
-    notes: Annotated[Notes | None, Clears()] = Field(default=None, description="Free text shown in the control panel; null clears it.")
+    notes: Annotated[Notes | None, Clears()] = Field(
+        default=None, description="Free text shown in the control panel; null clears it."
+    )
 
 
 class RenewRequest(Request):
@@ -299,7 +319,9 @@ class RenewRequest(Request):
     some deployments).
     """
 
-    months: Months | None = Field(default=None, description="Months to pay: 1, 3, 6 or 12, for monthly servers.")
+    months: Months | None = Field(
+        default=None, description="Months to pay: 1, 3, 6 or 12, for monthly servers."
+    )
     hours: Annotated[int, Field(ge=1, le=2160)] | None = Field(
         default=None, description="Hours to pay, 1 to 720 (on some deployments 2160), for hourly servers."
     )
@@ -310,7 +332,9 @@ class RenewRequest(Request):
 
 
 class PowerRequest(Request):
-    action: Literal["start", "stop", "restart"] = Field(description="What to do: `start`, `stop` or `restart`.")
+    action: Literal["start", "stop", "restart"] = Field(
+        description="What to do: `start`, `stop` or `restart`."
+    )
 
 
 class ReinstallRequest(Request):
@@ -319,16 +343,22 @@ class ReinstallRequest(Request):
 
     os: OsSlug = Field(description="Slug of an image that the tariff allows.")
     password: RootPassword | None = Field(
-        default=None, description="Root password, 8 to 64 characters with a letter and a digit. Generated and shown once when absent."
+        default=None,
+        description="Root password, 8 to 64 characters with a letter and a digit. Generated "
+        "and shown once when absent.",
     )
-    ssh_key_ids: list[Id] | None = Field(default=None, description="Ids of SSH keys of the account to install.")
+    ssh_key_ids: list[Id] | None = Field(
+        default=None, description="Ids of SSH keys of the account to install."
+    )
 
 
 class ServerListQuery(Request):
     cursor: str | None = Field(default=None, description="Start with the page of this cursor.")
-    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(default=None, description="Items per page, 1 to 100.")
-    status: Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | None = Field(
-        default=None, description="Only servers with this status."
+    limit: Annotated[int, Field(ge=1, le=100)] | None = Field(
+        default=None, description="Items per page, 1 to 100."
+    )
+    status: Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"] | None = (
+        Field(default=None, description="Only servers with this status.")
     )
     ip: Annotated[str, Field(min_length=1, max_length=45)] | None = Field(
         default=None, description="Only servers with this address, primary or additional."
@@ -336,4 +366,6 @@ class ServerListQuery(Request):
 
 
 class ServerReadQuery(Request):
-    include: Literal["live"] | None = Field(default=None, description="`live` adds what the panel shows now. Expensive.")
+    include: Literal["live"] | None = Field(
+        default=None, description="`live` adds what the panel shows now. Expensive."
+    )

@@ -83,7 +83,9 @@ class Delivery(Response):
 
     id: Id = Field(description="Id of the delivery.")
     subscription_id: int | None = None
-    event_id: str | None = Field(default=None, description="Id of the event, equal in every attempt and for every subscription.")
+    event_id: str | None = Field(
+        default=None, description="Id of the event, equal in every attempt and for every subscription."
+    )
     event_type: EventType
     given_status: str | None = Field(
         default=None,
@@ -95,11 +97,17 @@ class Delivery(Response):
     next_attempt_at: Timestamp | None = None
     delivered_at: Timestamp | None = None
     dead: bool | None = Field(default=None, description="Whether every attempt failed, so that none follows.")
-    last_status: int | None = Field(default=None, description="HTTP status that the receiver answered at the last attempt.")
+    last_status: int | None = Field(
+        default=None, description="HTTP status that the receiver answered at the last attempt."
+    )
     last_error: str | None = Field(default=None, description="Why the last attempt failed, in words.")
-    last_response: str | None = Field(default=None, description="Beginning of what the receiver answered at the last attempt.")
+    last_response: str | None = Field(
+        default=None, description="Beginning of what the receiver answered at the last attempt."
+    )
     created_at: Timestamp | None = None
-    payload: Event | None = Field(default=None, description="The event as it was sent; shown when a single delivery is read.")
+    payload: Event | None = Field(
+        default=None, description="The event as it was sent; shown when a single delivery is read."
+    )
 
     @property
     def status(self) -> str | None:
@@ -140,14 +148,18 @@ def _check_events(value: list[str]) -> list[str]:
     return value
 
 
-WebhookUrl = Annotated[str, Field(max_length=2048, json_schema_extra={"format": "uri"}), AfterValidator(check_webhook_url)]
+WebhookUrl = Annotated[
+    str, Field(max_length=2048, json_schema_extra={"format": "uri"}), AfterValidator(check_webhook_url)
+]
 Events = Annotated[list[str], Field(min_length=1, max_length=64), AfterValidator(_check_events)]
 Description = Annotated[str, Field(max_length=1000), AfterValidator(check_line)]
 
 
 class SubscriptionCreate(Request):
     url: WebhookUrl = Field(description="An https URL of a public host.")
-    events: Events = Field(description="Event types such as `server.created`; `*` for all, where the deployment knows it.")
+    events: Events = Field(
+        description="Event types such as `server.created`; `*` for all, where the deployment knows it."
+    )
     description: Description | None = Field(default=None, description="Free text shown in the control panel.")
 
 
@@ -158,12 +170,17 @@ class SubscriptionUpdate(Change):
 
     url: WebhookUrl | None = Field(default=None, description="An https URL of a public host.")
     events: Events | None = Field(
-        default=None, description="Event types such as `server.created`; `*` for all, where the deployment knows it."
+        default=None,
+        description="Event types such as `server.created`; `*` for all, where the deployment knows it.",
     )
     description: Description | None = Field(default=None, description="Free text shown in the control panel.")
-    active: bool | None = Field(default=None, description="Whether events are delivered. True also resets the count of failures.")
+    active: bool | None = Field(
+        default=None, description="Whether events are delivered. True also resets the count of failures."
+    )
 
 
 class DeliveryListQuery(PageQuery):
-    status: Literal["pending", "delivered", "dead"] | None = Field(default=None, description="Only deliveries with this status.")
+    status: Literal["pending", "delivered", "dead"] | None = Field(
+        default=None, description="Only deliveries with this status."
+    )
     event_type: EventType | None = Field(default=None, description="Only deliveries of events of this type.")

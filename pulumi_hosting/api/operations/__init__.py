@@ -8,7 +8,16 @@ operation is a column of its row.
 
 from collections.abc import Mapping
 
-from pulumi_hosting.api.operations import account, api_keys, catalog, domains, invoices, servers, ssh_keys, webhooks
+from pulumi_hosting.api.operations import (
+    account,
+    api_keys,
+    catalog,
+    domains,
+    invoices,
+    servers,
+    ssh_keys,
+    webhooks,
+)
 from pulumi_hosting.api.operations.limits import (
     EXPENSIVE_PER_WINDOW,
     INVALID_KEYS_PER_WINDOW,

@@ -13,12 +13,32 @@ GROUPS: Mapping[str, str] = {
 
 OPERATIONS: tuple[Operation, ...] = (
     # --- meta
-    Operation("get_health", "GET", "/health", "health", ("Whether the API is switched on"), {200: m.Health}, auth=False),
-    Operation("get_openapi", "GET", "/openapi.json", "openapi", ("This API as OpenAPI 3.1"), {200: dict}, auth=False),
+    Operation(
+        "get_health",
+        "GET",
+        "/health",
+        "health",
+        ("Whether the API is switched on"),
+        {200: m.Health},
+        auth=False,
+    ),
+    Operation(
+        "get_openapi", "GET", "/openapi.json", "openapi", ("This API as OpenAPI 3.1"), {200: dict}, auth=False
+    ),
     Operation("get_me", "GET", "/me", "me", "The calling key, its scopes and account", {200: m.Me}),
     # --- account, balance
-    Operation("get_account", "GET", "/account", "account.get", "The account", {200: m.Account}, ("account:read",)),
-    Operation("get_balance", "GET", "/balance", "balance.get", ("Balance and upcoming charges"), {200: m.Balance}, ("balance:read",)),
+    Operation(
+        "get_account", "GET", "/account", "account.get", "The account", {200: m.Account}, ("account:read",)
+    ),
+    Operation(
+        "get_balance",
+        "GET",
+        "/balance",
+        "balance.get",
+        ("Balance and upcoming charges"),
+        {200: m.Balance},
+        ("balance:read",),
+    ),
     Operation(
         "list_transactions",
         "GET",

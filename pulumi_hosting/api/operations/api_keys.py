@@ -21,7 +21,9 @@ OPERATIONS: tuple[Operation, ...] = (
         paging="list",
         description="The text of a key is never shown.",
     ),
-    Operation("get_api_key", "GET", "/keys/{key_id}", "keys.get", "One API key", {200: m.ApiKey}, ("keys:read",)),
+    Operation(
+        "get_api_key", "GET", "/keys/{key_id}", "keys.get", "One API key", {200: m.ApiKey}, ("keys:read",)
+    ),
     Operation(
         "revoke_api_key",
         "DELETE",

@@ -20,7 +20,9 @@ OPERATIONS: tuple[Operation, ...] = (
         query=m.TariffListQuery,
         paging="list",
     ),
-    Operation("get_tariff", "GET", "/catalog/tariffs/{tariff_id}", "catalog.tariff", "One tariff", {200: m.Tariff}),
+    Operation(
+        "get_tariff", "GET", "/catalog/tariffs/{tariff_id}", "catalog.tariff", "One tariff", {200: m.Tariff}
+    ),
     Operation(
         "list_os_images",
         "GET",
@@ -32,9 +34,23 @@ OPERATIONS: tuple[Operation, ...] = (
         paging="list",
         description="The ``slug`` of an image is what orders and reinstalls take.",
     ),
-    Operation("list_locations", "GET", "/catalog/locations", "catalog.locations", "Locations", {200: m.Listing[m.Location]}, paging="list"),
     Operation(
-        "list_zones", "GET", "/catalog/zones", "catalog.zones", ("Domain endings and their prices"), {200: m.Listing[m.Zone]}, paging="list"
+        "list_locations",
+        "GET",
+        "/catalog/locations",
+        "catalog.locations",
+        "Locations",
+        {200: m.Listing[m.Location]},
+        paging="list",
+    ),
+    Operation(
+        "list_zones",
+        "GET",
+        "/catalog/zones",
+        "catalog.zones",
+        ("Domain endings and their prices"),
+        {200: m.Listing[m.Zone]},
+        paging="list",
     ),
     Operation(
         "get_quote",

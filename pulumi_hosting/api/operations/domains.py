@@ -36,7 +36,15 @@ OPERATIONS: tuple[Operation, ...] = (
         query=m.DomainListQuery,
         paging="cursor",
     ),
-    Operation("get_domain", "GET", "/domains/{domain_id}", "domains.get", "One domain", {200: m.Domain}, ("domains:read",)),
+    Operation(
+        "get_domain",
+        "GET",
+        "/domains/{domain_id}",
+        "domains.get",
+        "One domain",
+        {200: m.Domain},
+        ("domains:read",),
+    ),
     Operation(
         "register_domain",
         "POST",
@@ -80,7 +88,9 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="idempotent",
         sandbox="fake",
         codes=("domain_blocked", "upstream_rejected", "conflict"),
-        description=("Give at least one field. If the registrar refuses (``UpstreamRejected``), nothing is saved."),
+        description=(
+            "Give at least one field. If the registrar refuses (``UpstreamRejected``), nothing is saved."
+        ),
     ),
     Operation(
         "renew_domain",

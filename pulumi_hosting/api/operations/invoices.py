@@ -21,7 +21,15 @@ OPERATIONS: tuple[Operation, ...] = (
         query=m.InvoiceListQuery,
         paging="cursor",
     ),
-    Operation("get_invoice", "GET", "/invoices/{invoice_id}", "invoices.get", "One invoice", {200: m.Invoice}, ("invoices:read",)),
+    Operation(
+        "get_invoice",
+        "GET",
+        "/invoices/{invoice_id}",
+        "invoices.get",
+        "One invoice",
+        {200: m.Invoice},
+        ("invoices:read",),
+    ),
     Operation(
         "get_invoice_pdf",
         "GET",

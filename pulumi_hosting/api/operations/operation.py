@@ -93,7 +93,9 @@ class Operation:
 
     def is_expensive(self, query: Mapping[str, str]) -> bool:
         """Whether a call with this query counts in the expensive bucket (by the document)."""
-        return self.expensive or any(query.get(name) in values for name, values in self.expensive_when.items())
+        return self.expensive or any(
+            query.get(name) in values for name, values in self.expensive_when.items()
+        )
 
     @property
     def error_codes(self) -> tuple[str, ...]:
@@ -101,7 +103,13 @@ class Operation:
         table."""
         shared: set[str] = set()
         if self.auth:
-            shared |= {"invalid_token", "key_expired", "key_not_yet_valid", "ip_not_allowed", "account_suspended"}
+            shared |= {
+                "invalid_token",
+                "key_expired",
+                "key_not_yet_valid",
+                "ip_not_allowed",
+                "account_suspended",
+            }
             shared |= {
                 "api_disabled_for_account",
                 "sandbox_disabled",
@@ -121,7 +129,13 @@ class Operation:
             if self.path_parameters:
                 shared.add("not_found")
             if self.is_write:
-                shared |= {"payload_too_large", "unsupported_media_type", "upstream_error", "upstream_unavailable", "upstream_timeout"}
+                shared |= {
+                    "payload_too_large",
+                    "unsupported_media_type",
+                    "upstream_error",
+                    "upstream_unavailable",
+                    "upstream_timeout",
+                }
                 if self.request is not None:
                     shared.add("invalid_request")
             if self.is_keyed:

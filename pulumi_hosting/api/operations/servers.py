@@ -101,7 +101,9 @@ OPERATIONS: tuple[Operation, ...] = (
         ("servers:read",),
         expensive=True,
         codes=("service_state", "upstream_error", "upstream_timeout"),
-        description=("Load is in percent, uptime in seconds. A server without a panel record raises ``ServiceState``."),
+        description=(
+            "Load is in percent, uptime in seconds. A server without a panel record raises ``ServiceState``."
+        ),
     ),
     Operation(
         "get_server_refund_quote",
@@ -124,7 +126,10 @@ OPERATIONS: tuple[Operation, ...] = (
         retry="never",
         sandbox="fake",
         codes=("invalid_action", "service_state", "server_blocked", "operation_in_progress"),
-        description=("The answer says that the action was accepted, not that it is done. A suspended server raises ``ServiceState``."),
+        description=(
+            "The answer says that the action was accepted, not that it is done. A suspended server "
+            "raises ``ServiceState``."
+        ),
     ),
     Operation(
         "reinstall_server",
@@ -139,7 +144,9 @@ OPERATIONS: tuple[Operation, ...] = (
         sandbox="fake",
         codes=("os_not_allowed", "service_state", "server_blocked", "operation_in_progress"),
         once=("root_password",),
-        description=("ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this answer."),
+        description=(
+            "ALL DATA OF THE SERVER IS LOST. A generated root password is shown once, in this answer."
+        ),
     ),
     Operation(
         "reset_server_password",
@@ -166,7 +173,14 @@ OPERATIONS: tuple[Operation, ...] = (
         request=m.RenewRequest,
         retry="idempotency_key",
         sandbox="fake",
-        codes=("invalid_period", "insufficient_funds", "service_state", "server_blocked", "operation_in_progress", "cancel_pending"),
+        codes=(
+            "invalid_period",
+            "insufficient_funds",
+            "service_state",
+            "server_blocked",
+            "operation_in_progress",
+            "cancel_pending",
+        ),
         description=(
             "Give exactly one of ``months`` (monthly servers) and ``hours`` (hourly servers). The balance is"
             " charged at once; with ``InsufficientFunds`` nothing is."
@@ -207,7 +221,13 @@ OPERATIONS: tuple[Operation, ...] = (
         expensive=True,
         retry="idempotency_key",
         sandbox="fake",
-        codes=("ip_limit_reached", "insufficient_funds", "operation_in_progress", "server_blocked", "service_state"),
+        codes=(
+            "ip_limit_reached",
+            "insufficient_funds",
+            "operation_in_progress",
+            "server_blocked",
+            "service_state",
+        ),
         live_status=201,
         description=(
             "The answer does not name the address. It appears in the list of addresses later. The balance is"

@@ -6,7 +6,10 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations.operation import Operation
 
 GROUPS: Mapping[str, str] = {
-    "ssh_keys": ('Public SSH keys of the account (API document, "SSH keys"). No operation reads or changes a single key.'),
+    "ssh_keys": (
+        'Public SSH keys of the account (API document, "SSH keys"). No operation reads or changes a '
+        "single key."
+    ),
 }
 
 OPERATIONS: tuple[Operation, ...] = (

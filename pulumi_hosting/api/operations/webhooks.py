@@ -11,7 +11,8 @@ GROUPS: Mapping[str, str] = {
         "``SandboxRefused``. :mod:`pulumi_hosting.webhooks` checks a delivery that was received."
     ),
     "webhooks.deliveries": (
-        'Deliveries of a webhook subscription (API document, "Webhooks"). They are kept for 14 days, dead ones for 30.'
+        'Deliveries of a webhook subscription (API document, "Webhooks"). They are kept for 14 days, dead '
+        "ones for 30."
     ),
 }
 
@@ -74,7 +75,10 @@ OPERATIONS: tuple[Operation, ...] = (
         request=m.SubscriptionUpdate,
         retry="idempotent",
         sandbox="forbidden",
-        description=("Give at least one field. ``active=True`` enables a disabled subscription and resets its count of failures."),
+        description=(
+            "Give at least one field. ``active=True`` enables a disabled subscription and resets "
+            "its count of failures."
+        ),
     ),
     Operation(
         "delete_webhook",

@@ -12,7 +12,9 @@ COMMANDS = {
     "preview": Command(f"{_HERE}.operations", "preview", "Show what `up` would do."),
     "refresh": Command(f"{_HERE}.operations", "refresh", "Update the state from the real resources."),
     "destroy": Command(f"{_HERE}.operations", "destroy", "Delete every resource of the stack."),
-    "import": Command(f"{_HERE}.import_resource", "import_resource", "Take an existing object under management."),
+    "import": Command(
+        f"{_HERE}.import_resource", "import_resource", "Take an existing object under management."
+    ),
     "cancel": Command(f"{_HERE}.cancel", "cancel", "Remove the lock that a killed operation left behind."),
     "stack": Command(f"{_HERE}.stack", "stack", "Create, select, list, export and remove stacks."),
     "state": Command(f"{_HERE}.state", "state", "Edit a stack's state."),

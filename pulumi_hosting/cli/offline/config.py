@@ -15,7 +15,14 @@ from pulumi_hosting.offline import ConfigurationError, Stack
 @json_option
 @click.option("--show-secrets", is_flag=True, help="Show secret values.")
 @click.pass_context
-def config(context: click.Context, cwd: Path, name: str | None, as_json: bool, show_secrets: bool, non_interactive: bool) -> None:
+def config(
+    context: click.Context,
+    cwd: Path,
+    name: str | None,
+    as_json: bool,
+    show_secrets: bool,
+    non_interactive: bool,
+) -> None:
     """Read and set a stack's configuration. Without a command: list it."""
     if context.invoked_subcommand is not None:
         return
@@ -46,7 +53,15 @@ def rm(cwd: Path, name: str | None, key: str, non_interactive: bool) -> None:
 @click.argument("value", required=False)
 @click.option("--secret", is_flag=True, help="Encrypt the value.")
 @click.option("--plaintext", is_flag=True, help="Save the value as it is.")
-def set_value(cwd: Path, name: str | None, key: str, value: str | None, secret: bool, plaintext: bool, non_interactive: bool) -> None:
+def set_value(
+    cwd: Path,
+    name: str | None,
+    key: str,
+    value: str | None,
+    secret: bool,
+    plaintext: bool,
+    non_interactive: bool,
+) -> None:
     """Set a value; without VALUE it is read from standard input."""
     if secret and plaintext:
         raise ConfigurationError("--secret and --plaintext are mutually exclusive")

@@ -14,11 +14,24 @@ from pulumi_hosting.offline import Stack
 @click.argument("type")
 @click.argument("resource")
 @click.argument("id")
-@click.option("--protect", type=bool, default=True, show_default=True, help="Protect the resource from deletion.")
-@click.option("--generate-code", type=bool, default=False, help="Accepted for compatibility: no code is written.")
+@click.option(
+    "--protect", type=bool, default=True, show_default=True, help="Protect the resource from deletion."
+)
+@click.option(
+    "--generate-code", type=bool, default=False, help="Accepted for compatibility: no code is written."
+)
 @yes_option
 @skip_preview_option
-def import_resource(cwd: Path, name: str | None, type: str, resource: str, id: str, protect: bool, skip_preview: bool, **_: Any) -> None:
+def import_resource(
+    cwd: Path,
+    name: str | None,
+    type: str,
+    resource: str,
+    id: str,
+    protect: bool,
+    skip_preview: bool,
+    **_: Any,
+) -> None:
     """Take the existing object ID under management, as RESOURCE of TYPE. Then declare it in the program."""
     stack = Stack(cwd, name, write=click.echo)
     result = stack.import_resource(type, resource, id, protect=protect, preview=not skip_preview)

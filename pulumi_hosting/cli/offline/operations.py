@@ -33,14 +33,49 @@ operation_options = combined(
     click.option("--preview-only", is_flag=True, help="Only show what would be done."),
     click.option("--expect-no-changes", is_flag=True, help="Exit with code 7 if there is a change."),
     click.option("--diff", is_flag=True, help="Show the changed properties of each resource."),
-    click.option("-j", "--json", "as_json", is_flag=True, help="Print JSON: one object for a preview, else one event per line."),
-    click.option("-p", "--parallel", type=click.IntRange(min=1), help="Number of resources to work on at a time."),
-    click.option("--event-log", type=click.Path(path_type=Path), help="Write engine events to this file, one JSON object per line."),
-    click.option("-t", "--target", "targets", multiple=True, help="Restrict the operation to this URN; may be repeated."),
+    click.option(
+        "-j",
+        "--json",
+        "as_json",
+        is_flag=True,
+        help="Print JSON: one object for a preview, else one event per line.",
+    ),
+    click.option(
+        "-p", "--parallel", type=click.IntRange(min=1), help="Number of resources to work on at a time."
+    ),
+    click.option(
+        "--event-log",
+        type=click.Path(path_type=Path),
+        help="Write engine events to this file, one JSON object per line.",
+    ),
+    click.option(
+        "-t",
+        "--target",
+        "targets",
+        multiple=True,
+        help="Restrict the operation to this URN; may be repeated.",
+    ),
     click.option("--target-dependents", is_flag=True, help="Include resources that depend on the targets."),
-    click.option("--replace", "replaces", multiple=True, help="Replace this URN even if it is unchanged; may be repeated."),
-    click.option("--target-replace", "target_replaces", multiple=True, help="The same as --target and --replace with this URN."),
-    click.option("-v", "--verbose", "verbosity", callback=_verbosity, default="0", help="Log calls of providers (up to 9)."),
+    click.option(
+        "--replace",
+        "replaces",
+        multiple=True,
+        help="Replace this URN even if it is unchanged; may be repeated.",
+    ),
+    click.option(
+        "--target-replace",
+        "target_replaces",
+        multiple=True,
+        help="The same as --target and --replace with this URN.",
+    ),
+    click.option(
+        "-v",
+        "--verbose",
+        "verbosity",
+        callback=_verbosity,
+        default="0",
+        help="Log calls of providers (up to 9).",
+    ),
     click.option("--logtostderr", is_flag=True, help="Let providers log to standard error."),
     click.option("-m", "--message", help="Accepted for compatibility."),
     click.option("--color", help="Accepted for compatibility: the display has no colors."),
@@ -65,7 +100,9 @@ def preview(cwd: Path, name: str | None, **given: Any) -> None:
 
 @click.command()
 @operation_options
-@click.option("--clear-pending-creates", is_flag=True, help="Forget creates that a killed engine left behind.")
+@click.option(
+    "--clear-pending-creates", is_flag=True, help="Forget creates that a killed engine left behind."
+)
 def refresh(cwd: Path, name: str | None, **given: Any) -> None:
     """Update the state from the real resources."""
     _run("refresh", cwd, name, given)
@@ -97,7 +134,9 @@ def _run(command: Command, cwd: Path, name: str | None, given: dict[str, Any]) -
             _confirm(command, given["non_interactive"], run_preview)
     options |= {key: given[key] for key in ("preview_only", "expect_no_changes", "event_log")}
     options["clear_pending_creates"] = given.get("clear_pending_creates", False)
-    result = _run_to_the_end(partial(stack.run, command, plugin_arguments=_plugin_arguments(given), **options))
+    result = _run_to_the_end(
+        partial(stack.run, command, plugin_arguments=_plugin_arguments(given), **options)
+    )
     if digest is not None:
         click.echo(json.dumps(digest.content, indent=4))
     click.get_current_context().exit(result.exit_code)
@@ -127,7 +166,9 @@ def _confirm(command: Command, non_interactive: bool, run_preview: Callable[[], 
     """Show the preview and ask. Without a terminal, --yes or a similar option is required."""
     if non_interactive or not _is_terminal():
         click.echo(
-            "error: --yes or --skip-preview or --preview-only must be passed in to proceed when running in non-interactive mode", err=True
+            "error: --yes or --skip-preview or --preview-only must be passed in to proceed when running in "
+            "non-interactive mode",
+            err=True,
         )
         click.get_current_context().exit(1 if command == "refresh" else 2)
     _exit_on_failure(run_preview())

@@ -25,7 +25,13 @@ def combined(*options: Decorator) -> Decorator:
 
 
 stack_options = combined(
-    click.option("-C", "--cwd", type=click.Path(path_type=Path), default=Path(), help="Run as if started in this directory."),
+    click.option(
+        "-C",
+        "--cwd",
+        type=click.Path(path_type=Path),
+        default=Path(),
+        help="Run as if started in this directory.",
+    ),
     click.option("-s", "--stack", "name", help="The stack. Default: the selected one."),
     click.option("--non-interactive", is_flag=True, help="Never ask for confirmation."),
 )

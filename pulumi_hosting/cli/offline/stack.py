@@ -53,7 +53,9 @@ def ls(cwd: Path, name: str | None, as_json: bool, non_interactive: bool) -> Non
     backend = Stack(cwd, name).backend
     selected = name or backend.selected()
     if as_json:
-        click.echo(json.dumps([{"name": item, "current": item == selected} for item in backend.stacks()], indent=2))
+        click.echo(
+            json.dumps([{"name": item, "current": item == selected} for item in backend.stacks()], indent=2)
+        )
         return
     for item in backend.stacks():
         click.echo(f"{item}{'*' if item == selected else ''}")
@@ -62,7 +64,9 @@ def ls(cwd: Path, name: str | None, as_json: bool, non_interactive: bool) -> Non
 @stack.command()
 @stack_options
 @click.option("--show-secrets", is_flag=True, help="Write every secret in plain text.")
-@click.option("--file", "file", type=click.Path(path_type=Path), help="Write to this file instead of standard output.")
+@click.option(
+    "--file", "file", type=click.Path(path_type=Path), help="Write to this file instead of standard output."
+)
 def export(cwd: Path, name: str | None, show_secrets: bool, file: Path | None, non_interactive: bool) -> None:
     """Print the stack's state."""
     text = json.dumps(Stack(cwd, name).export(show_secrets=show_secrets), indent=4)
@@ -75,7 +79,9 @@ def export(cwd: Path, name: str | None, show_secrets: bool, file: Path | None, n
 
 @stack.command(name="import")
 @stack_options
-@click.option("--file", "file", type=click.Path(path_type=Path), help="Read from this file instead of standard input.")
+@click.option(
+    "--file", "file", type=click.Path(path_type=Path), help="Read from this file instead of standard input."
+)
 def import_state(cwd: Path, name: str | None, file: Path | None, non_interactive: bool) -> None:
     """Replace the stack's state by an exported one."""
     try:
@@ -91,7 +97,14 @@ def import_state(cwd: Path, name: str | None, file: Path | None, non_interactive
 @json_option
 @click.option("--show-secrets", is_flag=True, help="Print secret outputs in plain text.")
 @click.argument("output_name", required=False)
-def output(cwd: Path, name: str | None, as_json: bool, show_secrets: bool, output_name: str | None, non_interactive: bool) -> None:
+def output(
+    cwd: Path,
+    name: str | None,
+    as_json: bool,
+    show_secrets: bool,
+    output_name: str | None,
+    non_interactive: bool,
+) -> None:
     """Print the stack's outputs, or one of them."""
     outputs = Stack(cwd, name).outputs(show_secrets=show_secrets)
     if output_name is not None:
@@ -109,9 +122,13 @@ def output(cwd: Path, name: str | None, as_json: bool, show_secrets: bool, outpu
 @stack.command()
 @stack_options
 @stack_argument
-@click.option("-f", "--force", is_flag=True, help="Remove it although it has resources; they stay as they are.")
+@click.option(
+    "-f", "--force", is_flag=True, help="Remove it although it has resources; they stay as they are."
+)
 @yes_option
-def rm(cwd: Path, name: str | None, stack_name: str | None, force: bool, yes: bool, non_interactive: bool) -> None:
+def rm(
+    cwd: Path, name: str | None, stack_name: str | None, force: bool, yes: bool, non_interactive: bool
+) -> None:
     """Remove an empty stack and its configuration."""
     removed = Stack(cwd, stack_name or name)
     removed.remove(force=force)

@@ -42,7 +42,8 @@ class BalanceService(Service):
         :param until: Only movements before this time. Needs a time zone.
         """
         found: Pages[m.Transaction] = self._caller.pages(
-            BY_ID["list_transactions"], query={"cursor": cursor, "limit": limit, "direction": direction, "since": since, "until": until}
+            BY_ID["list_transactions"],
+            query={"cursor": cursor, "limit": limit, "direction": direction, "since": since, "until": until},
         )
         return found
 
@@ -54,7 +55,9 @@ class BalanceService(Service):
         found: m.TopupInfo = self._caller.call(BY_ID["get_topup_info"])
         return found
 
-    def topup(self, *, amount: Decimal | str, gateway: str, idempotency_key: str | None = None) -> m.TopupResult:
+    def topup(
+        self, *, amount: Decimal | str, gateway: str, idempotency_key: str | None = None
+    ) -> m.TopupResult:
         """Create a top-up invoice and its payment link.
 
         The balance changes when the gateway confirms the payment.
@@ -68,6 +71,8 @@ class BalanceService(Service):
             key and arguments is not carried out twice.
         """
         found: m.TopupResult = self._caller.call(
-            BY_ID["create_topup"], body={"amount": amount, "gateway": gateway}, idempotency_key=idempotency_key
+            BY_ID["create_topup"],
+            body={"amount": amount, "gateway": gateway},
+            idempotency_key=idempotency_key,
         )
         return found

@@ -83,6 +83,12 @@ class CatalogService(Service):
         """
         found: m.Quote = self._caller.call(
             BY_ID["get_quote"],
-            query={"tariff_id": tariff_id, "months": months, "hours": hours, "billing_cycle": billing_cycle, "promo_code": promo_code},
+            query={
+                "tariff_id": tariff_id,
+                "months": months,
+                "hours": hours,
+                "billing_cycle": billing_cycle,
+                "promo_code": promo_code,
+            },
         )
         return found

@@ -44,7 +44,9 @@ class DomainsService(Service):
         :param status: Only domains with this status. One of ``pending``, ``active``, ``expired``,
             ``transfer_pending`` or ``cancelled``.
         """
-        found: Pages[m.Domain] = self._caller.pages(BY_ID["list_domains"], query={"cursor": cursor, "limit": limit, "status": status})
+        found: Pages[m.Domain] = self._caller.pages(
+            BY_ID["list_domains"], query={"cursor": cursor, "limit": limit, "status": status}
+        )
         return found
 
     def get(self, domain_id: int) -> m.Domain:
@@ -112,10 +114,14 @@ class DomainsService(Service):
         :param domain_id: Id of the domain.
         :param nameservers: 2 to 4 different host names; some deployments take exactly 2.
         """
-        found: m.Domain = self._caller.call(BY_ID["set_domain_nameservers"], domain_id, body={"nameservers": nameservers})
+        found: m.Domain = self._caller.call(
+            BY_ID["set_domain_nameservers"], domain_id, body={"nameservers": nameservers}
+        )
         return found
 
-    def update(self, domain_id: int, *, auto_renew: Given[bool] = UNSET, privacy: Given[bool] = UNSET) -> m.Domain:
+    def update(
+        self, domain_id: int, *, auto_renew: Given[bool] = UNSET, privacy: Given[bool] = UNSET
+    ) -> m.Domain:
         """Auto-renew, WHOIS privacy.
 
         Give at least one field. If the registrar refuses (``UpstreamRejected``), nothing is saved.
@@ -127,7 +133,9 @@ class DomainsService(Service):
         :param auto_renew: Whether the domain is renewed automatically.
         :param privacy: Whether the owner's data is hidden in WHOIS.
         """
-        found: m.Domain = self._caller.call(BY_ID["update_domain"], domain_id, body={"auto_renew": auto_renew, "privacy": privacy})
+        found: m.Domain = self._caller.call(
+            BY_ID["update_domain"], domain_id, body={"auto_renew": auto_renew, "privacy": privacy}
+        )
         return found
 
     def renew(self, domain_id: int, *, years: int, idempotency_key: str | None = None) -> m.DomainRenewResult:
@@ -179,7 +187,13 @@ class DomainsService(Service):
         auth_code = hidden(auth_code)
         found: m.DomainTransferResult = self._caller.call(
             BY_ID["transfer_domain"],
-            body={"name": name, "auth_code": auth_code, "nameservers": nameservers, "privacy": privacy, "auto_renew": auto_renew},
+            body={
+                "name": name,
+                "auth_code": auth_code,
+                "nameservers": nameservers,
+                "privacy": privacy,
+                "auto_renew": auto_renew,
+            },
             idempotency_key=idempotency_key,
         )
         return found

@@ -85,7 +85,9 @@ class InvoicesService(Service):
         :param idempotency_key: 16 to 128 printable characters; made when absent. A repetition with the same
             key and arguments is not carried out twice.
         """
-        found: m.PayInvoiceResult = self._caller.call(BY_ID["pay_invoice"], invoice_id, idempotency_key=idempotency_key)
+        found: m.PayInvoiceResult = self._caller.call(
+            BY_ID["pay_invoice"], invoice_id, idempotency_key=idempotency_key
+        )
         return found
 
     def payment_link(self, invoice_id: int, *, gateway: Given[str] = UNSET) -> m.PaymentLink:
@@ -97,5 +99,7 @@ class InvoicesService(Service):
         :param invoice_id: Id of the invoice.
         :param gateway: The gateway to pay through. Default: the one that the invoice has.
         """
-        found: m.PaymentLink = self._caller.call(BY_ID["create_invoice_payment_link"], invoice_id, body={"gateway": gateway})
+        found: m.PaymentLink = self._caller.call(
+            BY_ID["create_invoice_payment_link"], invoice_id, body={"gateway": gateway}
+        )
         return found

@@ -13,7 +13,11 @@ class OrdersService(Service):
     """``client.orders``: Server orders (API document, "Orders")."""
 
     def list(
-        self, *, cursor: Given[str] = UNSET, limit: Given[int] = UNSET, status: Given[Literal["provisioning"]] = UNSET
+        self,
+        *,
+        cursor: Given[str] = UNSET,
+        limit: Given[int] = UNSET,
+        status: Given[Literal["provisioning"]] = UNSET,
     ) -> Pages[m.Order]:
         """Server orders that are still being created.
 
@@ -25,7 +29,9 @@ class OrdersService(Service):
         :param limit: Items per page, 1 to 100.
         :param status: Only orders with this status. Only ``provisioning``.
         """
-        found: Pages[m.Order] = self._caller.pages(BY_ID["list_orders"], query={"cursor": cursor, "limit": limit, "status": status})
+        found: Pages[m.Order] = self._caller.pages(
+            BY_ID["list_orders"], query={"cursor": cursor, "limit": limit, "status": status}
+        )
         return found
 
     def get(self, invoice_id: int) -> m.Order:

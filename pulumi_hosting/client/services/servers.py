@@ -38,7 +38,9 @@ class IpsService(Service):
         found: m.IpQuote = self._caller.call(BY_ID["get_server_ip_quote"], server_id)
         return found
 
-    def add(self, server_id: int, *, count: Given[Literal[1]] = UNSET, idempotency_key: str | None = None) -> m.IpAdded:
+    def add(
+        self, server_id: int, *, count: Given[Literal[1]] = UNSET, idempotency_key: str | None = None
+    ) -> m.IpAdded:
         """Buy one IPv4 address; it is assigned later.
 
         The answer does not name the address. It appears in the list of addresses later. The balance is
@@ -53,7 +55,9 @@ class IpsService(Service):
         :param idempotency_key: 16 to 128 printable characters; made when absent. A repetition with the same
             key and arguments is not carried out twice.
         """
-        found: m.IpAdded = self._caller.call(BY_ID["add_server_ip"], server_id, body={"count": count}, idempotency_key=idempotency_key)
+        found: m.IpAdded = self._caller.call(
+            BY_ID["add_server_ip"], server_id, body={"count": count}, idempotency_key=idempotency_key
+        )
         return found
 
     def delete(self, server_id: int, ip_id: int) -> m.IpDeleted:
@@ -82,7 +86,9 @@ class IpsService(Service):
         :param ip_id: Id of the address.
         :param domain: Host name of at least two labels; null or an empty text removes the record.
         """
-        found: m.PtrRecord = self._caller.call(BY_ID["set_server_ip_ptr"], server_id, ip_id, body={"domain": domain})
+        found: m.PtrRecord = self._caller.call(
+            BY_ID["set_server_ip_ptr"], server_id, ip_id, body={"domain": domain}
+        )
         return found
 
 
@@ -100,7 +106,9 @@ class ServersService(Service):
         *,
         cursor: Given[str] = UNSET,
         limit: Given[int] = UNSET,
-        status: Given[Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]] = UNSET,
+        status: Given[
+            Literal["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]
+        ] = UNSET,
         ip: Given[str] = UNSET,
     ) -> Pages[m.Server]:
         """Servers, newest first; a test key also sees its sandbox servers.
@@ -193,7 +201,12 @@ class ServersService(Service):
         return found
 
     def update(
-        self, server_id: int, *, auto_renew: Given[bool] = UNSET, name: Given[str] = UNSET, notes: Given[str | None] = UNSET
+        self,
+        server_id: int,
+        *,
+        auto_renew: Given[bool] = UNSET,
+        name: Given[str] = UNSET,
+        notes: Given[str | None] = UNSET,
     ) -> m.Server:
         """Name, notes, auto-renew.
 
@@ -226,7 +239,9 @@ class ServersService(Service):
         :param idempotency_key: 16 to 128 printable characters; made when absent. A repetition with the same
             key and arguments is not carried out twice.
         """
-        found: m.DeleteResult = self._caller.call(BY_ID["delete_server"], server_id, idempotency_key=idempotency_key)
+        found: m.DeleteResult = self._caller.call(
+            BY_ID["delete_server"], server_id, idempotency_key=idempotency_key
+        )
         return found
 
     def status(self, server_id: int) -> m.ServerLiveStatus:
@@ -269,7 +284,12 @@ class ServersService(Service):
         return found
 
     def reinstall(
-        self, server_id: int, *, os: str, password: Given[str | Secret] = UNSET, ssh_key_ids: Given[Sequence[int]] = UNSET
+        self,
+        server_id: int,
+        *,
+        os: str,
+        password: Given[str | Secret] = UNSET,
+        ssh_key_ids: Given[Sequence[int]] = UNSET,
     ) -> m.ReinstallResult:
         """Reinstall with an image; destroys all data.
 
@@ -287,7 +307,9 @@ class ServersService(Service):
         """
         password = hidden(password)
         found: m.ReinstallResult = self._caller.call(
-            BY_ID["reinstall_server"], server_id, body={"os": os, "password": password, "ssh_key_ids": ssh_key_ids}
+            BY_ID["reinstall_server"],
+            server_id,
+            body={"os": os, "password": password, "ssh_key_ids": ssh_key_ids},
         )
         return found
 
@@ -304,7 +326,12 @@ class ServersService(Service):
         return found
 
     def renew(
-        self, server_id: int, *, months: Given[Literal[1, 3, 6, 12]] = UNSET, hours: Given[int] = UNSET, idempotency_key: str | None = None
+        self,
+        server_id: int,
+        *,
+        months: Given[Literal[1, 3, 6, 12]] = UNSET,
+        hours: Given[int] = UNSET,
+        idempotency_key: str | None = None,
     ) -> m.RenewResult:
         """Pay further months or hours in advance.
 
@@ -322,6 +349,9 @@ class ServersService(Service):
             key and arguments is not carried out twice.
         """
         found: m.RenewResult = self._caller.call(
-            BY_ID["renew_server"], server_id, body={"months": months, "hours": hours}, idempotency_key=idempotency_key
+            BY_ID["renew_server"],
+            server_id,
+            body={"months": months, "hours": hours},
+            idempotency_key=idempotency_key,
         )
         return found

@@ -31,7 +31,9 @@ class SshKeysService(Service):
         :param name: Name shown in the account, 1 to 255 characters.
         :param public_key: One OpenSSH public key line: type, base64, comment.
         """
-        found: m.SshKey = self._caller.call(BY_ID["create_ssh_key"], body={"name": name, "public_key": public_key})
+        found: m.SshKey = self._caller.call(
+            BY_ID["create_ssh_key"], body={"name": name, "public_key": public_key}
+        )
         return found
 
     def delete(self, key_id: int) -> Done:

@@ -100,7 +100,9 @@ class WebhooksService(Service):
         found: Items[m.Subscription] = self._caller.items(BY_ID["list_webhooks"])
         return found
 
-    def create(self, *, url: str, events: Sequence[str], description: Given[str] = UNSET) -> m.SubscriptionCreated:
+    def create(
+        self, *, url: str, events: Sequence[str], description: Given[str] = UNSET
+    ) -> m.SubscriptionCreated:
         """Subscribe a URL to events; the secret is shown once.
 
         ``secret`` signs the deliveries.
@@ -152,7 +154,9 @@ class WebhooksService(Service):
         :param active: Whether events are delivered. True also resets the count of failures.
         """
         found: m.Subscription = self._caller.call(
-            BY_ID["update_webhook"], webhook_id, body={"url": url, "events": events, "description": description, "active": active}
+            BY_ID["update_webhook"],
+            webhook_id,
+            body={"url": url, "events": events, "description": description, "active": active},
         )
         return found
 

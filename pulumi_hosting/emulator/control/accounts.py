@@ -47,7 +47,9 @@ def _listed(value: Any) -> Any:
 class KeyBody(Body):
     mode: Literal["live", "test"]
     name: str | None = None
-    scopes: Annotated[list[str], BeforeValidator(_listed), AfterValidator(_granted)] = Field(default_factory=lambda: list(SCOPES))
+    scopes: Annotated[list[str], BeforeValidator(_listed), AfterValidator(_granted)] = Field(
+        default_factory=lambda: list(SCOPES)
+    )
     ip_allowlist: Annotated[list[str], AfterValidator(_networks)] = Field(default_factory=list)
     not_before: Timestamp = None
     expires_at: Timestamp = None
@@ -114,7 +116,9 @@ def edit_account(core: Core, body: AccountBody) -> Any:
             setattr(account, "api_enabled" if name == "api_enabled_for_account" else name, value)
     if "balance" in body.given() and body.balance != account.balance:
         change = body.balance - account.balance
-        ledger.move(core.store, account, change, "adjustment", "Adjusted by staff", core.clock.now(), ledger.CONTROL)
+        ledger.move(
+            core.store, account, change, "adjustment", ("Adjusted by staff"), core.clock.now(), ledger.CONTROL
+        )
     return {**serializers.account(account), "balance": str(account.balance)}
 
 
@@ -143,7 +147,9 @@ def _other_invoice(core: Core, body: InvoiceBody) -> Invoice:
     now = core.clock.now()
     account = account_of(core, body.account_id)
     due_at = now + UNPAID_SECONDS
-    return ledger.new_invoice(core.store, account, "other", body.amount, body.description, now, gateway=None, due_at=due_at)
+    return ledger.new_invoice(
+        core.store, account, "other", body.amount, body.description, now, gateway=None, due_at=due_at
+    )
 
 
 def _server_order(core: Core, body: InvoiceBody) -> Invoice:
@@ -153,7 +159,14 @@ def _server_order(core: Core, body: InvoiceBody) -> Invoice:
         raise ControlError("os: must be an image of the catalog")
     amount = pricing.price(store, account, tariff, months=1).total
     invoice = ledger.new_invoice(
-        store, account, "vds_purchase", amount, f"Server {body.name}", now, gateway=None, due_at=now + UNPAID_SECONDS
+        store,
+        account,
+        "vds_purchase",
+        amount,
+        f"Server {body.name}",
+        now,
+        gateway=None,
+        due_at=now + UNPAID_SECONDS,
     )
     plan = {
         "account_id": account.id,

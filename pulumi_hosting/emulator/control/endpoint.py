@@ -34,7 +34,9 @@ class Body(BaseModel):
 
     def given(self) -> dict[str, Any]:
         """The fields that were sent, by name."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set}
+        return {
+            name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
+        }
 
 
 class Query(BaseModel):
@@ -49,7 +51,9 @@ def answer(core: Core, view: Any, status: int = 200) -> Response:
     return Response(to_json(view), status, headers)
 
 
-def endpoint(function: Callable[..., Any], *, locked: bool = True) -> Callable[[Request], Awaitable[Response]]:
+def endpoint(
+    function: Callable[..., Any], *, locked: bool = True
+) -> Callable[[Request], Awaitable[Response]]:
     """An endpoint that calls ``function(core, **path parameters)``, with ``body`` or ``query`` if it has such
     a parameter.
 
@@ -61,7 +65,9 @@ def endpoint(function: Callable[..., Any], *, locked: bool = True) -> Callable[[
     def respond(core: Core, arguments: dict[str, Any], raw: bytes, query: Mapping[str, str]) -> Response:
         try:
             if body_model is not None:
-                arguments["body"] = _parsed(lambda: body_model.model_validate_json(raw.strip() or b"{}"), body_model)
+                arguments["body"] = _parsed(
+                    lambda: body_model.model_validate_json(raw.strip() or b"{}"), body_model
+                )
             if query_model is not None:
                 arguments["query"] = _parsed(lambda: query_model.model_validate(dict(query)), query_model)
             return answer(core, _locked(core, function, arguments) if locked else function(core, **arguments))
@@ -69,12 +75,18 @@ def endpoint(function: Callable[..., Any], *, locked: bool = True) -> Callable[[
             return answer(core, {"error": str(error)}, error.status)
         except Exception as error:  # a bug is answered, and the emulator goes on
             log.exception("a control call failed")
-            return answer(core, {"error": f"internal error of the emulator: {type(error).__name__}. Next: see its log"}, 500)
+            return answer(
+                core,
+                {"error": (f"internal error of the emulator: {type(error).__name__}. Next: see its log")},
+                500,
+            )
 
     async def serve(request: Request) -> Response:
         state = request.app.state
         raw = await request.body()
-        response: Response = await state.run(respond, state.core, dict(request.path_params), raw, request.query_params)
+        response: Response = await state.run(
+            respond, state.core, dict(request.path_params), raw, request.query_params
+        )
         return response
 
     serve.__name__ = function.__name__

@@ -33,7 +33,11 @@ def _timestamp(value: Any) -> float | None:
     if value is None:
         return None
     try:
-        moment = float(value) if isinstance(value, int | float) and not isinstance(value, bool) else parse_timestamp(value)
+        moment = (
+            float(value)
+            if isinstance(value, int | float) and not isinstance(value, bool)
+            else parse_timestamp(value)
+        )
         format_timestamp(moment)
     except (TypeError, ValueError, OverflowError, OSError) as error:
         raise ValueError("must be an RFC 3339 timestamp or unix seconds") from error

@@ -95,7 +95,9 @@ def replace_webhook_routes(core: Core, body: RoutesBody) -> Any:
 
 def _headers(given: dict[str, str | None]) -> dict[str, str | None]:
     for name, text in given.items():
-        if not re.fullmatch(r"[A-Za-z0-9-]+", name) or (text is not None and not (text.isascii() and text.isprintable())):
+        if not re.fullmatch(r"[A-Za-z0-9-]+", name) or (
+            text is not None and not (text.isascii() and text.isprintable())
+        ):
             raise ValueError(f"{name!r}: {text!r} is not a header that can be sent")
     return given
 
@@ -130,7 +132,9 @@ class FaultAction(Body):
     @model_validator(mode="after")
     def _does_something(self) -> "FaultAction":
         if self.model_fields_set <= {"code", "retry_after", "message", "details"}:
-            raise ValueError("does nothing: it needs one of drop, truncate, delay, status, refunded, panel_timeout, …")
+            raise ValueError(
+                "does nothing: it needs one of drop, truncate, delay, status, refunded, panel_timeout, …"
+            )
         return self
 
 

@@ -28,4 +28,6 @@ def _handlers(module: ModuleType) -> dict[str, Handler]:
     }
 
 
-HANDLERS: Mapping[str, Handler] = {name: handler for module in _MODULES for name, handler in _handlers(module).items()}
+HANDLERS: Mapping[str, Handler] = {
+    name: handler for module in _MODULES for name, handler in _handlers(module).items()
+}

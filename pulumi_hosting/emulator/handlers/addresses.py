@@ -29,7 +29,9 @@ def _price_now(call: Call, server: Server) -> tuple[Decimal, int]:
     months = periods.whole_months(call.now, due)
     rest, following = periods.months_after(call.now, months), periods.months_after(call.now, months + 1)
     part = Decimal(periods.started_days(rest, due)) / periods.started_days(rest, following)
-    return max(pricing.cents(monthly * (months + part)), Decimal("0.01")), max(1, periods.started_days(call.now, due))
+    return max(pricing.cents(monthly * (months + part)), Decimal("0.01")), max(
+        1, periods.started_days(call.now, due)
+    )
 
 
 def get_server_ip_quote(call: Call) -> Response:
@@ -67,10 +69,18 @@ def add_server_ip(call: Call) -> Response:
         server.addresses_coming += 1
         if call.scheduler.ip_delay:
             server.busy = "an address change"
-        call.scheduler.after_address_assignment(call.now, "assign_address", server.id, str(invoice.id) if invoice else "")
+        call.scheduler.after_address_assignment(
+            call.now, "assign_address", server.id, str(invoice.id) if invoice else ""
+        )
     return Response(
         dialects.ADDRESS_ORDER_STATUS(call.dialect),
-        {"success": True, "server_id": server.id, "charged": format_money(price), "currency": call.account.currency, "days": days},
+        {
+            "success": True,
+            "server_id": server.id,
+            "charged": format_money(price),
+            "currency": call.account.currency,
+            "days": days,
+        },
     )
 
 
@@ -85,7 +95,12 @@ def delete_server_ip(call: Call) -> Response:
     server = call.changeable(*_LIVING)
     address = _address(call, server)
     if not address.bought:
-        raise ApiError("conflict", "the primary address cannot be released" if address.primary else "the address belongs to the server")
+        raise ApiError(
+            "conflict",
+            ("the primary address cannot be released")
+            if address.primary
+            else "the address belongs to the server",
+        )
     if call.changes(server):
         if address.invoice_id is not None:
             call.store.invoices[address.invoice_id].refundable = False

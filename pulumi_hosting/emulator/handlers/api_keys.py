@@ -7,7 +7,13 @@ from pulumi_hosting.emulator.rows import Key
 
 
 def list_api_keys(call: Call) -> Response:
-    return Response(200, {"data": [serializers.key(row) for row in call.store.of(Key, call.account.id).values()], "next_cursor": None})
+    return Response(
+        200,
+        {
+            "data": [serializers.key(row) for row in call.store.of(Key, call.account.id).values()],
+            "next_cursor": None,
+        },
+    )
 
 
 def get_api_key(call: Call) -> Response:

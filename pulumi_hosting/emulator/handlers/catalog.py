@@ -17,7 +17,11 @@ def _tariff(call: Call, id: int) -> Tariff:
 
 def list_tariffs(call: Call) -> Response:
     place = call.query.location_id
-    rows = [row for row in call.store.tariffs.values() if not row.disabled and (place is None or row.location_id == place)]
+    rows = [
+        row
+        for row in call.store.tariffs.values()
+        if not row.disabled and (place is None or row.location_id == place)
+    ]
     return Response(200, {"data": [serializers.tariff(row, call.store, call.account) for row in rows]})
 
 
@@ -30,15 +34,26 @@ def list_os_images(call: Call) -> Response:
     if call.query.tariff_id is not None and (tariff is None or tariff.disabled):
         raise invalid(tariff_id="unknown")
     excluded = tariff.excluded_os if tariff else ()
-    return Response(200, {"data": [serializers.image(image) for image in price_list.IMAGES.values() if image.slug not in excluded]})
+    return Response(
+        200,
+        {
+            "data": [
+                serializers.image(image) for image in price_list.IMAGES.values() if image.slug not in excluded
+            ]
+        },
+    )
 
 
 def list_locations(call: Call) -> Response:
-    return Response(200, {"data": [serializers.location(row, call.store) for row in price_list.LOCATIONS.values()]})
+    return Response(
+        200, {"data": [serializers.location(row, call.store) for row in price_list.LOCATIONS.values()]}
+    )
 
 
 def list_zones(call: Call) -> Response:
-    return Response(200, {"data": [serializers.zone(row, call.account.currency) for row in price_list.ZONES.values()]})
+    return Response(
+        200, {"data": [serializers.zone(row, call.account.currency) for row in price_list.ZONES.values()]}
+    )
 
 
 def get_quote(call: Call) -> Response:
@@ -52,9 +67,15 @@ def get_quote(call: Call) -> Response:
     hours = (query.hours or 1) if hourly else None
     months = None if hourly else query.months or 1
     problem = None if query.promo_code is None else pricing.promo_problem(call.account, query.promo_code)
-    price = pricing.price(call.store, call.account, tariff, months=months, hours=hours, promo=query.promo_code)
+    price = pricing.price(
+        call.store, call.account, tariff, months=months, hours=hours, promo=query.promo_code
+    )
     balance = call.account.balance
-    promo = None if query.promo_code is None else {"code": query.promo_code, "valid": problem is None, "message": problem}
+    promo = (
+        None
+        if query.promo_code is None
+        else {"code": query.promo_code, "valid": problem is None, "message": problem}
+    )
     return Response(
         200,
         {

@@ -12,7 +12,9 @@ from pulumi_hosting.emulator.validation import invalid_period
 
 def check_domain_availability(call: Call) -> Response:
     name = registrar.look_up(call.query.name)
-    held = registrar.find_active(call.store, name.text) or registrar.renewable(call.store, name.text, call.account.id)
+    held = registrar.find_active(call.store, name.text) or registrar.renewable(
+        call.store, name.text, call.account.id
+    )
     reason = name.problem or ("taken" if held else None)
     zone = name.zone
     return Response(
@@ -33,7 +35,9 @@ def check_domain_availability(call: Call) -> Response:
 def list_domains(call: Call) -> Response:
     status = call.query.status
     rows = (
-        row for row in call.store.newest(Domain, call.account.id) if status is None or serializers.domain_status(row, call.store) == status
+        row
+        for row in call.store.newest(Domain, call.account.id)
+        if status is None or serializers.domain_status(row, call.store) == status
     )
     return call.page(rows, lambda row: serializers.domain(row, call.store))
 
@@ -67,7 +71,9 @@ def register_domain(call: Call) -> Response:
     years = body.years or max(1, zone.min_years)
     if not zone.min_years <= years <= zone.max_years:
         raise invalid_period("years")
-    privacy = body.privacy if body.privacy is not None else dialects.PRIVACY_DEFAULT(call.dialect) and zone.privacy
+    privacy = (
+        body.privacy if body.privacy is not None else dialects.PRIVACY_DEFAULT(call.dialect) and zone.privacy
+    )
     registrar.check_privacy(zone, privacy)
     _check_free(call, name)
     if registrar.look_up(name).problem is not None:
@@ -125,7 +131,11 @@ def _shown(call: Call, domain: Domain, how: str) -> Any:
         return domain.name
     # A simulated or pending domain cannot be read, so it has no id.
     known = domain.status != "pending" and domain.id in call.store.domains
-    return serializers.domain(domain, call.store) if known else {**serializers.domain(domain, call.store), "id": None}
+    return (
+        serializers.domain(domain, call.store)
+        if known
+        else {**serializers.domain(domain, call.store), "id": None}
+    )
 
 
 def set_domain_nameservers(call: Call) -> Response:
@@ -163,7 +173,9 @@ def renew_domain(call: Call) -> Response:
     zone = price_list.ZONES[domain.tld]
     until = registrar.renewed_until(domain, years, call.now)
     if until > periods.months_after(call.now, 12 * registrar.MOST_YEARS):
-        raise ApiError("upstream_rejected", f"the registrar allows at most {registrar.MOST_YEARS} years ahead")
+        raise ApiError(
+            "upstream_rejected", f"the registrar allows at most {registrar.MOST_YEARS} years ahead"
+        )
     amount = zone.price_renew * years
     call.purchase("domain_renewal", amount, f"Renewal of {domain.name}", domain_id=domain.id)
     row = call.draft(domain)
@@ -201,10 +213,15 @@ def transfer_domain(call: Call) -> Response:
     if zone.price_transfer is None:
         raise ApiError("upstream_rejected", f"transfers of .{zone.tld} are not offered")
     nameservers = _nameservers(call, body.nameservers)
-    privacy = body.privacy if body.privacy is not None else dialects.PRIVACY_DEFAULT(call.dialect) and zone.privacy
+    privacy = (
+        body.privacy if body.privacy is not None else dialects.PRIVACY_DEFAULT(call.dialect) and zone.privacy
+    )
     registrar.check_privacy(zone, privacy)
     # Refused for a domain that this account has or is transferring.
-    if any(row.name == name and row.account_id == account.id and row.status != "cancelled" for row in store.domains.values()):
+    if any(
+        row.name == name and row.account_id == account.id and row.status != "cancelled"
+        for row in store.domains.values()
+    ):
         raise ApiError("domain_exists")
     if body.auth_code.reveal().startswith("WRONG-"):
         raise ApiError("upstream_rejected", "the present registrar refused the auth code")

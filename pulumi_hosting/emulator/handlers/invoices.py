@@ -13,7 +13,8 @@ def list_invoices(call: Call) -> Response:
     rows = (
         row
         for row in call.store.newest(Invoice, call.account.id)
-        if (call.query.status is None or row.status == call.query.status) and (types is None or row.type in types)
+        if (call.query.status is None or row.status == call.query.status)
+        and (types is None or row.type in types)
     )
     return call.page(rows, lambda row: serializers.invoice(row, call.store))
 
@@ -24,7 +25,10 @@ def get_invoice(call: Call) -> Response:
 
 def get_invoice_pdf(call: Call) -> Response:
     invoice = call.own(Invoice, call.ids["invoice_id"])
-    headers = {"Content-Type": "application/pdf", "Content-Disposition": f'attachment; filename="invoice-{invoice.id}.pdf"'}
+    headers = {
+        "Content-Type": "application/pdf",
+        "Content-Disposition": (f'attachment; filename="invoice-{invoice.id}.pdf"'),
+    }
     return Response(200, pdf.invoice(serializers.invoice(invoice, call.store), call.account), headers)
 
 
@@ -44,10 +48,24 @@ def pay_invoice(call: Call) -> Response:
     if "refunded" in call.fault:
         if not call.simulated:
             ledger.move(
-                call.store, call.account, -invoice.amount, "payment", invoice.description, call.now, call.cause, invoice_id=invoice.id
+                call.store,
+                call.account,
+                -invoice.amount,
+                "payment",
+                invoice.description,
+                call.now,
+                call.cause,
+                invoice_id=invoice.id,
             )
             ledger.move(
-                call.store, call.account, invoice.amount, "refund", invoice.description, call.now, call.cause, invoice_id=invoice.id
+                call.store,
+                call.account,
+                invoice.amount,
+                "refund",
+                invoice.description,
+                call.now,
+                call.cause,
+                invoice_id=invoice.id,
             )
         raise faults.refusal(call.fault, "refunded")
     after = call.balance_after(invoice.amount)

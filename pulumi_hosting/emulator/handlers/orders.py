@@ -23,7 +23,12 @@ def get_order(call: Call) -> Response:
     invoice = call.own(Invoice, id)
     if invoice.type != "vds_purchase" or invoice.server_id is None:
         raise ApiError("not_found")
-    return Response(200, serializers.order(_finished(invoice, call.store.servers.get(invoice.server_id)), call.store, read=True))
+    return Response(
+        200,
+        serializers.order(
+            _finished(invoice, call.store.servers.get(invoice.server_id)), call.store, read=True
+        ),
+    )
 
 
 def _finished(invoice: Invoice, server: Server | None) -> Order:

@@ -16,7 +16,11 @@ def power_server(call: Call) -> Response:
     server.power = "running" if running else "stopped"
     if server.status != "pending_cancel":
         server.status = "active" if running else "stopped"
-    message = {"start": "The server is starting.", "stop": "The server is stopping.", "restart": "The server is restarting."}[action]
+    message = {
+        "start": "The server is starting.",
+        "stop": ("The server is stopping."),
+        "restart": ("The server is restarting."),
+    }[action]
     return Response(202, {"server_id": server.id, "action": action, "status": "accepted", "message": message})
 
 
@@ -34,7 +38,12 @@ def reinstall_server(call: Call) -> Response:
         call.scheduler.after_provisioning(call.now, "finish_reinstall", server.id, call.body.os)
     return Response(
         202,
-        {"server_id": server.id, "status": "reinstalling", "os": call.body.os, "root_password": None if given else password},
+        {
+            "server_id": server.id,
+            "status": "reinstalling",
+            "os": call.body.os,
+            "root_password": None if given else password,
+        },
     )
 
 

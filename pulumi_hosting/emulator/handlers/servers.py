@@ -4,7 +4,15 @@ import ipaddress
 from decimal import Decimal
 from typing import Any
 
-from pulumi_hosting.emulator import dialects, ledger, periods, price_list, pricing, serializers, server_lifecycle
+from pulumi_hosting.emulator import (
+    dialects,
+    ledger,
+    periods,
+    price_list,
+    pricing,
+    serializers,
+    server_lifecycle,
+)
 from pulumi_hosting.emulator.call import Call
 from pulumi_hosting.emulator.formats import format_money, format_timestamp
 from pulumi_hosting.emulator.messages import ApiError, Response, invalid
@@ -104,7 +112,13 @@ def create_server(call: Call) -> Response:
     }
     id = server_lifecycle.new_server_id(store, sandbox=call.simulated)
     slow = "panel_timeout" in call.fault and not call.simulated
-    invoice = call.purchase("vds_purchase", price.total, f"Server {name}", server_id=None if slow else id, period=(call.now, until))
+    invoice = call.purchase(
+        "vds_purchase",
+        price.total,
+        f"Server {name}",
+        server_id=None if slow else id,
+        period=(call.now, until),
+    )
     if body.promo_code is not None and not call.simulated:
         account.promo_used = [*account.promo_used, body.promo_code.upper()]
     if slow and invoice is not None:
@@ -125,7 +139,9 @@ def create_server(call: Call) -> Response:
     )
 
 
-def _order_later(call: Call, invoice_id: int, tariff: Tariff, name: str, amount: Decimal, plan: dict[str, Any]) -> Response:
+def _order_later(
+    call: Call, invoice_id: int, tariff: Tariff, name: str, amount: Decimal, plan: dict[str, Any]
+) -> Response:
     """The panel timed out: the charge stays until the server is provisioned or the order refunded."""
     order = call.store.add(
         call.store.make(
@@ -235,7 +251,9 @@ def renew_server(call: Call) -> Response:
     period = server_lifecycle.next_period(server, call.now, months=body.months, hours=body.hours)
     if period[1] > call.now + MOST_AHEAD_SECONDS:
         raise invalid_period("hours" if body.hours is not None else "months")
-    invoice = call.purchase("vds_renewal", amount, f"Renewal of {server.name}", server_id=server.id, period=period)
+    invoice = call.purchase(
+        "vds_renewal", amount, (f"Renewal of {server.name}"), server_id=server.id, period=period
+    )
     renewed = call.draft(server)
     if renewed is server and not call.simulated:
         server_lifecycle.cancel_unpaid_invoices(store, server, call.now)

@@ -10,7 +10,9 @@ from pulumi_hosting.emulator.rows import SshKey
 
 
 def list_ssh_keys(call: Call) -> Response:
-    return Response(200, {"data": [serializers.ssh_key(row) for row in call.store.of(SshKey, call.account.id).values()]})
+    return Response(
+        200, {"data": [serializers.ssh_key(row) for row in call.store.of(SshKey, call.account.id).values()]}
+    )
 
 
 def create_ssh_key(call: Call) -> Response:

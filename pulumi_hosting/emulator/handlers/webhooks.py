@@ -12,7 +12,10 @@ from pulumi_hosting.emulator.webhook_delivery import Outbound, Outcome
 
 
 def list_webhook_events(call: Call) -> Response:
-    return Response(200, {"data": [{"type": type, "description": words} for type, words in serializers.EVENT_WORDS.items()]})
+    return Response(
+        200,
+        {"data": [{"type": type, "description": words} for type, words in serializers.EVENT_WORDS.items()]},
+    )
 
 
 def list_webhooks(call: Call) -> Response:

@@ -39,7 +39,12 @@ class Events:
     def diagnostic(self, severity: str, message: str, urn: str = "", *, ephemeral: bool = False) -> None:
         """`severity`: debug, info, info#err (a line that a process printed on stderr), warning or error."""
         prefix = {"error": "error: ", "warning": "warning: "}.get(severity, "")
-        body: dict[str, Any] = {"prefix": prefix, "message": message.rstrip("\n") + "\n", "color": "never", "severity": severity}
+        body: dict[str, Any] = {
+            "prefix": prefix,
+            "message": message.rstrip("\n") + "\n",
+            "color": "never",
+            "severity": severity,
+        }
         if urn:
             body["urn"] = urn
         if ephemeral:
@@ -55,7 +60,9 @@ class Events:
     def failed(self, step: Step, steps: int) -> None:
         self.emit("resOpFailedEvent", {"metadata": metadata(step, step.op), "status": 0, "steps": steps})
 
-    def summary(self, changes: dict[str, int], *, seconds: float, preview: bool, corrupt: bool, result: str) -> None:
+    def summary(
+        self, changes: dict[str, int], *, seconds: float, preview: bool, corrupt: bool, result: str
+    ) -> None:
         self.emit(
             "summaryEvent",
             {
@@ -126,15 +133,27 @@ class Digest:
     """A listener that collects what `preview --json` prints: one object, with the keys of Pulumi's."""
 
     def __init__(self) -> None:
-        self.content: dict[str, Any] = {"config": {}, "steps": [], "diagnostics": [], "duration": 0, "changeSummary": {}}
+        self.content: dict[str, Any] = {
+            "config": {},
+            "steps": [],
+            "diagnostics": [],
+            "duration": 0,
+            "changeSummary": {},
+        }
 
     def __call__(self, event: Event) -> None:
         if prelude := event.get("preludeEvent"):
             self.content["config"] = prelude["config"]
         elif before := event.get("resourcePreEvent"):
             self.content["steps"].append(_digested(before["metadata"]))
-        elif (message := event.get("diagnosticEvent")) and message["severity"] != "debug" and not message.get("ephemeral"):
-            self.content["diagnostics"].append({key: message[key] for key in ("urn", "message", "severity") if key in message})
+        elif (
+            (message := event.get("diagnosticEvent"))
+            and message["severity"] != "debug"
+            and not message.get("ephemeral")
+        ):
+            self.content["diagnostics"].append(
+                {key: message[key] for key in ("urn", "message", "severity") if key in message}
+            )
         elif summary := event.get("summaryEvent"):
             self.content["duration"] = summary["durationSeconds"] * 1_000_000_000
             self.content["changeSummary"] = summary["resourceChanges"]

@@ -1,4 +1,6 @@
-"""Prints an operation: one line per resource, with Pulumi's signs, then diagnostics, outputs and a summary."""
+"""Prints an operation: one line per resource, with Pulumi's signs, then diagnostics, outputs and a
+summary.
+"""
 
 import json
 from collections.abc import Callable
@@ -24,7 +26,11 @@ from ..steps.operations import (
 )
 from .events import Event
 
-BANNER = "This is the offline engine of pulumi-hosting, for trying and testing. It is not Pulumi's: run real stacks with `pulumi`."
+BANNER = (
+    "This is the offline engine of pulumi-hosting, for trying and testing. It is not Pulumi's: run "
+    "real "
+    "stacks with `pulumi`."
+)
 
 _SIGNS = {
     SAME: " ",
@@ -82,8 +88,19 @@ _SUMMARY = (
     (READ, "to read", "read"),
     (DISCARD, "to discard", "discarded"),
 )
-_TITLES = {"up": "Updating", "preview": "Previewing update", "refresh": "Refreshing", "destroy": "Destroying", "import": "Importing"}
-_PREVIEWS = {"up": "Previewing update", "refresh": "Previewing refresh", "destroy": "Previewing destroy", "import": "Previewing import"}
+_TITLES = {
+    "up": "Updating",
+    "preview": ("Previewing update"),
+    "refresh": "Refreshing",
+    "destroy": "Destroying",
+    "import": "Importing",
+}
+_PREVIEWS = {
+    "up": "Previewing update",
+    "refresh": "Previewing refresh",
+    "destroy": ("Previewing destroy"),
+    "import": "Previewing import",
+}
 
 
 class Display:
@@ -108,7 +125,11 @@ class Display:
         elif "resourcePreEvent" in event:
             metadata = event["resourcePreEvent"]["metadata"]
             # Components have no result: they are printed when they are announced.
-            if metadata["new"] is not None and not metadata["new"]["custom"] and metadata["op"] not in (SAME, REFRESH):
+            if (
+                metadata["new"] is not None
+                and not metadata["new"]["custom"]
+                and metadata["op"] not in (SAME, REFRESH)
+            ):
                 self._resource(metadata)
         elif "resOpFailedEvent" in event:
             metadata = event["resOpFailedEvent"]["metadata"]
@@ -126,8 +147,15 @@ class Display:
 
     def _line(self, metadata: dict[str, Any], status: str) -> None:
         keys = metadata.get("diffs") or _changed_inputs(metadata)
-        detail = f" [diff: {_signed(metadata, list(keys))}]" if keys and metadata["op"] in (UPDATE, REPLACE, CREATE_REPLACEMENT) else ""
-        self._write(f" {_SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} {urn_name(metadata['urn'])} {status}{detail}")
+        detail = (
+            f" [diff: {_signed(metadata, list(keys))}]"
+            if keys and metadata["op"] in (UPDATE, REPLACE, CREATE_REPLACEMENT)
+            else ""
+        )
+        self._write(
+            f" {_SIGNS.get(metadata['op'], '?'):<2} {urn_type(metadata['urn'])} "
+            f"{urn_name(metadata['urn'])} {status}{detail}"
+        )
 
     def _retained(self, metadata: dict[str, Any]) -> str | None:
         """The status of a delete that keeps the object (`retain_on_delete`).
@@ -146,7 +174,10 @@ class Display:
         for key in _changed_inputs(metadata):
             before, after = (json.dumps(values.get(key), ensure_ascii=False) for values in (old, new))
             sign = "+" if key not in old else "-" if key not in new else "~"
-            self._write(f"      {sign} {key}: " + (after if sign == "+" else before if sign == "-" else f"{before} => {after}"))
+            self._write(
+                (f"      {sign} {key}: ")
+                + (after if sign == "+" else before if sign == "-" else (f"{before} => {after}"))
+            )
 
     def _diagnostic(self, event: dict[str, Any]) -> None:
         if event["severity"] == "debug" or event.get("ephemeral"):
@@ -157,7 +188,9 @@ class Display:
         for line in rest:
             self._write(f"    {line}")
 
-    def end(self, changes: dict[str, int], outputs: dict[str, Any], *, preview: bool, seconds: float, failed: bool) -> None:
+    def end(
+        self, changes: dict[str, int], outputs: dict[str, Any], *, preview: bool, seconds: float, failed: bool
+    ) -> None:
         if outputs and not failed:
             self._write("")
             self._write("Outputs:")
@@ -198,7 +231,10 @@ class Display:
             self._write(" " * indent + "]")
         else:
             shown = "[unknown]" if value == UNKNOWN_STRING else value
-            self._write(head + (shown if shown in ("[unknown]", "[secret]") else json.dumps(shown, ensure_ascii=False)))
+            self._write(
+                head
+                + (shown if shown in ("[unknown]", "[secret]") else json.dumps(shown, ensure_ascii=False))
+            )
 
 
 def _inputs(state: dict[str, Any] | None) -> dict[str, Any]:
@@ -215,5 +251,7 @@ def _signed(metadata: dict[str, Any], keys: list[str]) -> str:
     old, new = _inputs(metadata["old"]), _inputs(metadata["new"])
     groups: dict[str, list[str]] = {"+": [], "-": [], "~": []}
     for key in keys:
-        groups["+" if key not in old and key in new else "-" if key in old and key not in new else "~"].append(key)
+        groups[
+            "+" if key not in old and key in new else "-" if key in old and key not in new else "~"
+        ].append(key)
     return "".join(sign + ",".join(names) for sign, names in groups.items() if names)

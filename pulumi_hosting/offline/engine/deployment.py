@@ -165,7 +165,10 @@ class Deployment:
     def _internal_error(self, error: Exception) -> None:
         # Not above debug: without -v there is no handler, and Python would print the traceback itself.
         _log.debug("unexpected", exc_info=error)
-        self.error(f"internal error of the offline engine ({type(error).__name__}). Next: run again with -v 9 for details")
+        self.error(
+            f"internal error of the offline engine ({type(error).__name__}). Next: run again with -v "
+            f"9 for details"
+        )
         self.steps.fail()
 
     def _work(self, work: Work) -> Any:
@@ -260,7 +263,9 @@ class Deployment:
         options = self.options
         if options.refresh and not options.run_program:
             self._refresh_all([state for state in self.resources if state.urn in self.targets])
-        elif not options.refresh and (marked := [state for state in self.resources if state.refresh_before_update]):
+        elif not options.refresh and (
+            marked := [state for state in self.resources if state.refresh_before_update]
+        ):
             self._refresh_all(marked)
         else:
             return False
@@ -336,9 +341,13 @@ class Deployment:
 def _unfinished_warning(unfinished: list[PendingOperation], *, refresh_only: bool) -> str:
     lines = "".join(f"\n  * {item.resource.urn}, interrupted while {item.type}" for item in unfinished)
     advice = (
-        "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`: it finds what the interrupted run created. "
+        "A refresh cannot find what they created. Next: run `pulumi-hosting offline up`: it finds what the "
+        "interrupted run created. "
         "Do not destroy before that."
         if refresh_only
         else "This run finds what was created. `refresh --clear-pending-creates` would only forget it."
     )
-    return f"An earlier run was interrupted in {len(unfinished)} operation(s), and what they created is not in the state:{lines}\n{advice}"
+    return (
+        f"An earlier run was interrupted in {len(unfinished)} operation(s), and what they created is not "
+        f"in the state:{lines}\n{advice}"
+    )

@@ -11,7 +11,11 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 def timeouts(message: Any) -> dict[str, float]:
     """The `customTimeouts` of a registration, in seconds."""
-    return {name: seconds(text) for name in ("create", "update", "delete", "read") if (text := getattr(message, name))}
+    return {
+        name: seconds(text)
+        for name in ("create", "update", "delete", "read")
+        if (text := getattr(message, name))
+    }
 
 
 def seconds(text: str) -> float:

@@ -1,4 +1,6 @@
-"""The ResourceMonitor service: registers and reads the resources of one program, and calls functions for it."""
+"""The ResourceMonitor service: registers and reads the resources of one program, and calls functions for
+it.
+"""
 
 import re
 import threading
@@ -108,7 +110,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
 
     def RegisterResourceOutputs(self, request: Any, context: grpc.ServicerContext) -> Any:
         def store() -> Any:
-            self._deployment.register_outputs(request.urn, without_outputs(from_struct(request.outputs, keep_null=False)))
+            self._deployment.register_outputs(
+                request.urn, without_outputs(from_struct(request.outputs, keep_null=False))
+            )
             return empty_pb2.Empty()
 
         return self._answer(context, store)
@@ -146,7 +150,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         return resource_pb2.RegisterResourceResponse(
             urn=state.urn,
             id=state.id,
-            object=to_struct(outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources)),
+            object=to_struct(
+                outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources)
+            ),
             result=resource_pb2.SUCCESS,
             unknown=registered.unknown,
         )
@@ -156,7 +162,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         dependencies = sorted(set(request.dependencies))
         properties = without_outputs(from_struct(request.object, keep_null=False))
         if request.propertyDependencies:
-            property_dependencies = {key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()}
+            property_dependencies = {
+                key: sorted(set(item.urns)) for key, item in request.propertyDependencies.items()
+            }
         else:
             property_dependencies = dict.fromkeys(properties, dependencies)
         provider = ""
@@ -179,11 +187,14 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             else None,
             ignore_changes=list(request.ignoreChanges),
             additional_secret_outputs=list(request.additionalSecretOutputs),
-            aliases=[Alias(urn=urn) for urn in request.aliasURNs] + [_alias(item) for item in request.aliases],
+            aliases=[Alias(urn=urn) for urn in request.aliasURNs]
+            + [_alias(item) for item in request.aliases],
             import_id=request.importId,
             custom_timeouts=timeouts(request.customTimeouts),
             replace_on_changes=list(request.replaceOnChanges),
-            replacement_trigger=from_value(request.replacement_trigger) if request.HasField("replacement_trigger") else None,
+            replacement_trigger=from_value(request.replacement_trigger)
+            if request.HasField("replacement_trigger")
+            else None,
             retain_on_delete=_option(request, "retainOnDelete", parent.retain_on_delete if parent else None),
             deleted_with=request.deletedWith or (parent.deleted_with if parent else ""),
             replace_with=list(request.replace_with),
@@ -201,7 +212,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         while not given and parent:
             given = self._component_providers.get(parent, {}).get(package, "")
             parent = self._parents.get(parent, "")
-        return given or self._default_provider(package, request.version or self._packages.get(request.packageRef, ("", ""))[1])
+        return given or self._default_provider(
+            package, request.version or self._packages.get(request.packageRef, ("", ""))[1]
+        )
 
     def _default_provider(self, package: str, version: str) -> str:
         with self._default_lock:
@@ -209,7 +222,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
             if ref is None:
                 name = f"default_{re.sub('[^0-9A-Za-z]', '_', version)}" if version else "default"
                 inputs = self._deployment.package_config(package) | ({"version": version} if version else {})
-                registered = self._deployment.register(Goal(f"pulumi:providers:{package}", name, custom=True, properties=inputs))
+                registered = self._deployment.register(
+                    Goal(f"pulumi:providers:{package}", name, custom=True, properties=inputs)
+                )
                 ref = provider_reference(registered.state.urn, registered.state.id)
                 self._default_providers[package, version] = ref
             return ref
@@ -227,7 +242,10 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         )
         state = self._deployment.read(goal)
         return resource_pb2.ReadResourceResponse(
-            urn=state.urn, properties=to_struct(state.outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources))
+            urn=state.urn,
+            properties=to_struct(
+                state.outputs, WireFormat(secrets=request.acceptSecrets, resources=request.acceptResources)
+            ),
         )
 
     def _invoke(self, request: Any) -> Any:
@@ -245,7 +263,9 @@ class Monitor(resource_pb2_grpc.ResourceMonitorServicer):
         answer = resource_pb2.ResourceInvokeResponse(
             failures=[{"property": failure.property, "reason": failure.reason} for failure in result.failures]
         )
-        getattr(answer, "return").CopyFrom(to_struct(result.inputs, WireFormat(secrets=True, resources=request.acceptResources)))
+        getattr(answer, "return").CopyFrom(
+            to_struct(result.inputs, WireFormat(secrets=True, resources=request.acceptResources))
+        )
         return answer
 
 

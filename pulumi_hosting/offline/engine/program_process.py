@@ -80,7 +80,12 @@ class ProgramProcess:
             "pwd": str(self.project.directory),
             "parallel": str(info.parallel),
         }
-        command = [self.python, "-u", str(_RUN_PROGRAM), *(part for key, value in arguments.items() for part in (f"--{key}", value))]
+        command = [
+            self.python,
+            "-u",
+            str(_RUN_PROGRAM),
+            *(part for key, value in arguments.items() for part in (f"--{key}", value)),
+        ]
         command += ["--preview"] if info.preview else []
         try:
             return subprocess.Popen(
@@ -94,7 +99,8 @@ class ProgramProcess:
             )
         except OSError as error:
             raise PluginError(
-                f"could not run {self.python}: {error.strerror}; set PULUMI_PYTHON_CMD or the virtualenv of Pulumi.yaml"
+                f"could not run {self.python}: {error.strerror}; set PULUMI_PYTHON_CMD or the virtualenv of "
+                f"Pulumi.yaml"
             ) from None
 
 
@@ -106,7 +112,13 @@ def _forward(stream: Any, severity: str, deployment: Deployment) -> None:
             deployment.events.diagnostic(severity, line)
 
 
-def _end(monitor: Monitor, server: Server, process: subprocess.Popen[bytes], ended: threading.Event, lines: list[threading.Thread]) -> None:
+def _end(
+    monitor: Monitor,
+    server: Server,
+    process: subprocess.Popen[bytes],
+    ended: threading.Event,
+    lines: list[threading.Thread],
+) -> None:
     monitor.release()
     if not ended.wait(END_TIMEOUT):
         process.kill()

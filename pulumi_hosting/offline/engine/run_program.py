@@ -1,4 +1,5 @@
-"""Runs a Pulumi program in a process of its own: what `pulumi-language-python-exec` is in Pulumi's distribution.
+"""Runs a Pulumi program in a process of its own: what `pulumi-language-python-exec` is in Pulumi's
+distribution.
 
 Started by path with the program's Python, which need not have this package: it imports `pulumi` and the
 standard library only.
@@ -41,7 +42,9 @@ def user_traceback(error: BaseException, program: str) -> str:
     for index, frame in enumerate(frames):
         # "<frozen runpy>" is not a file of the current folder.
         if not frame.filename.startswith("<") and os.path.abspath(frame.filename).startswith(folder + os.sep):
-            return "".join(traceback.format_exception(type(error), error, error.__traceback__, limit=index - len(frames)))
+            return "".join(
+                traceback.format_exception(type(error), error, error.__traceback__, limit=index - len(frames))
+            )
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
@@ -57,7 +60,9 @@ def run(options: argparse.Namespace) -> int:
     import pulumi
     import pulumi.runtime
 
-    pulumi.runtime.set_all_config(pulumi.runtime.get_config_env(), pulumi.runtime.get_config_secret_keys_env())
+    pulumi.runtime.set_all_config(
+        pulumi.runtime.get_config_env(), pulumi.runtime.get_config_secret_keys_env()
+    )
     pulumi.runtime.configure(
         pulumi.runtime.Settings(
             monitor=options.monitor,
@@ -84,7 +89,9 @@ def run(options: argparse.Namespace) -> int:
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
     def program() -> None:
-        if os.path.isdir(options.program) and not os.path.exists(os.path.join(options.program, "__main__.py")):
+        if os.path.isdir(options.program) and not os.path.exists(
+            os.path.join(options.program, "__main__.py")
+        ):
             raise pulumi.RunError(f"unable to find main python program `__main__.py` in `{options.program}`")
         runpy.run_path(options.program, run_name="__main__")
 
@@ -95,7 +102,9 @@ def run(options: argparse.Namespace) -> int:
         pulumi.log.error(str(error))
         return ALREADY_REPORTED
     except Exception as error:  # noqa: BLE001  the user's program may raise anything
-        pulumi.log.error("Program failed with an unhandled exception:\n" + user_traceback(error, options.program))
+        pulumi.log.error(
+            ("Program failed with an unhandled exception:\n") + user_traceback(error, options.program)
+        )
         return ALREADY_REPORTED
     finally:
         executor.shutdown(wait=True)

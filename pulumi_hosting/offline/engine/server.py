@@ -12,7 +12,9 @@ class Server:
     """Listens on a free port; `address` is what clients are given."""
 
     def __init__(self, services: Iterable[Callable[[grpc.Server], None]], threads: int) -> None:
-        self._server = grpc.server(ThreadPoolExecutor(threads, thread_name_prefix="offline-rpc"), options=CHANNEL_OPTIONS)
+        self._server = grpc.server(
+            ThreadPoolExecutor(threads, thread_name_prefix="offline-rpc"), options=CHANNEL_OPTIONS
+        )
         for add in services:
             add(self._server)
         port = self._server.add_insecure_port("127.0.0.1:0")

@@ -21,7 +21,9 @@ class DeploymentClosed(Exception):
 
 
 class StepRunner:
-    def __init__(self, events: Events, journal: Journal | None, *, preview: bool, parallel: int, count_refreshes: bool) -> None:
+    def __init__(
+        self, events: Events, journal: Journal | None, *, preview: bool, parallel: int, count_refreshes: bool
+    ) -> None:
         self._events = events
         self._journal = journal
         self._preview = preview

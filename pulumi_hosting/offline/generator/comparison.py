@@ -38,7 +38,9 @@ def recreate(decisions: Decisions, old: State, new: State) -> Decision:
     """Create a resource again that was deleted before the replacement of what it depends on."""
     decisions.deleted.discard(new.urn)
     decisions.outcomes.add("replace", new.urn)
-    create = CreateStep(CREATE_REPLACEMENT, old, new, keys=decisions.replace_keys.get(new.urn, ()), replacing=True)
+    create = CreateStep(
+        CREATE_REPLACEMENT, old, new, keys=decisions.replace_keys.get(new.urn, ()), replacing=True
+    )
     return decisions.decide([ReplaceStep(REPLACE, old, new), create], new)
 
 
@@ -54,7 +56,9 @@ def compare(decisions: Decisions, registration: Registration) -> Generator[Work,
         known = _diff_without_provider(decisions, registration, old)
         if known is None and registration.provider is not None:
             preview = decisions.operation.preview
-            known = yield DiffRequest(partial(_ask, registration.provider, old, new, goal.ignore_changes, preview=preview))
+            known = yield DiffRequest(
+                partial(_ask, registration.provider, old, new, goal.ignore_changes, preview=preview)
+            )
             if new.urn in decisions.deleted:  # the replacement of another resource has deleted it meanwhile
                 return recreate(decisions, old, new)
         diff = known or Diff("none")
@@ -115,7 +119,9 @@ def _provider_changed(decisions: Decisions, old: State, new: State) -> bool:
     return provider.diff_config(new_urn, before.inputs, before.outputs, after.inputs).replace
 
 
-def _steps(decisions: Decisions, registration: Registration, old: State, diff: Diff, triggered: bool) -> list[Step]:
+def _steps(
+    decisions: Decisions, registration: Registration, old: State, diff: Diff, triggered: bool
+) -> list[Step]:
     new = registration.new
     changed = diff.changes == "some" or old.pending_replacement
     if changed and (diff.replace or triggered or old.pending_replacement):
@@ -133,19 +139,30 @@ def _replacement(decisions: Decisions, registration: Registration, old: State, d
     decisions.outcomes.add("replace", new.urn)
     if registration.provider is not None and not old.taint:
         # The first check may have copied inputs of the old resource; the replacement must not have them.
-        checked = registration.provider.check(new.urn, {}, goal.properties, registration.seed, preview=operation.preview)
+        checked = registration.provider.check(
+            new.urn, {}, goal.properties, registration.seed, preview=operation.preview
+        )
         decisions.report(new, checked.failures)
         new.inputs = checked.inputs
     facts: dict[str, Any] = {"keys": diff.replaces, "diffs": diff.diffs, "detailed": diff.detailed}
     replace = ReplaceStep(REPLACE, old, new, **facts)
-    delete_first = diff.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace
+    delete_first = (
+        diff.delete_before_replace if goal.delete_before_replace is None else goal.delete_before_replace
+    )
     if not delete_first:
-        return [CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True, delete_old_later=True), replace]
+        return [
+            CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True, delete_old_later=True),
+            replace,
+        ]
     steps = delete_dependents(decisions, old, new.urn)
     operation.registry.ensure(old.provider, operation.resources)
     if not old.pending_replacement:
         decisions.deleted.add(old.urn)
-        steps.append(DeleteStep(DELETE_REPLACED, old, replacing=True, pending_replacement=True, deleted=decisions.deleted))
+        steps.append(
+            DeleteStep(
+                DELETE_REPLACED, old, replacing=True, pending_replacement=True, deleted=decisions.deleted
+            )
+        )
     return [*steps, replace, CreateStep(CREATE_REPLACEMENT, old, new, **facts, replacing=True)]
 
 
@@ -154,7 +171,8 @@ def _refuse_replacement(decisions: Decisions, goal: Goal, old: State, new: State
     operation = decisions.operation
     if new.protect and old.protect:
         operation.error(
-            f'unable to replace resource "{new.urn}"\nas it is currently marked for protection. To unprotect the resource, remove the '
+            f'unable to replace resource "{new.urn}"\nas it is currently marked for protection. To unprotect '
+            f"the resource, remove the "
             "`protect` flag from the resource in your Pulumi program and run `pulumi up`",
             new.urn,
         )
@@ -163,7 +181,8 @@ def _refuse_replacement(decisions: Decisions, goal: Goal, old: State, new: State
             raise AlreadyReported
     if goal.import_id:
         message = (
-            "previously-imported resources that still specify an ID may not be replaced; please remove the `import` declaration "
+            "previously-imported resources that still specify an ID may not be replaced; please remove the "
+            "`import` declaration "
             "from your program"
         )
         if not operation.preview:

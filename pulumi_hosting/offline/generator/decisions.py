@@ -173,7 +173,9 @@ class Decisions:
 
     def _refuse_skipped(self, step: Step, new: State) -> None:
         for urn in sorted(self.outcomes.urns("skip").intersection(new.needed_urns())):
-            message = f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list."
+            message = (
+                f"Resource '{step.urn}' depends on '{urn}' which was was not specified in --target list."
+            )
             self.operation.error(message, step.urn)
             self.errored = True
             if not self.operation.preview:

@@ -85,7 +85,8 @@ def _refuse_untargeted(decisions: Decisions, deletes: list[Step]) -> None:
     refused = [step.urn for step in deletes if step.urn not in operation.targets]
     for urn in refused:
         operation.error(
-            f"Resource '{urn}' will be destroyed but was not specified in --target list.\nEither include resource in --target list or "
+            f"Resource '{urn}' will be destroyed but was not specified in --target list.\nEither include "
+            f"resource in --target list or "
             "pass --target-dependents to proceed.",
             urn,
         )

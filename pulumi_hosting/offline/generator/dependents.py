@@ -20,7 +20,9 @@ INIT_ERROR_KEY = "#initerror"
 def delete_dependents(decisions: Decisions, root: State, urn: str) -> list[Step]:
     """Deletes of everything that goes before `root` (now called `urn`) is replaced."""
     steps: list[Step] = []
-    dependents = dependent_replacements(decisions, root) + [(state, ()) for state in _bound_to(decisions, urn)]
+    dependents = dependent_replacements(decisions, root) + [
+        (state, ()) for state in _bound_to(decisions, urn)
+    ]
     for state, keys in reversed(dependents):
         if id(state) in decisions.pending_deletes:
             continue
@@ -31,7 +33,9 @@ def delete_dependents(decisions: Decisions, root: State, urn: str) -> list[Step]
             if state.protect:
                 _refuse_protected(decisions, state, urn)
             op = DISCARD_REPLACED if state.external else DELETE_REPLACED
-            steps.append(DeleteStep(op, state, replacing=True, pending_replacement=True, deleted=decisions.deleted))
+            steps.append(
+                DeleteStep(op, state, replacing=True, pending_replacement=True, deleted=decisions.deleted)
+            )
         decisions.deleted.add(state.urn)
         decisions.pending_deletes.add(id(state))
     return steps
@@ -39,8 +43,10 @@ def delete_dependents(decisions: Decisions, root: State, urn: str) -> list[Step]
 
 def _refuse_protected(decisions: Decisions, state: State, urn: str) -> None:
     decisions.operation.error(
-        f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked for '
-        "protection. To unprotect the resource, remove the `protect` flag from the resource in your Pulumi program and "
+        f'unable to replace resource "{state.urn}" as part of replacing "{urn}" as it is currently marked '
+        f"for "
+        "protection. To unprotect the resource, remove the `protect` flag from the resource in your Pulumi "
+        "program and "
         f"run `pulumi up`, or use the command:\n`pulumi state unprotect '{state.urn}'`",
         urn,
     )
@@ -110,7 +116,9 @@ def with_replace_on_changes(diff: Diff, paths: Iterable[str], init_errors: bool)
     detailed = diff.detailed
     if detailed is not None:
         detailed = {
-            path: f"{kind.removesuffix('-replace')}-replace" if any(path_contains(outer, parse_path(path)) for outer in wanted) else kind
+            path: f"{kind.removesuffix('-replace')}-replace"
+            if any(path_contains(outer, parse_path(path)) for outer in wanted)
+            else kind
             for path, kind in detailed.items()
         }
     keys = [key for key in diff.diffs if any(path_contains(outer, [key]) for outer in wanted)]

@@ -1,4 +1,6 @@
-"""Decides which steps bring resources to what the program declares, by the rules of Pulumi's step generator."""
+"""Decides which steps bring resources to what the program declares, by the rules of Pulumi's step
+generator.
+"""
 
 from collections.abc import Generator
 from typing import Any

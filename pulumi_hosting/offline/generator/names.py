@@ -47,7 +47,11 @@ class Names:
         Raises `NameClash` when two resources have the same alias.
         """
         if urn in self._new_of:
-            raise NameClash(f"Duplicate resource URN '{urn}' conflicting with alias on resource with URN '{self._new_of[urn]}'", urn)
+            raise NameClash(
+                f"Duplicate resource URN '{urn}' conflicting with alias on resource with URN "
+                f"'{self._new_of[urn]}'",
+                urn,
+            )
         if urn in olds:
             return olds[urn], ""
         for candidate in self._aliases(goal):
@@ -56,7 +60,9 @@ class Names:
             if candidate in self.taken or candidate in self._new_of:
                 other = self._new_of.get(candidate, candidate)
                 raise NameClash(
-                    f"Duplicate resource alias '{candidate}' applied to resource with URN '{urn}' conflicting with '{other}'", urn
+                    f"Duplicate resource alias '{candidate}' applied to resource with URN '{urn}' "
+                    f"conflicting with '{other}'",
+                    urn,
                 )
             self._new_of[candidate] = urn
             self._old_of[urn] = candidate

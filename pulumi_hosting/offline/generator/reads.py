@@ -35,7 +35,9 @@ def read(decisions: Decisions, goal: ReadGoal) -> Decision:
         raise PluginError(f"expected an ID for {urn}")
     if old is not None and not old.external and old.id != goal.id:
         decisions.outcomes.add("replace", urn)
-        return decisions.decide([ReadStep(READ_REPLACEMENT, old, new, replacing=True), ReplaceStep(REPLACE, old, new)], new)
+        return decisions.decide(
+            [ReadStep(READ_REPLACEMENT, old, new, replacing=True), ReplaceStep(REPLACE, old, new)], new
+        )
     if decisions.mode == "destroy":
         decisions.to_delete.append(new)
     decisions.outcomes.add("read", urn)
@@ -48,13 +50,23 @@ def import_resource(decisions: Decisions, goal: Goal) -> Generator[Work, Any, De
     Its parent is the stack, its provider the default of its package.
     """
     operation = decisions.operation
-    yield [SameStep(SAME, state, state.copy(id=""), untargeted=True) for state in operation.resources if not state.delete]
+    yield [
+        SameStep(SAME, state, state.copy(id=""), untargeted=True)
+        for state in operation.resources
+        if not state.delete
+    ]
     decisions.names.taken |= set(operation.olds)
     stack = next((state.urn for state in operation.resources if state.type == STACK_TYPE), "")
     if not stack:
-        stack = (yield from _create(decisions, Goal(STACK_TYPE, f"{operation.project}-{operation.stack}"))).urn
+        stack = (
+            yield from _create(decisions, Goal(STACK_TYPE, f"{operation.project}-{operation.stack}"))
+        ).urn
     provider_type = f"{PROVIDER_PREFIX}{package_of(goal.type)}"
-    existing = (state for state in operation.resources if state.type == provider_type and state.name.startswith("default"))
+    existing = (
+        state
+        for state in operation.resources
+        if state.type == provider_type and state.name.startswith("default")
+    )
     provider = next(existing, None)
     if provider is not None:
         operation.registry.ensure(provider_reference(provider.urn, provider.id), operation.resources)
@@ -62,7 +74,9 @@ def import_resource(decisions: Decisions, goal: Goal) -> Generator[Work, Any, De
         declared = Goal(provider_type, "default", custom=True, properties=operation.package_config(goal.type))
         provider = yield from _create(decisions, declared)
     urn = decisions.names.claim(stack, goal.type, goal.name)
-    new = State(urn, goal.type, custom=True, parent=stack, protect=bool(goal.protect), import_id=goal.import_id)
+    new = State(
+        urn, goal.type, custom=True, parent=stack, protect=bool(goal.protect), import_id=goal.import_id
+    )
     new.provider = provider_reference(provider.urn, provider.id)
     return Decision([ImportStep(IMPORT, None, new, commanded=True)], lambda: new)
 

@@ -27,7 +27,9 @@ def register(decisions: Decisions, goal: Goal) -> Generator[Work, Any, Decision]
     decision = _decision_of_mode(decisions, old, new)
     if decision is not None:
         return decision
-    registration = Registration(goal, old, new, decisions.provider_of(new), recreating=urn in decisions.deleted, seed=os.urandom(32))
+    registration = Registration(
+        goal, old, new, decisions.provider_of(new), recreating=urn in decisions.deleted, seed=os.urandom(32)
+    )
     if _is_import(registration):
         yield from _import(decisions, registration)
     return (yield from _create_or_compare(decisions, registration))
@@ -107,11 +109,15 @@ def _is_import(registration: Registration) -> bool:
 
 
 def _import(decisions: Decisions, registration: Registration) -> Generator[Work, Any, None]:
-    """Read the object by its id. What was found is then compared with the declaration, as any old state is."""
+    """Read the object by its id. What was found is then compared with the declaration, as any old state
+    is.
+    """
     old, new = registration.old, registration.new
     imported = new.copy()
     replacing = old is not None and not registration.recreating
-    step = ImportStep(IMPORT_REPLACEMENT if replacing else IMPORT, None, imported, replacing=replacing, original=old)
+    step = ImportStep(
+        IMPORT_REPLACEMENT if replacing else IMPORT, None, imported, replacing=replacing, original=old
+    )
     decisions.outcomes.add("import", new.urn)
     if old is not None and replacing:
         yield [step, ReplaceStep(REPLACE, old, imported)]
@@ -155,7 +161,9 @@ def _check(decisions: Decisions, registration: Registration, *, targeted: bool, 
         inputs, failed = ignoring(inputs, old.inputs, goal.ignore_changes)
         if failed:
             paths = ", ".join(failed)
-            decisions.operation.info(new.urn, f'cannot ignore changes in added or removed elements of the path: "{paths}"')
+            decisions.operation.info(
+                new.urn, f'cannot ignore changes in added or removed elements of the path: "{paths}"'
+            )
     if not targeted:
         new.inputs = old.inputs if old else {}
         return
@@ -163,6 +171,8 @@ def _check(decisions: Decisions, registration: Registration, *, targeted: bool, 
     as_new = registration.recreating or was_external or old is None or old.taint
     olds = {} if as_new or old is None else old.inputs
     preview = decisions.operation.preview
-    checked = provider.check(new.urn, olds, goal.properties if as_new else inputs, registration.seed, preview=preview)
+    checked = provider.check(
+        new.urn, olds, goal.properties if as_new else inputs, registration.seed, preview=preview
+    )
     new.inputs = checked.inputs
     decisions.report(new, checked.failures)

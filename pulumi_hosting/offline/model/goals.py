@@ -84,5 +84,8 @@ class Targets:
 def _matches(pattern: str, urn: str) -> bool:
     if "*" not in pattern:
         return pattern == urn
-    parts = (".*" if part == "**" else "[^:]*" if part == "*" else re.escape(part) for part in re.split(r"(\*\*|\*)", pattern))
+    parts = (
+        ".*" if part == "**" else "[^:]*" if part == "*" else re.escape(part)
+        for part in re.split(r"(\*\*|\*)", pattern)
+    )
     return re.fullmatch("".join(parts), urn) is not None

@@ -32,8 +32,15 @@ class Graph:
         parent.
         """
         at = self._index[id(state)]
-        urns = {urn for kind, urn in state.needs() if kind != "parent"} | ({provider_urn(state.provider)} if state.provider else set())
-        found = {position for urn in (urns | {state.parent}) for position in self._by_urn.get(urn, ()) if position < at}
+        urns = {urn for kind, urn in state.needs() if kind != "parent"} | (
+            {provider_urn(state.provider)} if state.provider else set()
+        )
+        found = {
+            position
+            for urn in (urns | {state.parent})
+            for position in self._by_urn.get(urn, ())
+            if position < at
+        }
         for position in list(found):
             needed = self.resources[position]
             if not needed.custom and needed.urn in urns:
@@ -72,7 +79,9 @@ class Graph:
             depths[id(state)] = max((depths[key] for key in needed if key in depths), default=-1) + 1
         return depths
 
-    def depending_on(self, root: State, ignore: Iterable[str] = (), *, with_children: bool = False) -> list[State]:
+    def depending_on(
+        self, root: State, ignore: Iterable[str] = (), *, with_children: bool = False
+    ) -> list[State]:
         """Resources that depend on `root`, near or far, in order."""
         if root not in self:
             return []
@@ -101,7 +110,9 @@ def rebuild(resources: Iterable[State]) -> list[State]:
         if any(urn not in present for kind, urn in state.needs() if kind != "parent"):
             changes["dependencies"] = [urn for urn in state.dependencies if urn in present]
             changes["property_dependencies"] = {
-                key: kept for key, urns in state.property_dependencies.items() if (kept := [urn for urn in urns if urn in present])
+                key: kept
+                for key, urns in state.property_dependencies.items()
+                if (kept := [urn for urn in urns if urn in present])
             }
             changes["replace_with"] = [urn for urn in state.replace_with if urn in present]
             changes["deleted_with"] = state.deleted_with if state.deleted_with in present else ""

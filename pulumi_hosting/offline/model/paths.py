@@ -41,7 +41,9 @@ def reset_path(path: list[str | int], old: Any, new: Any) -> tuple[Any, bool]:
         value, done = reset_path(path, bare(old), bare(new))
         return (Secret(value) if isinstance(new, Secret) else value), done
     if part == "*":
-        keys: Iterable[Any] = range(len(new)) if isinstance(new, list) else sorted({*(old or {}), *(new or {})})
+        keys: Iterable[Any] = (
+            range(len(new)) if isinstance(new, list) else sorted({*(old or {}), *(new or {})})
+        )
         done = True
         for key in keys:
             new, each = reset_path([key, *rest], old, new)
@@ -54,7 +56,12 @@ def reset_path(path: list[str | int], old: Any, new: Any) -> tuple[Any, bool]:
             return new, part not in old and part not in new
         value, done = reset_path(rest, old[part], new.get(part))
         return new | {part: value}, done
-    if isinstance(part, int) and isinstance(new, list) and isinstance(old, list) and part < min(len(old), len(new)):
+    if (
+        isinstance(part, int)
+        and isinstance(new, list)
+        and isinstance(old, list)
+        and part < min(len(old), len(new))
+    ):
         value, done = reset_path(rest, old[part], new[part])
         return [*new[:part], value, *new[part + 1 :]], done
     return new, False

@@ -24,8 +24,12 @@ from .values import (
 )
 
 
-def from_struct(struct: struct_pb2.Struct, *, keep_null: bool = True, allow_unknown: bool = True) -> Properties:
-    """The properties in a Struct. Without `keep_null` null entries of maps are dropped, as in a registration."""
+def from_struct(
+    struct: struct_pb2.Struct, *, keep_null: bool = True, allow_unknown: bool = True
+) -> Properties:
+    """The properties in a Struct. Without `keep_null` null entries of maps are dropped, as in a
+    registration.
+    """
     return {
         key: from_value(value, keep_null=keep_null, allow_unknown=allow_unknown)
         for key, value in struct.fields.items()
@@ -46,7 +50,10 @@ def from_value(value: struct_pb2.Value, *, keep_null: bool = True, allow_unknown
     if kind == "bool_value":
         return value.bool_value
     if kind == "list_value":
-        return [from_value(item, keep_null=keep_null, allow_unknown=allow_unknown) for item in value.list_value.values]
+        return [
+            from_value(item, keep_null=keep_null, allow_unknown=allow_unknown)
+            for item in value.list_value.values
+        ]
     if kind == "struct_value":
         fields = from_struct(value.struct_value, keep_null=keep_null, allow_unknown=allow_unknown)
         return _from_marked(fields) if SIGNATURE in fields else fields
@@ -61,7 +68,9 @@ def _from_marked(fields: Properties) -> Any:
         return ResourceReference(fields["urn"], fields.get("id"), fields.get("packageVersion", ""))
     if signature == OUTPUT_SIGNATURE:
         known = "value" in fields
-        return Output(fields.get("value"), known, bool(fields.get("secret")), tuple(fields.get("dependencies") or ()))
+        return Output(
+            fields.get("value"), known, bool(fields.get("secret")), tuple(fields.get("dependencies") or ())
+        )
     return fields
 
 
@@ -79,13 +88,17 @@ class WireFormat:
     unknowns: bool = True
 
 
-def to_struct(properties: Mapping[str, Any], wire: WireFormat, *, keep_null: bool = True) -> struct_pb2.Struct:
+def to_struct(
+    properties: Mapping[str, Any], wire: WireFormat, *, keep_null: bool = True
+) -> struct_pb2.Struct:
     struct = struct_pb2.Struct()
     _fill_struct(struct, properties, wire, keep_null)
     return struct
 
 
-def _fill_struct(struct: struct_pb2.Struct, properties: Mapping[str, Any], wire: WireFormat, keep_null: bool) -> None:
+def _fill_struct(
+    struct: struct_pb2.Struct, properties: Mapping[str, Any], wire: WireFormat, keep_null: bool
+) -> None:
     for key, value in properties.items():
         if value is None and not keep_null:
             continue
@@ -127,12 +140,20 @@ def _fill_special(target: struct_pb2.Value, value: Any, wire: WireFormat, keep_n
     elif isinstance(value, ResourceReference):
         if wire.resources:
             fields = {"urn": value.urn} | ({"id": value.id} if value.id is not None else {})
-            _fill_marked(target, RESOURCE_SIGNATURE, fields | ({"packageVersion": value.version} if value.version else {}), wire, keep_null)
+            _fill_marked(
+                target,
+                RESOURCE_SIGNATURE,
+                fields | ({"packageVersion": value.version} if value.version else {}),
+                wire,
+                keep_null,
+            )
         else:
             _fill_value(target, value.urn if value.id is None else value.id, wire, keep_null)
     else:
         raise TypeError(f"{type(value).__name__} is not a property value")
 
 
-def _fill_marked(target: struct_pb2.Value, signature: str, fields: Properties, wire: WireFormat, keep_null: bool) -> None:
+def _fill_marked(
+    target: struct_pb2.Value, signature: str, fields: Properties, wire: WireFormat, keep_null: bool
+) -> None:
     _fill_struct(target.struct_value, {SIGNATURE: signature} | fields, wire, keep_null)

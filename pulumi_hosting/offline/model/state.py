@@ -65,7 +65,9 @@ class State:
     def copy(self, **changes: Any) -> "State":
         return replace(self, **changes)
 
-    def needs(self) -> Iterator[tuple[Literal["parent", "dependency", "property", "deletedWith", "replaceWith"], str]]:
+    def needs(
+        self,
+    ) -> Iterator[tuple[Literal["parent", "dependency", "property", "deletedWith", "replaceWith"], str]]:
         """Every URN that this resource needs, and why; without its provider."""
         if self.parent:
             yield "parent", self.parent
@@ -104,6 +106,11 @@ class Snapshot:
         present = {state.urn: state for state in self.resources if not state.delete}
         for item in self.pending:
             found = present.get(item.resource.urn)
-            if item.type == "creating" and not item.resource.id and found is not None and found.created != item.resource.created:
+            if (
+                item.type == "creating"
+                and not item.resource.id
+                and found is not None
+                and found.created != item.resource.created
+            ):
                 item.resource.id = found.id or found.urn
         return [item for item in self.pending if item.type == "creating" and not item.resource.id]

@@ -100,7 +100,9 @@ def without_outputs(value: Any) -> Any:
 
 
 def without_secrets(value: Any) -> Any:
-    """The same value with secrets in plain form: for comparisons, and for providers that do not know secrets."""
+    """The same value with secrets in plain form: for comparisons, and for providers that do not know
+    secrets.
+    """
     if isinstance(value, dict):
         return {key: without_secrets(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -157,4 +159,8 @@ def hide_secrets(value: Any, hidden: str = "[secret]") -> Any:
 
 def changed_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     """Keys whose value differs, secret or not, in order."""
-    return sorted(key for key in old.keys() | new.keys() if without_secrets(old.get(key)) != without_secrets(new.get(key)))
+    return sorted(
+        key
+        for key in old.keys() | new.keys()
+        if without_secrets(old.get(key)) != without_secrets(new.get(key))
+    )

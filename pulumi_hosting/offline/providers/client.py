@@ -21,7 +21,10 @@ from .results import Changes, CheckFailure, CheckResult, Diff, ProviderResult
 
 _log = logging.getLogger(__name__)
 
-CHANNEL_OPTIONS = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
+CHANNEL_OPTIONS = [
+    ("grpc.max_receive_message_length", 400 << 20),
+    ("grpc.max_send_message_length", 400 << 20),
+]
 _CORRUPTING = (grpc.StatusCode.INTERNAL, grpc.StatusCode.DATA_LOSS, grpc.StatusCode.UNKNOWN)
 
 
@@ -71,7 +74,10 @@ class Provider:
                         )
         code = error.code()
         if code is grpc.StatusCode.UNAVAILABLE:
-            return ProviderError(f"the provider plugin {self.name} went away while it was asked; what it had begun is not known")
+            return ProviderError(
+                f"the provider plugin {self.name} went away while it was asked; what it had "
+                f"begun is not known"
+            )
         return _Refused(error.details() or code.name, code)
 
     def _handshake(self, engine_address: str, root: Path, program: Path) -> None:
@@ -96,7 +102,11 @@ class Provider:
     def check_config(self, urn: str, olds: Properties, news: Properties) -> CheckResult:
         wire = WireFormat()
         request = provider_pb2.CheckRequest(
-            urn=urn, name=urn_name(urn), type=urn_type(urn), olds=to_struct(olds, wire), news=to_struct(news, wire)
+            urn=urn,
+            name=urn_name(urn),
+            type=urn_type(urn),
+            olds=to_struct(olds, wire),
+            news=to_struct(news, wire),
         )
         try:
             answer = self._call("CheckConfig", request)
@@ -107,7 +117,9 @@ class Provider:
         failures = tuple(CheckFailure(item.property, item.reason) for item in answer.failures)
         return CheckResult(mark_secrets(from_struct(answer.inputs), news), failures)
 
-    def diff_config(self, urn: str, old_inputs: Properties, old_outputs: Properties, news: Properties) -> Diff:
+    def diff_config(
+        self, urn: str, old_inputs: Properties, old_outputs: Properties, news: Properties
+    ) -> Diff:
         wire = WireFormat()
         request = provider_pb2.DiffRequest(
             urn=urn,
@@ -156,7 +168,9 @@ class Provider:
     def _marked(self, properties: Properties, like: Properties) -> Properties:
         return properties if self._wire.secrets else mark_secrets(properties, like)
 
-    def check(self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool) -> CheckResult:
+    def check(
+        self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool
+    ) -> CheckResult:
         if not self._known:
             return CheckResult(news)
         wire = replace(self._wire, unknowns=preview)
@@ -176,7 +190,15 @@ class Provider:
         return CheckResult(self._marked(inputs, news), failures)
 
     def diff(
-        self, urn: str, id: str, old_inputs: Properties, old_outputs: Properties, news: Properties, ignore: Iterable[str], *, preview: bool
+        self,
+        urn: str,
+        id: str,
+        old_inputs: Properties,
+        old_outputs: Properties,
+        news: Properties,
+        ignore: Iterable[str],
+        *,
+        preview: bool,
     ) -> Diff:
         if not self._known:
             return Diff("some")
@@ -212,9 +234,13 @@ class Provider:
         if not answer.id and not preview:
             raise ProviderError(f"plugin returned empty resource.ID from create '{urn}'", corrupting=True)
         outputs = self._received(answer.properties, preview)
-        return ProviderResult(answer.id, self._marked(outputs, inputs), refresh_before_update=answer.refresh_before_update)
+        return ProviderResult(
+            answer.id, self._marked(outputs, inputs), refresh_before_update=answer.refresh_before_update
+        )
 
-    def read(self, urn: str, id: str, inputs: Properties | None, state: Properties | None, timeout: float) -> ProviderResult:
+    def read(
+        self, urn: str, id: str, inputs: Properties | None, state: Properties | None, timeout: float
+    ) -> ProviderResult:
         """Read an object. None for `inputs` and `state`: an import.
 
         The result's id is empty when the object is gone.
@@ -234,11 +260,21 @@ class Provider:
         try:
             answer = self._call("Read", request)
         except InitError as error:
-            error.properties = None if error.properties is None else self._marked(error.properties, state or {})
+            error.properties = (
+                None if error.properties is None else self._marked(error.properties, state or {})
+            )
             error.inputs = None if error.inputs is None else self._marked(error.inputs, inputs or {})
             raise
-        outputs = self._marked(self._received(answer.properties, False), state or {}) if answer.HasField("properties") else None
-        live = self._marked(self._received(answer.inputs, False), inputs or {}) if answer.HasField("inputs") else None
+        outputs = (
+            self._marked(self._received(answer.properties, False), state or {})
+            if answer.HasField("properties")
+            else None
+        )
+        live = (
+            self._marked(self._received(answer.inputs, False), inputs or {})
+            if answer.HasField("inputs")
+            else None
+        )
         return ProviderResult(answer.id, outputs, live, answer.refresh_before_update)
 
     def update(
@@ -270,7 +306,9 @@ class Provider:
         )
         answer = self._call_marking("Update", request, news)
         outputs = self._received(answer.properties, preview)
-        return ProviderResult(id, self._marked(outputs, news), refresh_before_update=answer.refresh_before_update)
+        return ProviderResult(
+            id, self._marked(outputs, news), refresh_before_update=answer.refresh_before_update
+        )
 
     def delete(self, urn: str, id: str, inputs: Properties, outputs: Properties, timeout: float) -> None:
         wire = replace(self._wire, unknowns=False)
@@ -289,7 +327,9 @@ class Provider:
 
     def invoke(self, token: str, args: Properties, *, preview: bool) -> CheckResult:
         wire = replace(self._wire, unknowns=False)
-        answer = self._call("Invoke", provider_pb2.InvokeRequest(tok=token, args=to_struct(args, wire), preview=preview))
+        answer = self._call(
+            "Invoke", provider_pb2.InvokeRequest(tok=token, args=to_struct(args, wire), preview=preview)
+        )
         failures = tuple(CheckFailure(item.property, item.reason) for item in answer.failures)
         return CheckResult(from_struct(getattr(answer, "return")), failures)
 
@@ -308,7 +348,9 @@ class Provider:
         try:
             return from_struct(struct, allow_unknown=preview)
         except UnexpectedUnknown as error:
-            raise ProviderError(f"the provider plugin {self.name} answered an {error}", corrupting=True) from None
+            raise ProviderError(
+                f"the provider plugin {self.name} answered an {error}", corrupting=True
+            ) from None
 
     def close(self) -> None:
         self._channel.close()
@@ -339,7 +381,9 @@ _CHANGES: dict[int, Changes] = {
 
 def _diff_from(answer: Any) -> Diff:
     kinds = provider_pb2.PropertyDiff.Kind
-    detailed = {path: kinds.Name(item.kind).lower().replace("_", "-") for path, item in answer.detailedDiff.items()}
+    detailed = {
+        path: kinds.Name(item.kind).lower().replace("_", "-") for path, item in answer.detailedDiff.items()
+    }
     return Diff(
         _CHANGES[answer.changes],
         tuple(answer.replaces),

@@ -40,13 +40,18 @@ class PluginHost:
         executable = f"pulumi-resource-{package}"
         found = shutil.which(executable, path=self.environ.get("PATH"))
         if found is None:
-            raise PluginError(f"no resource plugin '{executable}' found on PATH; the offline engine downloads none, so install it first")
+            raise PluginError(
+                f"no resource plugin '{executable}' found on PATH; the offline engine "
+                f"downloads none, so install it first"
+            )
         return [found]
 
     def _start(self, package: str) -> PluginProcess:
         environ = {**self.environ, "PULUMI_PROJECT": self.project}
         command = [*self.command(package), *self.arguments, self.engine_address]
-        return PluginProcess(package, command, self.directory, environ, lambda line, error: self.on_line(package, line, error))
+        return PluginProcess(
+            package, command, self.directory, environ, lambda line, error: self.on_line(package, line, error)
+        )
 
     def start_early(self, package: str) -> None:
         """Start a plugin that will be needed, while something else takes its time."""

@@ -10,9 +10,19 @@ from .results import CheckResult, Diff, ProviderResult
 class ResourceProvider(Protocol):
     """What steps ask of a provider; the registry answers for provider resources."""
 
-    def check(self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool) -> CheckResult: ...
+    def check(
+        self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool
+    ) -> CheckResult: ...
     def diff(
-        self, urn: str, id: str, old_inputs: Properties, old_outputs: Properties, news: Properties, ignore: Iterable[str], *, preview: bool
+        self,
+        urn: str,
+        id: str,
+        old_inputs: Properties,
+        old_outputs: Properties,
+        news: Properties,
+        ignore: Iterable[str],
+        *,
+        preview: bool,
     ) -> Diff: ...
     def create(self, urn: str, inputs: Properties, timeout: float, *, preview: bool) -> ProviderResult: ...
     def update(
@@ -31,4 +41,6 @@ class ResourceProvider(Protocol):
 
 
 class ReadableProvider(ResourceProvider, Protocol):
-    def read(self, urn: str, id: str, inputs: Properties | None, state: Properties | None, timeout: float) -> ProviderResult: ...
+    def read(
+        self, urn: str, id: str, inputs: Properties | None, state: Properties | None, timeout: float
+    ) -> ProviderResult: ...

@@ -25,7 +25,9 @@ class PluginProcess:
     It has its own process group: it finishes its work after Ctrl-C and when the engine is killed.
     """
 
-    def __init__(self, name: str, command: list[str], cwd: Path, environ: Mapping[str, str], on_line: LineSink) -> None:
+    def __init__(
+        self, name: str, command: list[str], cwd: Path, environ: Mapping[str, str], on_line: LineSink
+    ) -> None:
         self.name = name
         try:
             self._process = subprocess.Popen(
@@ -38,7 +40,9 @@ class PluginProcess:
                 process_group=0,
             )
         except OSError as error:
-            raise PluginError(f"could not start the provider plugin {name}: {error.strerror}: {command[0]}") from None
+            raise PluginError(
+                f"could not start the provider plugin {name}: {error.strerror}: {command[0]}"
+            ) from None
         first: queue.Queue[str] = queue.Queue()
         self._tail: list[str] = []
         self._interrupted = False
@@ -70,12 +74,18 @@ class PluginProcess:
             line = first.get(timeout=START_TIMEOUT)
         except queue.Empty:
             self.stop()
-            raise PluginError(f"the provider plugin {self.name} printed no port within {START_TIMEOUT:.0f} s") from None
+            raise PluginError(
+                f"the provider plugin {self.name} printed no port within {START_TIMEOUT:.0f} s"
+            ) from None
         try:
             return int(line)
         except ValueError:
             self.stop()
-            said = f": {self._tail[-1]}" if self._tail else (f": it printed {line!r} instead of a port" if line else "")
+            said = (
+                f": {self._tail[-1]}"
+                if self._tail
+                else ((f": it printed {line!r} instead of a port") if line else "")
+            )
             raise PluginError(f"the provider plugin {self.name} did not start{said}") from None
 
     @property

@@ -50,7 +50,9 @@ class Registry:
     def _load(self, urn: str) -> Provider:
         return self._host.load(package_of(urn_type(urn)))
 
-    def check(self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool) -> CheckResult:
+    def check(
+        self, urn: str, olds: Properties, news: Properties, seed: bytes, *, preview: bool
+    ) -> CheckResult:
         provider = self._load(urn)
         checked = provider.check_config(urn, _config(olds), _config(news))
         if checked.failures:
@@ -61,12 +63,26 @@ class Registry:
         return CheckResult(checked.inputs | kept)
 
     def diff(
-        self, urn: str, id: str, old_inputs: Properties, old_outputs: Properties, news: Properties, ignore: object, *, preview: bool
+        self,
+        urn: str,
+        id: str,
+        old_inputs: Properties,
+        old_outputs: Properties,
+        news: Properties,
+        ignore: object,
+        *,
+        preview: bool,
     ) -> Diff:
-        provider = self._providers.get(provider_reference(urn, _UNCONFIGURED)) or self._providers[provider_reference(urn, id)]
+        provider = (
+            self._providers.get(provider_reference(urn, _UNCONFIGURED))
+            or self._providers[provider_reference(urn, id)]
+        )
         diff = provider.diff_config(urn, _config(old_inputs), old_outputs, _config(news))
         if diff.changes == "unknown":
-            return Diff("none" if without_secrets(old_outputs) == without_secrets(_config(news)) else "some", diff.replaces)
+            return Diff(
+                "none" if without_secrets(old_outputs) == without_secrets(_config(news)) else "some",
+                diff.replaces,
+            )
         return diff
 
     def same(self, state: State, inputs: Properties) -> None:

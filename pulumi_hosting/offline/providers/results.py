@@ -25,12 +25,23 @@ class Diff:
 
     @property
     def replace(self) -> bool:
-        return bool(self.replaces) or any(kind.endswith("-replace") for kind in (self.detailed or {}).values())
+        return bool(self.replaces) or any(
+            kind.endswith("-replace") for kind in (self.detailed or {}).values()
+        )
 
     def inverted(self) -> "Diff":
         """The diff in the other direction."""
-        turned = {"add": "delete", "delete": "add", "add-replace": "delete-replace", "delete-replace": "add-replace"}
-        detailed = None if self.detailed is None else {path: turned.get(kind, kind) for path, kind in self.detailed.items()}
+        turned = {
+            "add": "delete",
+            "delete": "add",
+            "add-replace": "delete-replace",
+            "delete-replace": "add-replace",
+        }
+        detailed = (
+            None
+            if self.detailed is None
+            else {path: turned.get(kind, kind) for path, kind in self.detailed.items()}
+        )
         return replace(self, detailed=detailed)
 
 

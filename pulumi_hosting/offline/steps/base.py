@@ -81,7 +81,8 @@ def mark_secret_outputs(state: State) -> None:
     marked = {
         key: Secret(value)
         for key, value in state.outputs.items()
-        if not isinstance(value, Secret) and (key in state.additional_secret_outputs or isinstance(state.inputs.get(key), Secret))
+        if not isinstance(value, Secret)
+        and (key in state.additional_secret_outputs or isinstance(state.inputs.get(key), Secret))
     }
     if marked:
         state.outputs = state.outputs | marked

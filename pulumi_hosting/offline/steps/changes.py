@@ -44,12 +44,20 @@ class CreateStep(Step):
         answer = ProviderResult("", {})
         if new.custom:
             try:
-                answer = context.provider_of(new).create(new.urn, new.inputs, new.custom_timeouts.get("create", 0), preview=context.preview)
+                answer = context.provider_of(new).create(
+                    new.urn, new.inputs, new.custom_timeouts.get("create", 0), preview=context.preview
+                )
             except InitError as error:
                 failure = error
-                answer = ProviderResult(error.id, error.properties or {}, refresh_before_update=error.refresh_before_update)
+                answer = ProviderResult(
+                    error.id, error.properties or {}, refresh_before_update=error.refresh_before_update
+                )
                 new.init_errors = error.reasons
-        new.id, new.outputs, new.refresh_before_update = answer.id, answer.outputs or {}, answer.refresh_before_update
+        new.id, new.outputs, new.refresh_before_update = (
+            answer.id,
+            answer.outputs or {},
+            answer.refresh_before_update,
+        )
         new.created = new.modified = now()
         if self.replacing and self.delete_old_later:
             self.before.delete = True
@@ -79,7 +87,9 @@ class UpdateStep(Step):
             )
         except InitError as error:
             failure = error
-            answer = ProviderResult(old.id, error.properties or {}, refresh_before_update=error.refresh_before_update)
+            answer = ProviderResult(
+                old.id, error.properties or {}, refresh_before_update=error.refresh_before_update
+            )
             new.init_errors = error.reasons
         new.outputs, new.refresh_before_update = answer.outputs or {}, answer.refresh_before_update
         new.modified = now()
@@ -107,13 +117,18 @@ class DeleteStep(Step):
         old = self.before
         if not self.replacing and old.protect:
             raise DeleteProtected(
-                f'resource "{old.urn}" cannot be deleted\nbecause it is protected. To unprotect the resource, either remove the `protect` '
+                f'resource "{old.urn}" cannot be deleted\nbecause it is protected. To unprotect the '
+                f"resource, either remove the `protect` "
                 "flag from the resource in your Pulumi program and run `pulumi up`, or use the command:\n"
                 f"`pulumi state unprotect '{old.urn}'`"
             )
-        spared = old.external or old.retain_on_delete or (old.deleted_with and old.deleted_with in self.deleted)
+        spared = (
+            old.external or old.retain_on_delete or (old.deleted_with and old.deleted_with in self.deleted)
+        )
         if not context.preview and not spared and old.custom:
-            context.provider_of(old).delete(old.urn, old.id, old.inputs, old.outputs, old.custom_timeouts.get("delete", 0))
+            context.provider_of(old).delete(
+                old.urn, old.id, old.inputs, old.outputs, old.custom_timeouts.get("delete", 0)
+            )
         if self.pending_replacement:
             old.pending_replacement = True
 

@@ -22,8 +22,12 @@ def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple
     return inputs, failed
 
 
-def diff_resource(provider: ResourceProvider, state: State, news: Properties, ignore: Iterable[str], *, preview: bool) -> Diff:
-    """The provider's diff; the engine's comparison of the inputs where the provider leaves it to the engine."""
+def diff_resource(
+    provider: ResourceProvider, state: State, news: Properties, ignore: Iterable[str], *, preview: bool
+) -> Diff:
+    """The provider's diff; the engine's comparison of the inputs where the provider leaves it to the
+    engine.
+    """
     ignore = list(ignore)
     diff = provider.diff(state.urn, state.id, state.inputs, state.outputs, news, ignore, preview=preview)
     if diff.changes != "unknown":

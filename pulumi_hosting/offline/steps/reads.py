@@ -28,7 +28,9 @@ class ReadStep(Step):
         failure: InitError | None = None
         if new.id != UNKNOWN_STRING:
             try:
-                answer = context.provider_of(new).read(new.urn, new.id, new.inputs, new.inputs, new.custom_timeouts.get("read", 0))
+                answer = context.provider_of(new).read(
+                    new.urn, new.id, new.inputs, new.inputs, new.custom_timeouts.get("read", 0)
+                )
             except InitError as error:
                 failure = error
                 answer = ProviderResult(error.id, error.properties)
@@ -50,7 +52,11 @@ class ReadStep(Step):
     @property
     def changed(self) -> bool:
         """Counted only when what it read has changed."""
-        return self.old is not None and self.new is not None and bool(changed_keys(self.old.outputs, self.new.outputs))
+        return (
+            self.old is not None
+            and self.new is not None
+            and bool(changed_keys(self.old.outputs, self.new.outputs))
+        )
 
 
 @dataclass(eq=False)
@@ -93,11 +99,15 @@ class RefreshStep(Step):
         provider = context.provider_of(new)
         init_errors: list[str] = []
         try:
-            answer = provider.read(new.urn, old.id, old.inputs, old.outputs, old.custom_timeouts.get("read", 0))
+            answer = provider.read(
+                new.urn, old.id, old.inputs, old.outputs, old.custom_timeouts.get("read", 0)
+            )
         except InitError as error:
             init_errors = error.reasons
             answer = ProviderResult(error.id, error.properties, error.inputs, error.refresh_before_update)
-            context.warn(old.urn, "Refreshed resource is in an unhealthy state:\n* " + "\n* ".join(init_errors))
+            context.warn(
+                old.urn, ("Refreshed resource is in an unhealthy state:\n* ") + "\n* ".join(init_errors)
+            )
         if not answer.id or answer.outputs is None:
             self.gone = True
             return
@@ -113,7 +123,9 @@ class RefreshStep(Step):
             modified=now() if moved else old.modified,
         )
         if not old.external:
-            self.diff = diff_resource(provider, self.new, old.inputs, old.ignore_changes, preview=context.preview).inverted()
+            self.diff = diff_resource(
+                provider, self.new, old.inputs, old.ignore_changes, preview=context.preview
+            ).inverted()
             self.diffs, self.detailed = self.diff.diffs, self.diff.detailed
 
 
@@ -135,22 +147,31 @@ class ImportStep(Step):
     def apply(self, context: StepContext) -> None:
         new = self.after
         try:
-            answer = context.provider_of(new).read(new.urn, new.import_id, None, None, new.custom_timeouts.get("read", 0))
+            answer = context.provider_of(new).read(
+                new.urn, new.import_id, None, None, new.custom_timeouts.get("read", 0)
+            )
         except InitError as error:
             new.init_errors = error.reasons
             answer = ProviderResult(error.id, error.properties, error.inputs, error.refresh_before_update)
         if answer.outputs is None:
             raise ProviderError(f"resource '{new.import_id}' does not exist")
         if answer.inputs is None:
-            raise ProviderError(f"provider does not support importing resources; please try updating the '{package_of(new.type)}' plugin")
+            raise ProviderError(
+                f"provider does not support importing resources; please try updating the "
+                f"'{package_of(new.type)}' plugin"
+            )
         new.id, new.inputs, new.outputs = answer.id, answer.inputs, answer.outputs
         new.refresh_before_update = answer.refresh_before_update
         new.created = new.modified = now()
         self.found = new.copy(additional_secret_outputs=[], aliases=[])
         if self.commanded:
             new.import_id = ""
-            checked = context.provider_of(new).check(new.urn, answer.inputs, answer.inputs, os.urandom(32), preview=context.preview)
+            checked = context.provider_of(new).check(
+                new.urn, answer.inputs, answer.inputs, os.urandom(32), preview=context.preview
+            )
             for failure in checked.failures:
-                context.warn(new.urn, f"an imported input would be refused: {failure.property}: {failure.reason}")
+                context.warn(
+                    new.urn, f"an imported input would be refused: {failure.property}: {failure.reason}"
+                )
         if self.replacing and self.original is not None:
             self.original.delete = True

@@ -32,7 +32,10 @@ def backend_directory(environ: Mapping[str, str], project_root: Path) -> Path:
         return project_root / DEFAULT_DIRECTORY
     parts = urlsplit(url)
     if parts.scheme != "file":
-        raise ConfigurationError(f"the offline engine keeps state in files: PULUMI_BACKEND_URL must be file://DIR, not {parts.scheme}://…")
+        raise ConfigurationError(
+            f"the offline engine keeps state in files: PULUMI_BACKEND_URL must be "
+            f"file://DIR, not {parts.scheme}://…"
+        )
     return Path(unquote(parts.netloc + parts.path)).expanduser()
 
 
@@ -75,7 +78,9 @@ class Backend:
         try:
             data = json.loads(file.read_bytes())
         except FileNotFoundError:
-            raise StackNotFound(f"no stack named '{stack}' found; create it with `stack init {stack}`") from None
+            raise StackNotFound(
+                f"no stack named '{stack}' found; create it with `stack init {stack}`"
+            ) from None
         except (ValueError, RecursionError) as error:
             raise self.unreadable(stack, f"not valid JSON: {' '.join(str(error).split())}") from None
         except OSError as error:
@@ -95,7 +100,9 @@ class Backend:
         file = self.stack_file(stack)
         saved = Path(f"{file}.bak")
         copy = f"{saved} is the state one save earlier" if saved.exists() else "put a good copy in its place"
-        return ConfigurationError(f"{file} is not a stack's state: {problem}. Nothing was changed. Next: {copy}")
+        return ConfigurationError(
+            f"{file} is not a stack's state: {problem}. Nothing was changed. Next: {copy}"
+        )
 
     def write(self, stack: str, deployment: str | None) -> None:
         """Save a deployment, given as JSON text.
@@ -105,7 +112,11 @@ class Backend:
         name = json.dumps(f"organization/{self.project}/{stack}")
         latest = f', "latest": {deployment}' if deployment is not None else ""
         file = self.stack_file(stack)
-        write_private(file, f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n', backup=Path(f"{file}.bak"))
+        write_private(
+            file,
+            (f'{{"version": 3, "checkpoint": {{"stack": {name}{latest}}}}}\n'),
+            backup=Path(f"{file}.bak"),
+        )
 
     def remove(self, stack: str) -> None:
         file = self.stack_file(stack)
@@ -167,7 +178,8 @@ class Lock:
         if not others:
             return
         lines = [
-            f"the stack is currently locked by {len(others)} lock(s). Either wait for the other process(es) to end or delete the lock file "
+            f"the stack is currently locked by {len(others)} lock(s). Either wait for the other process(es) "
+            f"to end or delete the lock file "
             "with `pulumi-hosting offline cancel`."
         ]
         for path in others:
@@ -176,7 +188,9 @@ class Lock:
             except (OSError, ValueError, RecursionError):
                 holder = {}
             holder = holder if isinstance(holder, dict) else {}
-            who = f"{holder.get('username', '?')}@{holder.get('hostname', '?')} (pid {holder.get('pid', '?')})"
+            who = (
+                f"{holder.get('username', '?')}@{holder.get('hostname', '?')} (pid {holder.get('pid', '?')})"
+            )
             lines.append(f"  file://{path}: created by {who} at {holder.get('timestamp', '?')}")
         raise StackLocked("\n".join(lines))
 

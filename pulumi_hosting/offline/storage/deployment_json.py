@@ -55,7 +55,9 @@ def resource_from_json(data: dict[str, Any], crypter: Crypter | None) -> State:
     }
     extra = {key: value for key, value in data.items() if key not in _KEYS.values()}
     if "property_dependencies" in known:  # Pulumi writes null for none
-        known["property_dependencies"] = {key: urns or [] for key, urns in known["property_dependencies"].items()}
+        known["property_dependencies"] = {
+            key: urns or [] for key, urns in known["property_dependencies"].items()
+        }
     return State(**known, extra=extra)
 
 
@@ -90,7 +92,9 @@ def value_from_json(value: Any, crypter: Crypter | None) -> Any:
             if not isinstance(sealed, str):
                 raise ConfigurationError("the state holds a secret without its text")
             if crypter is None:
-                raise ConfigurationError("the stack holds secrets, but its passphrase is not set; set PULUMI_CONFIG_PASSPHRASE")
+                raise ConfigurationError(
+                    "the stack holds secrets, but its passphrase is not set; set PULUMI_CONFIG_PASSPHRASE"
+                )
             text = crypter.decrypt(sealed)
         try:
             return Secret(value_from_json(json.loads(text), crypter))
@@ -102,7 +106,9 @@ def value_from_json(value: Any, crypter: Crypter | None) -> Any:
 
 
 def resource_text(state: State, crypter: Crypter | None) -> str:
-    """One resource as JSON text. With a crypter it is cached until a change: a secret is not encrypted again."""
+    """One resource as JSON text. With a crypter it is cached until a change: a secret is not encrypted
+    again.
+    """
     if crypter is None:
         return json.dumps(resource_to_json(state, None), ensure_ascii=False)
     if state.saved_text is None:
@@ -118,17 +124,26 @@ def deployment_to_text(snapshot: Snapshot, crypter: Crypter | None) -> str:
         head["secrets_providers"] = {"type": "passphrase", "state": {"salt": crypter.state}}
     parts = [f'"{key}": {json.dumps(value)}' for key, value in (head | snapshot.extra).items()]
     if snapshot.resources:
-        parts.append('"resources": [\n' + ",\n".join(resource_text(state, crypter) for state in snapshot.resources) + "\n]")
+        parts.append(
+            ('"resources": [\n')
+            + ",\n".join(resource_text(state, crypter) for state in snapshot.resources)
+            + "\n]"
+        )
     if snapshot.pending:
         operations = (
-            f'{{"resource": {resource_text(item.resource, crypter)}, "type": {json.dumps(item.type)}}}' for item in snapshot.pending
+            (f'{{"resource": {resource_text(item.resource, crypter)}, "type": {json.dumps(item.type)}}}')
+            for item in snapshot.pending
         )
         parts.append('"pending_operations": [\n' + ",\n".join(operations) + "\n]")
     return "{\n" + ",\n".join(parts) + ',\n"metadata": {}\n}'
 
 
 def _manifest() -> dict[str, str]:
-    return {"time": now(), "magic": hashlib.sha256(ENGINE_VERSION.encode()).hexdigest(), "version": ENGINE_VERSION}
+    return {
+        "time": now(),
+        "magic": hashlib.sha256(ENGINE_VERSION.encode()).hexdigest(),
+        "version": ENGINE_VERSION,
+    }
 
 
 def deployment_from_json(data: dict[str, Any], crypter: Crypter | None) -> Snapshot:

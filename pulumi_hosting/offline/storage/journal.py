@@ -43,7 +43,8 @@ _DELETES = (DELETE, DELETE_REPLACED, DISCARD, DISCARD_REPLACED, REMOVE_PENDING_R
 
 
 class Journal:
-    """The state to save now: the new resources of this operation, then the old ones that no step has handled yet.
+    """The state to save now: the new resources of this operation, then the old ones that no step has handled
+    yet.
 
     `save` must write the whole snapshot. Several steps that wait for a write share one.
     """
@@ -78,7 +79,9 @@ class Journal:
         subject = step.before if kind == "deleting" else step.after
         with self._lock:
             # A copy without id: an entry with an id counts as finished (see `Snapshot.unfinished`).
-            self._pending[id(subject)] = PendingOperation(kind, subject.copy(id="") if kind == "creating" else subject)
+            self._pending[id(subject)] = PendingOperation(
+                kind, subject.copy(id="") if kind == "creating" else subject
+            )
             self._changes += 1
         self._flush()
 

@@ -69,7 +69,9 @@ class Crypter:
             try:
                 rounds, raw = _ROUNDS[version], base64.b64decode(salt)
             except (KeyError, ValueError):
-                raise ConfigurationError("the stack's encryption salt is not in the form v1:…; is its file damaged?") from None
+                raise ConfigurationError(
+                    "the stack's encryption salt is not in the form v1:…; is its file damaged?"
+                ) from None
             cipher = AESGCM(_derive_key(_required(self._passphrase), raw, rounds))
             if _decrypt(cipher, proof) != _PROOF:
                 raise ConfigurationError("incorrect passphrase")
@@ -84,13 +86,16 @@ def _decrypt(cipher: AESGCM, text: str) -> str:
             raise ValueError(version)
         return cipher.decrypt(base64.b64decode(nonce), base64.b64decode(encrypted), None).decode()
     except (ValueError, InvalidTag) as error:
-        raise ConfigurationError("incorrect passphrase: a secret of this stack could not be decrypted") from error
+        raise ConfigurationError(
+            "incorrect passphrase: a secret of this stack could not be decrypted"
+        ) from error
 
 
 def _required(passphrase: str | None) -> str:
     if passphrase is None:
         raise ConfigurationError(
-            "passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE environment variables"
+            "passphrase must be set with PULUMI_CONFIG_PASSPHRASE or PULUMI_CONFIG_PASSPHRASE_FILE "
+            "environment variables"
         )
     return passphrase
 

@@ -61,12 +61,16 @@ def _parse_project(path: Path) -> Project:
         options = _mapping(path, "runtime.options", runtime.get("options"))
         runtime = runtime.get("name")
     if runtime != "python":
-        raise ConfigurationError(f"{path}: the offline engine runs Python programs only; runtime is {runtime!r}")
+        raise ConfigurationError(
+            f"{path}: the offline engine runs Python programs only; runtime is {runtime!r}"
+        )
     name = data.get("name")
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"{path}: the project has no name")
     if not re.fullmatch(r"(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}", name):
-        raise ConfigurationError(f"{path}: {name!r} is not a project name; it may have letters, digits, '-', '_' and '.'")
+        raise ConfigurationError(
+            f"{path}: {name!r} is not a project name; it may have letters, digits, '-', '_' and '.'"
+        )
     main = data.get("main") or "."
     if not isinstance(main, str):
         raise ConfigurationError(f"{path}: main must be a path")
@@ -80,7 +84,9 @@ def _parse_project(path: Path) -> Project:
     refresh = _mapping(path, "options", data.get("options")).get("refresh")
     if refresh not in (None, "", "always"):
         raise ConfigurationError(f"{path}: options.refresh must be 'always' or left out")
-    return Project(name, path.parent, program, options, _mapping(path, "config", data.get("config")), refresh == "always")
+    return Project(
+        name, path.parent, program, options, _mapping(path, "config", data.get("config")), refresh == "always"
+    )
 
 
 def _mapping(path: Path, key: str, value: Any) -> dict[str, Any]:
@@ -117,14 +123,18 @@ def find_python(project: Project, environ: Mapping[str, str]) -> str:
         folder = "Scripts" if os.name == "nt" else "bin"
         python = project.root / str(virtualenv) / folder / "python"
         if not python.exists():
-            raise ConfigurationError(f"the virtualenv of Pulumi.yaml has no {python}; create it, or set PULUMI_PYTHON_CMD")
+            raise ConfigurationError(
+                f"the virtualenv of Pulumi.yaml has no {python}; create it, or set PULUMI_PYTHON_CMD"
+            )
         return str(python)
     return sys.executable
 
 
 @dataclass
 class StackConfig:
-    """The configuration of one stack. Keys are `namespace:name`; without namespace it is the project's name."""
+    """The configuration of one stack. Keys are `namespace:name`; without namespace it is the project's
+    name.
+    """
 
     path: Path
     project: Project
@@ -168,10 +178,14 @@ class StackConfig:
         config[self.key(name)] = value if crypter is None else {"secure": crypter.encrypt(value)}
 
     def values(self, crypter: Crypter | None) -> Properties:
-        """Every value as text, secrets as `Secret`. Values of the stack override those of the project file."""
+        """Every value as text, secrets as `Secret`. Values of the stack override those of the project
+        file.
+        """
         result: Properties = {}
         for name, declared in self.project.config.items():
-            default = declared.get("value", declared.get("default")) if isinstance(declared, dict) else declared
+            default = (
+                declared.get("value", declared.get("default")) if isinstance(declared, dict) else declared
+            )
             if default is not None:
                 result[self.key(str(name))] = _text(default)
         for name, value in (self.data.get("config") or {}).items():

@@ -25,11 +25,18 @@ class StackStore:
     """`cwd` is the project's directory, or one below it; `environ` stands for the process environment."""
 
     def __init__(
-        self, cwd: str | Path, name: str | None = None, *, environ: Mapping[str, str] | None = None, backend: Path | None = None
+        self,
+        cwd: str | Path,
+        name: str | None = None,
+        *,
+        environ: Mapping[str, str] | None = None,
+        backend: Path | None = None,
     ) -> None:
         self.environ = dict(os.environ if environ is None else environ)
         self.project: Project = load_project(Path(cwd))
-        self.backend = Backend(backend or backend_directory(self.environ, self.project.root), self.project.name)
+        self.backend = Backend(
+            backend or backend_directory(self.environ, self.project.root), self.project.name
+        )
         self._name = _checked_name(name, self.project.name) if name else self.backend.selected()
         self._crypter: Crypter | None = None
 
@@ -64,7 +71,10 @@ class StackStore:
         config = self.config()
         values = config.values(config.crypter(passphrase_from(self.environ)))
         if config.key(key) not in values:
-            raise ConfigurationError(f"configuration key '{key}' not found for stack '{self.name}'; set it with `config set {key} VALUE`")
+            raise ConfigurationError(
+                f"configuration key '{key}' not found for stack '{self.name}'; set it "
+                f"with `config set {key} VALUE`"
+            )
         return str(without_secrets(values[config.key(key)]))
 
     def list_config(self, *, show_secrets: bool = False) -> dict[str, tuple[str, bool]]:
@@ -76,7 +86,10 @@ class StackStore:
         values = config.values(config.crypter(passphrase_from(self.environ)))
         own = f"{self.project.name}:"
         return {
-            key.removeprefix(own): (str(without_secrets(value) if show_secrets else hide_secrets(value)), isinstance(value, Secret))
+            key.removeprefix(own): (
+                str(without_secrets(value) if show_secrets else hide_secrets(value)),
+                isinstance(value, Secret),
+            )
             for key, value in values.items()
         }
 
@@ -104,7 +117,8 @@ class StackStore:
         provider = data.get("secrets_providers") or {}
         if provider and provider.get("type") != "passphrase":
             raise ConfigurationError(
-                f"the stack's secrets are encrypted by {provider.get('type')!r}; the offline engine decrypts passphrase secrets only"
+                f"the stack's secrets are encrypted by {provider.get('type')!r}; the offline engine decrypts "
+                f"passphrase secrets only"
             )
         salt = _salt_of(data)
         if not salt:
@@ -128,7 +142,9 @@ class StackStore:
         try:
             self.backend.write(self.name, text)
         except OSError as error:
-            raise OfflineError(f"the state could not be saved to {self.backend.stack_file(self.name)}: {error.strerror}") from None
+            raise OfflineError(
+                f"the state could not be saved to {self.backend.stack_file(self.name)}: {error.strerror}"
+            ) from None
 
     def export(self, *, show_secrets: bool = False) -> dict[str, Any]:
         """The deployment as `stack export` prints it; with `show_secrets` in plain text."""
@@ -147,7 +163,11 @@ class StackStore:
         if problem := problem_of(deployment):
             raise ConfigurationError(f"this is not an exported deployment: {problem}")
         snapshot = deployment_from_json(deployment, self._state_crypter(deployment))
-        wrong = [state.urn for state in snapshot.resources if not state.urn.startswith(f"urn:pulumi:{self.name}::{self.project.name}::")]
+        wrong = [
+            state.urn
+            for state in snapshot.resources
+            if not state.urn.startswith(f"urn:pulumi:{self.name}::{self.project.name}::")
+        ]
         if wrong:
             raise ConfigurationError(f"the deployment belongs to another stack or project: {wrong[0]}")
         for state in snapshot.resources:
@@ -167,12 +187,20 @@ class StackStore:
                 needed = {state.parent, state.deleted_with, provider_urn(state.provider), *state.dependencies}
                 if state is not found[0] and urn in needed:
                     raise OfflineError(f"{urn} is needed by {state.urn}; delete that first")
-            self.save(Snapshot([state for state in snapshot.resources if state is not found[0]], snapshot.pending, snapshot.extra))
+            self.save(
+                Snapshot(
+                    [state for state in snapshot.resources if state is not found[0]],
+                    snapshot.pending,
+                    snapshot.extra,
+                )
+            )
 
     def outputs(self, *, show_secrets: bool = False) -> dict[str, Any]:
         for state in self.snapshot().resources:
             if state.type == STACK_TYPE:
-                shown: dict[str, Any] = without_secrets(state.outputs) if show_secrets else hide_secrets(state.outputs)
+                shown: dict[str, Any] = (
+                    without_secrets(state.outputs) if show_secrets else hide_secrets(state.outputs)
+                )
                 return shown
         return {}
 
@@ -182,7 +210,10 @@ class StackStore:
         if not force:
             refuse_unfinished([item.resource for item in self.snapshot().unfinished()])
         if data.get("resources") and not force:
-            raise OfflineError(f"'{self.name}' still has resources; destroy them first, or remove it with --force and forget them")
+            raise OfflineError(
+                f"'{self.name}' still has resources; destroy them first, or remove it with "
+                f"--force and forget them"
+            )
         self.backend.remove(self.name)
         self.project.stack_file(self.name).unlink(missing_ok=True)
 
@@ -209,7 +240,8 @@ def refuse_unfinished(creates: list[State]) -> None:
     if creates:
         names = ", ".join(f"{state.type} {state.name}" for state in creates)
         raise UnfinishedCreates(
-            f"an interrupted run was creating {names}; what it created may exist and cost money, and is not in the state. "
+            f"an interrupted run was creating {names}; what it created may exist and cost money, and is not "
+            f"in the state. "
             "Next: run `pulumi-hosting offline up`, which finds what was created, then destroy "
             "(`pulumi-hosting offline refresh --clear-pending-creates` forgets it instead)"
         )
@@ -223,5 +255,7 @@ def _checked_name(name: str, project: str) -> str:
     """A stack's name, given alone or in full: `organization/<project>/<stack>`."""
     name = name.removeprefix(f"{ORGANIZATION}/{project}/").removeprefix(f"{ORGANIZATION}/")
     if not re.fullmatch(r"[A-Za-z0-9_.-]{1,100}", name) or name.startswith("."):
-        raise ConfigurationError(f"'{name}' is not a stack name; it may have letters, digits, '-', '_' and '.'")
+        raise ConfigurationError(
+            f"'{name}' is not a stack name; it may have letters, digits, '-', '_' and '.'"
+        )
     return name

@@ -3,7 +3,16 @@
 from typing import Any
 
 _TEXTS = ("id", "parent", "provider", "importID", "deletedWith", "created", "modified", "sourcePosition")
-_FLAGS = ("custom", "delete", "protect", "taint", "external", "pendingReplacement", "retainOnDelete", "refreshBeforeUpdate")
+_FLAGS = (
+    "custom",
+    "delete",
+    "protect",
+    "taint",
+    "external",
+    "pendingReplacement",
+    "retainOnDelete",
+    "refreshBeforeUpdate",
+)
 _LISTS = (
     "dependencies",
     "initErrors",
@@ -23,7 +32,9 @@ def problem_of(deployment: Any) -> str | None:
     secrets = deployment.get("secrets_providers")
     if secrets is not None:
         state = secrets.get("state") if isinstance(secrets, dict) else []
-        if not (state is None or isinstance(state, dict)) or not isinstance((state or {}).get("salt", ""), str):
+        if not (state is None or isinstance(state, dict)) or not isinstance(
+            (state or {}).get("salt", ""), str
+        ):
             return "secrets_providers is not as Pulumi writes it"
     for key in ("resources", "pending_operations"):
         if not isinstance(deployment.get(key) or [], list):
@@ -52,9 +63,13 @@ def _resource(item: Any) -> str | None:
     wrong += [key for key in _LISTS if not _is_texts(_given(item, key, []))]
     wrong += [key for key in ("inputs", "outputs") if not isinstance(_given(item, key, {}), dict)]
     dependencies, timeouts = _given(item, "propertyDependencies", {}), _given(item, "customTimeouts", {})
-    if not isinstance(dependencies, dict) or not all(urns is None or _is_texts(urns) for urns in dependencies.values()):
+    if not isinstance(dependencies, dict) or not all(
+        urns is None or _is_texts(urns) for urns in dependencies.values()
+    ):
         wrong.append("propertyDependencies")
-    if not isinstance(timeouts, dict) or not all(type(seconds) in (int, float) for seconds in timeouts.values()):
+    if not isinstance(timeouts, dict) or not all(
+        type(seconds) in (int, float) for seconds in timeouts.values()
+    ):
         wrong.append("customTimeouts")
     return f"{', '.join(wrong)} not as Pulumi writes it" if wrong else None
 

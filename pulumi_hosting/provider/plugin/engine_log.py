@@ -77,8 +77,13 @@ class Link:
                 self._channel.close()
                 self._channel = self._stub = None
 
-    def _log(self, severity: engine_pb2.LogSeverity.ValueType, urn: str, line: str, *, ephemeral: bool = False) -> None:
+    def _log(
+        self, severity: engine_pb2.LogSeverity.ValueType, urn: str, line: str, *, ephemeral: bool = False
+    ) -> None:
         stub = self._stub
         if stub is not None:
             with contextlib.suppress(grpc.RpcError, ValueError):  # ValueError: closed meanwhile
-                stub.Log(engine_pb2.LogRequest(severity=severity, message=line, urn=urn, ephemeral=ephemeral), timeout=_LOG_TIMEOUT)
+                stub.Log(
+                    engine_pb2.LogRequest(severity=severity, message=line, urn=urn, ephemeral=ephemeral),
+                    timeout=_LOG_TIMEOUT,
+                )

@@ -21,7 +21,9 @@ class InstallError(Exception):
 
 
 def place(environ: Mapping[str, str] = os.environ) -> Path:
-    """The directory of this version's plugin, whether it is there or not: below ``PULUMI_HOME``, else ``~/.pulumi``."""
+    """The directory of this version's plugin, whether it is there or not: below ``PULUMI_HOME``, else
+    ``~/.pulumi``.
+    """
     home: str | Path | None = environ.get("PULUMI_HOME")
     if not home:
         import pwd  # not on Windows
@@ -34,8 +36,8 @@ def place(environ: Mapping[str, str] = os.environ) -> Path:
 def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) -> Path:
     """Make the plugin of this Python installation known to Pulumi, and tell where it is.
 
-    ``pulumi``: the CLI to ask; else the one on PATH; where there is none, the plugin is put where a CLI will find it. What was there of
-    the same version is replaced. Raises :class:`InstallError`.
+    ``pulumi``: the CLI to ask; else the one on PATH; where there is none, the plugin is put where a CLI will
+    find it. What was there of the same version is replaced. Raises :class:`InstallError`.
     """
     try:
         local_files.check_platform()
@@ -53,7 +55,9 @@ def install(pulumi: str | None = None, environ: Mapping[str, str] = os.environ) 
                 _ask(cli, folder, environ)
     except OSError as error:
         what = error.filename or target
-        raise InstallError(f"{what}: {error.strerror}. Next: correct the path, or set PULUMI_HOME to a directory of your own") from None
+        raise InstallError(
+            f"{what}: {error.strerror}. Next: correct the path, or set PULUMI_HOME to a directory of your own"
+        ) from None
     return target
 
 
@@ -68,7 +72,8 @@ def uninstall(environ: Mapping[str, str] = os.environ) -> Path | None:
 
 
 def write_launcher(directory: Path) -> None:
-    # -P: the engine starts plugins in the program's directory, and nothing there may stand in for a module of ours.
+    # -P: the engine starts plugins in the program's directory, and nothing there may stand in for a module of
+    # ours.
     command = f"exec {shlex.quote(sys.executable)} -P -m pulumi_hosting.provider.plugin.servicer"
     launcher = directory / EXECUTABLE
     launcher.write_text(f'#!/bin/sh\n{command} "$@"\n', encoding="utf-8")
@@ -78,7 +83,16 @@ def write_launcher(directory: Path) -> None:
 def _ask(cli: str, folder: str, environ: Mapping[str, str]) -> None:
     command = [cli, "plugin", "install", "resource", "hosting", version(), "--file", folder, "--reinstall"]
     quiet = {"PULUMI_SKIP_UPDATE_CHECK": "true"}
-    done = subprocess.run(command, env={**environ, **quiet}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command,
+        env={**environ, **quiet},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
-        raise InstallError(f"{cli} refused the plugin: {said}. Next: run `{shlex.join(command[:-3])}` by hand to see more")
+        raise InstallError(
+            f"{cli} refused the plugin: {said}. Next: run `{shlex.join(command[:-3])}` by hand to see more"
+        )

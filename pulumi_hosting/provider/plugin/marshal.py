@@ -1,8 +1,9 @@
 """Between the protocol's ``Struct`` and plain Python values.
 
-What arrives is *opened*: secrets are unmarshalled in plain text and remembered by their top-level key, unknowns become ``pulumi.output.Unknown``. What is
-answered is *closed* again: every key that was secret on the way in, and every one that is secret by nature, is wrapped. Whole keys are
-wrapped, never parts of a value: what is beside a secret in a list or a map is as much a secret.
+What arrives is *opened*: secrets are unmarshalled in plain text and remembered by their top-level key,
+unknowns become ``pulumi.output.Unknown``. What is answered is *closed* again: every key that was secret on
+the way in, and every one that is secret by nature, is wrapped. Whole keys are wrapped, never parts of a
+value: what is beside a secret in a list or a map is as much a secret.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -53,7 +54,9 @@ def opened(struct: Struct) -> Opened:
 
 
 def closed(properties: Mapping[str, Any], secrets: Collection[str] = ()) -> Struct:
-    """An answer: every key of ``secrets`` that has a value is wrapped. Raises TypeError for what the wire cannot carry, by type only."""
+    """An answer: every key of ``secrets`` that has a value is wrapped. Raises TypeError for what the wire
+    cannot carry, by type only.
+    """
     struct = Struct()
     for key, value in properties.items():
         target = struct.fields[key]

@@ -1,4 +1,6 @@
-"""The package schema: the native provider for Pulumi, in every language. Made from the resources and the table of operations."""
+"""The package schema: the native provider for Pulumi, in every language. Made from the resources and the
+table of operations.
+"""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,13 +23,19 @@ Spec = dict[str, Any]
 def package_spec(version: str) -> Spec:
     """The package's schema, as ``pulumi package get-schema`` prints it."""
     lookups = tuple(LOOKUPS.values())
-    properties = [field.type for resource in RESOURCES.values() for field in (*inputs_of(resource), *outputs_of(resource))]
+    properties = [
+        field.type
+        for resource in RESOURCES.values()
+        for field in (*inputs_of(resource), *outputs_of(resource))
+    ]
     properties += [field.type for lookup in lookups for field in lookup.results]
     return {
         "name": NAME,
         "displayName": "Hosting",
         "version": version,
-        "description": "Servers, domains, addresses and more of hosting companies that speak the Hosting Client API v1.",
+        "description": (
+            "Servers, domains, addresses and more of hosting companies that speak the Hosting Client API v1."
+        ),
         "keywords": ["pulumi", "hosting", "vds", "category/cloud", "kind/native"],
         "license": "Apache-2.0",
         "config": {"variables": _configuration()},
@@ -44,12 +52,22 @@ def package_spec(version: str) -> Spec:
 
 
 _SETTINGS: Mapping[str, Spec] = {
-    "apiKey": {"type": "string", "secret": True, "description": "API key: `vk_live_…`, or `vk_test_…` for simulated writes."},
+    "apiKey": {
+        "type": "string",
+        "secret": True,
+        "description": ("API key: `vk_live_…`, or `vk_test_…` for simulated writes."),
+    },
     "baseUrl": {"type": "string", "description": "Address of the API, https, ending in `/v1`."},
-    "mode": {"type": "string", "description": "`live` or `test`: change nothing with an API key of the other mode."},
+    "mode": {
+        "type": "string",
+        "description": ("`live` or `test`: change nothing with an API key of the other mode."),
+    },
     "maxCharge": {
         "type": "string",
-        "description": "Order nothing that would make the charges of one run exceed this sum, a decimal in the account's currency.",
+        "description": (
+            "Order nothing that would make the charges of one run exceed this sum, a decimal in "
+            "the account's currency."
+        ),
     },
     "scope": {
         "type": "string",
@@ -57,20 +75,26 @@ _SETTINGS: Mapping[str, Spec] = {
     },
     "strict": {
         "type": "boolean",
-        "description": "Refuse what is otherwise only warned of: a preview that cannot reach the API, a takeover without a scope.",
+        "description": (
+            "Refuse what is otherwise only warned of: a preview that cannot reach the API, a "
+            "takeover without a scope."
+        ),
     },
 }
 
 
 def _configuration() -> Spec:
-    return {name: {**_SETTINGS[name], "defaultInfo": {"environment": [variable]}} for name, variable in SETTINGS.items()}
+    return {
+        name: {**_SETTINGS[name], "defaultInfo": {"environment": [variable]}}
+        for name, variable in SETTINGS.items()
+    }
 
 
 def _summary(resource: Resource[Any, Any]) -> str:
     return f"{markdown(title_of(resource))}\n\n{summary_of(resource, lambda name: f'`{camel(name)}`')}"
 
 
-# --- parts -------------------------------------------------------------------------------------------------------------------
+# --- parts -------------------------------------------------------------------------------------------------
 
 
 def _resource(resource: Resource[Any, Any]) -> Spec:
@@ -78,7 +102,9 @@ def _resource(resource: Resource[Any, Any]) -> Spec:
     replacing = {name for name in resource.Inputs.model_fields if resource.Inputs.trait(name).replaces}
     return {
         "description": _summary(resource),
-        "inputProperties": {field.wire: _property(field, replaces=field.name in replacing) for field in inputs},
+        "inputProperties": {
+            field.wire: _property(field, replaces=field.name in replacing) for field in inputs
+        },
         "requiredInputs": _required(inputs),
         "properties": _properties(outputs),
         "required": _required(outputs),
@@ -89,14 +115,27 @@ def _resource(resource: Resource[Any, Any]) -> Spec:
 def _function(lookup: Lookup) -> Spec:
     return {
         "description": lookup.description,
-        "inputs": {"type": "object", "properties": _properties(lookup.arguments), "required": _required(lookup.arguments)},
-        "outputs": {"type": "object", "properties": _properties(lookup.results), "required": _required(lookup.results)},
+        "inputs": {
+            "type": "object",
+            "properties": _properties(lookup.arguments),
+            "required": _required(lookup.arguments),
+        },
+        "outputs": {
+            "type": "object",
+            "properties": _properties(lookup.results),
+            "required": _required(lookup.results),
+        },
     }
 
 
 def _object(model: type[BaseModel]) -> Spec:
     inside = fields(model)
-    spec = {"type": "object", "description": description(model), "properties": _properties(inside), "required": _required(inside)}
+    spec = {
+        "type": "object",
+        "description": description(model),
+        "properties": _properties(inside),
+        "required": _required(inside),
+    }
     return {name: value for name, value in spec.items() if value or name == "properties"}
 
 

@@ -1,7 +1,8 @@
 """The native provider ``pulumi-resource-hosting``: a provider plugin over Pulumi's own protocol.
 
-The servicer is thin: it opens the wire's values, asks the adapter, and closes what the adapter answers. What it adds is what only the
-protocol knows: the URN (which names the declaration), previews, secrets, custom timeouts, partial creations, and the engine's log.
+The servicer is thin: it opens the wire's values, asks the adapter, and closes what the adapter answers. What
+it adds is what only the protocol knows: the URN (which names the declaration), previews, secrets, custom
+timeouts, partial creations, and the engine's log.
 """
 
 import json
@@ -38,17 +39,22 @@ SECRET_SETTINGS = frozenset({"apiKey"})
 
 _WORKERS = 128  # threads are made as they are needed; the engine asks as many at once as its --parallel says
 _GRACE = 4.0  # seconds; the engine waits five before it kills
-_MESSAGE_SIZE = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]  # as the engine's own
+# as the engine's own
+_MESSAGE_SIZE = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 
 Props = dict[str, Any]
 Method = Callable[[Any, Any, grpc.ServicerContext], Any]
 
-_TYPES: Mapping[str, Resource[Any, Any]] = {token(class_of(kind)): resource for kind, resource in RESOURCES.items()}
+_TYPES: Mapping[str, Resource[Any, Any]] = {
+    token(class_of(kind)): resource for kind, resource in RESOURCES.items()
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The resource a request is about, as its URN names it: ``urn:pulumi:<stack>::<project>::<parents' types$type>::<name>``."""
+    """The resource a request is about, as its URN names it: ``urn:pulumi:<stack>::<project>::<parents'
+    types$type>::<name>``.
+    """
 
     urn: str
     resource: Resource[Any, Any]
@@ -58,7 +64,10 @@ class Subject:
         token = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else urn
         resource = _TYPES.get(token)
         if resource is None:
-            fail(f"there is no resource {clean_text(token, 80)} in {NAME}. Next: correct the type, one of {', '.join(sorted(_TYPES))}")
+            fail(
+                f"there is no resource {clean_text(token, 80)} in {NAME}. Next: correct the type, one of "
+                f"{', '.join(sorted(_TYPES))}"
+            )
         return cls(urn, resource)
 
     @property
@@ -116,7 +125,8 @@ class _HalfDone(Exception):
     def status(self) -> bytes:
         detail = any_pb2.Any()
         detail.Pack(self.detail)
-        # Pulumi's own Status: google.rpc's, in the same process, is a second symbol of one name, and kills it.
+        # Pulumi's own Status: google.rpc's, in the same process, is a second symbol of one name, and kills
+        # it.
         code: int = grpc.StatusCode.UNKNOWN.value[0]
         answer: bytes = status_pb2.Status(code=code, message=self.line, details=[detail]).SerializeToString()
         return answer
@@ -130,7 +140,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         self.session = ProviderSession()
 
     def end(self) -> None:
-        """No write is begun from now on, and waits end soon: the next run goes on, and two must not do it at once."""
+        """No write is begun from now on, and waits end soon: the next run goes on, and two must not do it
+        at once.
+        """
         self.session.forbid_writes("Pulumi's engine is gone")
         self.session.cancel()
 
@@ -139,7 +151,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.link.connect(request.engine_address)
-        return provider_pb2.ProviderHandshakeResponse(accept_secrets=True, accept_resources=False, accept_outputs=True)
+        return provider_pb2.ProviderHandshakeResponse(
+            accept_secrets=True, accept_resources=False, accept_outputs=True
+        )
 
     @_answering
     def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -175,12 +189,17 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         news = opened(request.news)
         failures = failures_of(news.values)
-        return provider_pb2.CheckResponse(inputs=closed(news.values, news.secrets | SECRET_SETTINGS), failures=_failures(failures))
+        return provider_pb2.CheckResponse(
+            inputs=closed(news.values, news.secrets | SECRET_SETTINGS), failures=_failures(failures)
+        )
 
     @_answering
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         # Answered "none" after a key was rotated, the engine would go on with the old key for a whole run.
-        olds, news = opened(request.old_inputs).values or opened(request.olds).values, opened(request.news).values
+        olds, news = (
+            opened(request.old_inputs).values or opened(request.olds).values,
+            opened(request.news).values,
+        )
         differing = sorted(key for key in olds.keys() | news.keys() if olds.get(key) != news.get(key))
         kinds = provider_pb2.DiffResponse
         return kinds(changes=kinds.DIFF_SOME if differing else kinds.DIFF_NONE, diffs=differing)
@@ -188,13 +207,23 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         given = opened(request.args).values
-        # A provider that the program declares is another account beside the one of the environment: its own settings come first.
-        others = {variable for name, variable in SETTINGS.items() if _is_default(request.name) or not given.get(name)}
-        # Another command has begun: state of the previous command must not leak into this one (a plugin may be attached to several).
-        self.session = ProviderSession({variable: value for variable, value in os.environ.items() if variable in others})
+        # A provider that the program declares is another account beside the one of the environment: its own
+        # settings come first.
+        others = {
+            variable
+            for name, variable in SETTINGS.items()
+            if _is_default(request.name) or not given.get(name)
+        }
+        # Another command has begun: state of the previous command must not leak into this one (a plugin may
+        # be attached to several).
+        self.session = ProviderSession(
+            {variable: value for variable, value in os.environ.items() if variable in others}
+        )
         self.session.configure({name: given.get(name) for name in SETTINGS})
         self.session.budget.run = self.link.address
-        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True)
+        return provider_pb2.ConfigureResponse(
+            acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True
+        )
 
     # --- resources
 
@@ -205,17 +234,28 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         if subject.resource.default_name and props.get("name") is None:
             props["name"] = subject.name
         identity = self._identity(subject, news.values)
-        inputs, failures = self._adapter(subject).check({**olds.values, IDENTITY: identity}, {**props, IDENTITY: identity})
-        answer = closed({**_without_ours(inputs), **_organization(news.values)}, news.secrets | subject.secrets)
+        inputs, failures = self._adapter(subject).check(
+            {**olds.values, IDENTITY: identity}, {**props, IDENTITY: identity}
+        )
+        answer = closed(
+            {**_without_ours(inputs), **_organization(news.values)}, news.secrets | subject.secrets
+        )
         return provider_pb2.CheckResponse(inputs=answer, failures=_failures(failures))
 
     @_answering
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
-        subject, olds, news = Subject.of(request.urn), opened(request.olds).values, opened(request.news).values
-        # Both names of the declaration, old and new, are told whose the object is: a replacement is ordered under the new one.
+        subject, olds, news = (
+            Subject.of(request.urn),
+            opened(request.olds).values,
+            opened(request.news).values,
+        )
+        # Both names of the declaration, old and new, are told whose the object is: a replacement is ordered
+        # under the new one.
         declared = opened(request.old_inputs).values
         before = {**_unseen(subject, declared), **olds, IDENTITY: self._identity(subject, news, olds)}
-        found = self._adapter(subject).diff(request.id, before, {**news, IDENTITY: self._identity(subject, news)})
+        found = self._adapter(subject).diff(
+            request.id, before, {**news, IDENTITY: self._identity(subject, news)}
+        )
         kinds = provider_pb2.DiffResponse
         answer = kinds(
             changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
@@ -235,7 +275,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         answering = _Answering(subject, self._identity(subject, props.values), props)
         asked = answering.asked(props.values, request.timeout)
         if request.preview:
-            return provider_pb2.CreateResponse(properties=answering.outputs(self._adapter(subject).preview_create(asked)))
+            return provider_pb2.CreateResponse(
+                properties=answering.outputs(self._adapter(subject).preview_create(asked))
+            )
         try:
             id, outputs = self._adapter(subject).create(asked)
         except Partial as partial:
@@ -248,23 +290,33 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         known = MANAGED in olds.values  # else it is an import or a lookup, by the id alone
         answering = _Answering(subject, self._identity(subject, inputs.values, olds.values), olds, inputs)
         try:
-            found = self._adapter(subject).read(request.id, answering.asked(olds.values, request.timeout), inputs.values or None)
+            found = self._adapter(subject).read(
+                request.id, answering.asked(olds.values, request.timeout), inputs.values or None
+            )
         except Partial as partial:
             raise answering.half_done(partial) from None
         if found is None:
             if not known:  # "gone" would be imported as an empty resource
                 title = subject.resource.title
-                fail(f"there is no {title} with id {clean_text(request.id, 80)} on this account. Next: correct the id")
+                fail(
+                    f"there is no {title} with id {clean_text(request.id, 80)} on this account. Next: "
+                    f"correct the id"
+                )
             return provider_pb2.ReadResponse()
         id, outputs, live = found
-        return provider_pb2.ReadResponse(id=id, properties=answering.outputs(outputs), inputs=answering.inputs(live))
+        return provider_pb2.ReadResponse(
+            id=id, properties=answering.outputs(outputs), inputs=answering.inputs(live)
+        )
 
     @_answering
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds, news = Subject.of(request.urn), opened(request.olds), opened(request.news)
         declared = opened(request.old_inputs).values
         answering = _Answering(subject, self._identity(subject, news.values, olds.values), news)
-        before, asked = answering.asked({**_unseen(subject, declared), **olds.values}), answering.asked(news.values, request.timeout)
+        before, asked = (
+            answering.asked({**_unseen(subject, declared), **olds.values}),
+            answering.asked(news.values, request.timeout),
+        )
         if request.preview:
             predicted = self._adapter(subject).preview_update(request.id, before, asked)
             return provider_pb2.UpdateResponse(properties=answering.outputs(predicted))
@@ -277,7 +329,9 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     @_answering
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
         subject, olds = Subject.of(request.urn), opened(request.properties)
-        answering = _Answering(subject, self._identity(subject, opened(request.old_inputs).values, olds.values), olds)
+        answering = _Answering(
+            subject, self._identity(subject, opened(request.old_inputs).values, olds.values), olds
+        )
         self._adapter(subject).delete(request.id, answering.asked(olds.values, request.timeout))
         return empty_pb2.Empty()
 
@@ -303,12 +357,18 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     # --- parts
 
-    def _identity(self, subject: Subject, declared: Mapping[str, Any], recorded: Mapping[str, Any] | None = None) -> str:
-        """As recorded when the object was made: a renamed resource keeps the identity that its object's tag is made of."""
+    def _identity(
+        self, subject: Subject, declared: Mapping[str, Any], recorded: Mapping[str, Any] | None = None
+    ) -> str:
+        """As recorded when the object was made: a renamed resource keeps the identity that its object's
+        tag is made of.
+        """
         if recorded and recorded.get(IDENTITY):
             return str(recorded[IDENTITY])
         organization = declared.get(ORGANIZATION)
-        return self.session.identity(subject.identity, organization if isinstance(organization, str) else None)
+        return self.session.identity(
+            subject.identity, organization if isinstance(organization, str) else None
+        )
 
     def _adapter(self, subject: Subject) -> Adapter:
         urn, known = subject.urn, f"{subject.name}: "  # the engine shows the name beside the line
@@ -323,22 +383,34 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
 
 def _unseen(subject: Subject, declared: Mapping[str, Any]) -> Props:
-    """What the service never shows, as it was declared last: an engine that saw no difference recorded it among the inputs alone."""
-    names = [camel(name) for name in subject.resource.Inputs.model_fields if subject.resource.Inputs.trait(name).write_only]
+    """What the service never shows, as it was declared last: an engine that saw no difference recorded it
+    among the inputs alone.
+    """
+    names = [
+        camel(name)
+        for name in subject.resource.Inputs.model_fields
+        if subject.resource.Inputs.trait(name).write_only
+    ]
     return {name: declared[name] for name in names if declared.get(name) is not None}
 
 
 class _Answering:
-    """One request about a resource: what goes to the adapter with its values, and what comes back for the wire."""
+    """One request about a resource: what goes to the adapter with its values, and what comes back for the
+    wire.
+    """
 
     def __init__(self, subject: Subject, identity: str, *received: Opened) -> None:
         self.identity = identity
         self._secrets = subject.secrets.union(*(part.secrets for part in received))
-        self._organization = {name: value for part in received for name, value in _organization(part.values).items()}
+        self._organization = {
+            name: value for part in received for name, value in _organization(part.values).items()
+        }
         self._own_timeout = any(part.values.get(WAIT_TIMEOUT) is not None for part in received)
 
     def asked(self, values: Mapping[str, Any], timeout: float = 0.0) -> Props:
-        """With the declaration's identity, and the custom timeout where the program sets no waiting time of its own."""
+        """With the declaration's identity, and the custom timeout where the program sets no waiting time
+        of its own.
+        """
         waiting = {WAIT_TIMEOUT: timeout} if timeout > 0 and not self._own_timeout else {}
         return {**values, **waiting, IDENTITY: self.identity}
 
@@ -376,8 +448,12 @@ def _without_ours(values: Mapping[str, Any]) -> Props:
 
 
 def _failures(failures: Mapping[str, str]) -> list[provider_pb2.CheckFailure]:
-    # A failure that names its property is printed with the property's value, secret or not: so the name goes into the reason.
-    return [provider_pb2.CheckFailure(reason=f"{camel(name)}: {why}" if name else why) for name, why in failures.items()]
+    # A failure that names its property is printed with the property's value, secret or not: so the name goes
+    # into the reason.
+    return [
+        provider_pb2.CheckFailure(reason=(f"{camel(name)}: {why}") if name else why)
+        for name, why in failures.items()
+    ]
 
 
 # --- the process
@@ -393,12 +469,15 @@ def serve(plugin: Plugin) -> tuple[grpc.Server, int]:
 
 
 def main() -> None:
-    """``pulumi-resource-hosting``: prints its port and serves until it is told to end, or the engine is gone."""
+    """``pulumi-resource-hosting``: prints its port and serves until it is told to end, or the engine is
+    gone.
+    """
     try:
         local_files.check_platform()
     except local_files.LocalFilesError as error:
         sys.exit(f"pulumi-resource-hosting: {error}")
-    # A queue of this kind may be put to by a signal in the middle of the wait; an event would sometimes wait for itself.
+    # A queue of this kind may be put to by a signal in the middle of the wait; an event would sometimes wait
+    # for itself.
     ended: SimpleQueue[None] = SimpleQueue()
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: ended.put(None))

@@ -7,7 +7,14 @@ from typing import Any, overload
 import pulumi
 
 from pulumi_hosting.provider.resource_base import Declaration
-from pulumi_hosting.provider.sdk.args import DomainArgs, PtrArgs, ServerArgs, ServerIpArgs, SshKeyArgs, WebhookSubscriptionArgs
+from pulumi_hosting.provider.sdk.args import (
+    DomainArgs,
+    PtrArgs,
+    ServerArgs,
+    ServerIpArgs,
+    SshKeyArgs,
+    WebhookSubscriptionArgs,
+)
 from pulumi_hosting.provider.sdk.results import (
     RefundQuote,
 )
@@ -118,7 +125,9 @@ class ServerDeclaration(Declaration):
     """Raise it to say 'order again' where the provider stopped rather than buy a second server of a name."""
 
     @overload
-    def __init__(self, resource_name: str, args: ServerArgs, *, opts: pulumi.ResourceOptions | None = None) -> None: ...
+    def __init__(
+        self, resource_name: str, args: ServerArgs, *, opts: pulumi.ResourceOptions | None = None
+    ) -> None: ...
 
     @overload
     def __init__(
@@ -147,7 +156,12 @@ class ServerDeclaration(Declaration):
     ) -> None: ...
 
     def __init__(
-        self, resource_name: str, args: ServerArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
+        self,
+        resource_name: str,
+        args: ServerArgs | None = None,
+        *,
+        opts: pulumi.ResourceOptions | None = None,
+        **inputs: Any,
     ) -> None:
         """Declare it by ``args``, or by keywords that are named as the fields of :class:`ServerArgs`."""
         self._declare(resource_name, args, inputs, opts)
@@ -155,7 +169,17 @@ class ServerDeclaration(Declaration):
 
 class DomainDeclaration(Declaration):
     _kind = "domain"
-    _inputs = ("name", "years", "nameservers", "privacy", "auto_renew", "promo_code", "auth_code", "adopt_id", "wait_timeout")
+    _inputs = (
+        "name",
+        "years",
+        "nameservers",
+        "privacy",
+        "auto_renew",
+        "promo_code",
+        "auth_code",
+        "adopt_id",
+        "wait_timeout",
+    )
     _needed = ("name",)
     _secrets = ("auth_code",)
     _default_name = False
@@ -202,7 +226,9 @@ class DomainDeclaration(Declaration):
     """
 
     @overload
-    def __init__(self, resource_name: str, args: DomainArgs, *, opts: pulumi.ResourceOptions | None = None) -> None: ...
+    def __init__(
+        self, resource_name: str, args: DomainArgs, *, opts: pulumi.ResourceOptions | None = None
+    ) -> None: ...
 
     @overload
     def __init__(
@@ -223,7 +249,12 @@ class DomainDeclaration(Declaration):
     ) -> None: ...
 
     def __init__(
-        self, resource_name: str, args: DomainArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
+        self,
+        resource_name: str,
+        args: DomainArgs | None = None,
+        *,
+        opts: pulumi.ResourceOptions | None = None,
+        **inputs: Any,
     ) -> None:
         """Declare it by ``args``, or by keywords that are named as the fields of :class:`DomainArgs`."""
         self._declare(resource_name, args, inputs, opts)
@@ -252,7 +283,9 @@ class SshKeyDeclaration(Declaration):
     """With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."""
 
     @overload
-    def __init__(self, resource_name: str, args: SshKeyArgs, *, opts: pulumi.ResourceOptions | None = None) -> None: ...
+    def __init__(
+        self, resource_name: str, args: SshKeyArgs, *, opts: pulumi.ResourceOptions | None = None
+    ) -> None: ...
 
     @overload
     def __init__(
@@ -267,7 +300,12 @@ class SshKeyDeclaration(Declaration):
     ) -> None: ...
 
     def __init__(
-        self, resource_name: str, args: SshKeyArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
+        self,
+        resource_name: str,
+        args: SshKeyArgs | None = None,
+        *,
+        opts: pulumi.ResourceOptions | None = None,
+        **inputs: Any,
     ) -> None:
         """Declare it by ``args``, or by keywords that are named as the fields of :class:`SshKeyArgs`."""
         self._declare(resource_name, args, inputs, opts)
@@ -312,7 +350,9 @@ class ServerIpDeclaration(Declaration):
     """
 
     @overload
-    def __init__(self, resource_name: str, args: ServerIpArgs, *, opts: pulumi.ResourceOptions | None = None) -> None: ...
+    def __init__(
+        self, resource_name: str, args: ServerIpArgs, *, opts: pulumi.ResourceOptions | None = None
+    ) -> None: ...
 
     @overload
     def __init__(
@@ -329,7 +369,12 @@ class ServerIpDeclaration(Declaration):
     ) -> None: ...
 
     def __init__(
-        self, resource_name: str, args: ServerIpArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
+        self,
+        resource_name: str,
+        args: ServerIpArgs | None = None,
+        *,
+        opts: pulumi.ResourceOptions | None = None,
+        **inputs: Any,
     ) -> None:
         """Declare it by ``args``, or by keywords that are named as the fields of :class:`ServerIpArgs`."""
         self._declare(resource_name, args, inputs, opts)
@@ -353,7 +398,9 @@ class PtrDeclaration(Declaration):
     """Host name the address resolves to."""
 
     @overload
-    def __init__(self, resource_name: str, args: PtrArgs, *, opts: pulumi.ResourceOptions | None = None) -> None: ...
+    def __init__(
+        self, resource_name: str, args: PtrArgs, *, opts: pulumi.ResourceOptions | None = None
+    ) -> None: ...
 
     @overload
     def __init__(
@@ -370,7 +417,12 @@ class PtrDeclaration(Declaration):
     ) -> None: ...
 
     def __init__(
-        self, resource_name: str, args: PtrArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
+        self,
+        resource_name: str,
+        args: PtrArgs | None = None,
+        *,
+        opts: pulumi.ResourceOptions | None = None,
+        **inputs: Any,
     ) -> None:
         """Declare it by ``args``, or by keywords that are named as the fields of :class:`PtrArgs`."""
         self._declare(resource_name, args, inputs, opts)
@@ -407,7 +459,9 @@ class WebhookSubscriptionDeclaration(Declaration):
     """Take over this existing subscription instead of making one. Its secret stays unknown until rotation."""
 
     @overload
-    def __init__(self, resource_name: str, args: WebhookSubscriptionArgs, *, opts: pulumi.ResourceOptions | None = None) -> None: ...
+    def __init__(
+        self, resource_name: str, args: WebhookSubscriptionArgs, *, opts: pulumi.ResourceOptions | None = None
+    ) -> None: ...
 
     @overload
     def __init__(
@@ -426,7 +480,12 @@ class WebhookSubscriptionDeclaration(Declaration):
     ) -> None: ...
 
     def __init__(
-        self, resource_name: str, args: WebhookSubscriptionArgs | None = None, *, opts: pulumi.ResourceOptions | None = None, **inputs: Any
+        self,
+        resource_name: str,
+        args: WebhookSubscriptionArgs | None = None,
+        *,
+        opts: pulumi.ResourceOptions | None = None,
+        **inputs: Any,
     ) -> None:
         """Declare it by ``args``, or by keywords that are named as the fields of :class:`WebhookSubscriptionArgs`."""
         self._declare(resource_name, args, inputs, opts)

@@ -52,7 +52,9 @@ def get_balance() -> BalanceInfo:
     """Balance and upcoming charges. Scope ``balance:read``. (API document, ``GET /balance``)"""
 
 def get_balance_output() -> pulumi.Output[BalanceInfo]: ...
-def get_transactions(*, direction: str | None = None, since: str | None = None, until: str | None = None) -> list[TransactionInfo]:
+def get_transactions(
+    *, direction: str | None = None, since: str | None = None, until: str | None = None
+) -> list[TransactionInfo]:
     """Movements of the balance, newest first. Scope ``balance:read``. (API document, ``GET /transactions``)
 
     :param direction: Only money that came (``credit``) or went (``debit``).
@@ -61,7 +63,10 @@ def get_transactions(*, direction: str | None = None, since: str | None = None, 
     """
 
 def get_transactions_output(
-    *, direction: pulumi.Input[str] | None = None, since: pulumi.Input[str] | None = None, until: pulumi.Input[str] | None = None
+    *,
+    direction: pulumi.Input[str] | None = None,
+    since: pulumi.Input[str] | None = None,
+    until: pulumi.Input[str] | None = None,
 ) -> pulumi.Output[list[TransactionInfo]]: ...
 def get_topup_info() -> TopupInfo:
     """Bounds and gateways of top-ups. Scope ``balance:read``. (API document, ``GET /balance/topup-info``)"""
@@ -98,7 +103,9 @@ def get_tariffs(*, location_id: int | None = None) -> list[TariffInfo]:
     :param location_id: Only tariffs of this location.
     """
 
-def get_tariffs_output(*, location_id: pulumi.Input[int] | None = None) -> pulumi.Output[list[TariffInfo]]: ...
+def get_tariffs_output(
+    *, location_id: pulumi.Input[int] | None = None
+) -> pulumi.Output[list[TariffInfo]]: ...
 def get_tariff(tariff_id: int) -> TariffInfo:
     """One tariff. (API document, ``GET /catalog/tariffs/{tariff_id}``)
 
@@ -112,7 +119,9 @@ def get_os_images(*, tariff_id: int | None = None) -> list[OsImageInfo]:
     :param tariff_id: Only images that this tariff allows.
     """
 
-def get_os_images_output(*, tariff_id: pulumi.Input[int] | None = None) -> pulumi.Output[list[OsImageInfo]]: ...
+def get_os_images_output(
+    *, tariff_id: pulumi.Input[int] | None = None
+) -> pulumi.Output[list[OsImageInfo]]: ...
 def get_locations() -> list[LocationInfo]:
     """Locations. (API document, ``GET /catalog/locations``)"""
 
@@ -122,7 +131,12 @@ def get_zones() -> list[ZoneInfo]:
 
 def get_zones_output() -> pulumi.Output[list[ZoneInfo]]: ...
 def get_quote(
-    tariff_id: int, *, months: int | None = None, hours: int | None = None, billing_cycle: str | None = None, promo_code: str | None = None
+    tariff_id: int,
+    *,
+    months: int | None = None,
+    hours: int | None = None,
+    billing_cycle: str | None = None,
+    promo_code: str | None = None,
 ) -> QuoteInfo:
     """What an order would cost now. Counts as an expensive request. (API document, ``GET /catalog/quote``)
 
@@ -264,7 +278,9 @@ def get_webhook(webhook_id: str | int) -> SubscriptionInfo:
     """
 
 def get_webhook_output(webhook_id: pulumi.Input[str | int]) -> pulumi.Output[SubscriptionInfo]: ...
-def get_webhook_deliveries(webhook_id: str | int, *, status: str | None = None, event_type: str | None = None) -> list[DeliveryInfo]:
+def get_webhook_deliveries(
+    webhook_id: str | int, *, status: str | None = None, event_type: str | None = None
+) -> list[DeliveryInfo]:
     """Deliveries of a subscription, newest first. Scope ``webhooks:manage``. Not for test keys. (API
     document, ``GET /webhooks/{webhook_id}/deliveries``)
 
@@ -277,7 +293,10 @@ def get_webhook_deliveries(webhook_id: str | int, *, status: str | None = None, 
     """
 
 def get_webhook_deliveries_output(
-    webhook_id: pulumi.Input[str | int], *, status: pulumi.Input[str] | None = None, event_type: pulumi.Input[str] | None = None
+    webhook_id: pulumi.Input[str | int],
+    *,
+    status: pulumi.Input[str] | None = None,
+    event_type: pulumi.Input[str] | None = None,
 ) -> pulumi.Output[list[DeliveryInfo]]: ...
 def get_webhook_delivery(delivery_id: str | int) -> DeliveryInfo:
     """One delivery with its payload. Scope ``webhooks:manage``. Not for test keys. (API document, ``GET

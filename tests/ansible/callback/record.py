@@ -24,7 +24,12 @@ class CallbackModule(CallbackBase):  # type: ignore[misc]  # ansible-core ships 
 
     def _write(self, outcome: str, result: Any) -> None:
         task = result._task
-        line = {"task": task.get_name(), "action": task.action, "outcome": outcome, "result": dict(result._result)}
+        line = {
+            "task": task.get_name(),
+            "action": task.action,
+            "outcome": outcome,
+            "result": dict(result._result),
+        }
         line |= {"host": result._host.get_name(), "check_mode": bool(task.check_mode)}
         with open(os.environ["ANSIBLE_RECORD"], "a", encoding="utf-8") as file:
             file.write(json.dumps(line, default=str) + "\n")

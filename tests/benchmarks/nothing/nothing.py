@@ -60,7 +60,9 @@ def serve() -> None:
             return provider_pb2.CreateResponse(id="1", properties=request.properties)
 
         def Read(self, request: Any, context: Any) -> Any:
-            return provider_pb2.ReadResponse(id=request.id, properties=request.properties, inputs=request.inputs)
+            return provider_pb2.ReadResponse(
+                id=request.id, properties=request.properties, inputs=request.inputs
+            )
 
         def Delete(self, request: Any, context: Any) -> Any:
             return empty_pb2.Empty()

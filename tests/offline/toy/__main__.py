@@ -54,7 +54,9 @@ def options(declared: dict[str, Any]) -> pulumi.ResourceOptions:
         given["depends_on"] = [made[name] for name in given["depends_on"]]
     if "aliases" in given:
         given["aliases"] = [
-            pulumi.Alias(type_=alias.removeprefix("type:")) if alias.startswith("type:") else pulumi.Alias(name=alias)
+            pulumi.Alias(type_=alias.removeprefix("type:"))
+            if alias.startswith("type:")
+            else pulumi.Alias(name=alias)
             for alias in given["aliases"]
         ]
     if "timeout" in given:

@@ -21,7 +21,11 @@ from toykit import service
 
 def shown(properties: dict[str, Any]) -> dict[str, Any]:
     """Properties as they are recorded."""
-    return {key: "<unknown>" if isinstance(value, Unknown) else value for key, value in properties.items() if not key.startswith("__")}
+    return {
+        key: "<unknown>" if isinstance(value, Unknown) else value
+        for key, value in properties.items()
+        if not key.startswith("__")
+    }
 
 
 class ThingProvider(ResourceProvider):
@@ -32,7 +36,9 @@ class ThingProvider(ResourceProvider):
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         service.log("Check", olds=shown(_olds), news=shown(news))
-        return CheckResult(news, [CheckFailure("name", "name must not be bad")] if news.get("name") == "bad" else [])
+        return CheckResult(
+            news, [CheckFailure("name", "name must not be bad")] if news.get("name") == "bad" else []
+        )
 
     def diff(self, _id: str, _olds: dict[str, Any], _news: dict[str, Any]) -> DiffResult:
         service.log("Diff", id=_id, olds=shown(_olds), news=shown(_news))
@@ -70,5 +76,7 @@ class ThingProvider(ResourceProvider):
 
 class Thing(Resource, module="toy", name="Thing"):
     def __init__(self, name: str, props: dict[str, Any], opts: Any = None) -> None:
-        opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(additional_secret_outputs=["secretOut"]))
+        opts = pulumi.ResourceOptions.merge(
+            opts, pulumi.ResourceOptions(additional_secret_outputs=["secretOut"])
+        )
         super().__init__(ThingProvider(), name, {**props, "status": None, "secretOut": None}, opts)

@@ -7,7 +7,12 @@ import pulumi
 
 class Thing(pulumi.CustomResource):
     def __init__(self, name: str, props: dict[str, Any], opts: Any = None) -> None:
-        super().__init__("toy:index:Thing", name, {"size": None, "note": None, **props, "status": None, "secretOut": None}, opts)
+        super().__init__(
+            "toy:index:Thing",
+            name,
+            {"size": None, "note": None, **props, "status": None, "secretOut": None},
+            opts,
+        )
 
 
 class Toy(pulumi.ProviderResource):

@@ -35,12 +35,20 @@ def shown(value: Any) -> Any:
 def decrypted(struct: struct_pb2.Struct) -> Json:
     """Received properties with their secrets in plain text."""
     received = MessageToDict(struct)
-    return {key: value["value"] if isinstance(value, dict) and value.get(SIGNATURE) == SECRET else value for key, value in received.items()}
+    return {
+        key: value["value"] if isinstance(value, dict) and value.get(SIGNATURE) == SECRET else value
+        for key, value in received.items()
+    }
 
 
 def response(properties: Json) -> struct_pb2.Struct:
     struct = struct_pb2.Struct()
-    struct.update({key: {SIGNATURE: SECRET, "value": value} if key == "secretOut" else value for key, value in properties.items()})
+    struct.update(
+        {
+            key: {SIGNATURE: SECRET, "value": value} if key == "secretOut" else value
+            for key, value in properties.items()
+        }
+    )
     return struct
 
 
@@ -49,9 +57,19 @@ def refuse(context: grpc.ServicerContext, message: str) -> NoReturn:
     raise AssertionError
 
 
-def half_done(context: grpc.ServicerContext, id: str, thing: Json, reason: str, *, refresh: bool, inputs: Json | None = None) -> NoReturn:
+def half_done(
+    context: grpc.ServicerContext,
+    id: str,
+    thing: Json,
+    reason: str,
+    *,
+    refresh: bool,
+    inputs: Json | None = None,
+) -> NoReturn:
     """Something was done, but it is not ready."""
-    failed = provider_pb2.ErrorResourceInitFailed(id=id, properties=response(thing), reasons=[reason], refresh_before_update=refresh)
+    failed = provider_pb2.ErrorResourceInitFailed(
+        id=id, properties=response(thing), reasons=[reason], refresh_before_update=refresh
+    )
     if inputs is not None:
         failed.inputs.CopyFrom(response(inputs))
     detail = any_pb2.Any()
@@ -77,12 +95,16 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("DiffConfig", provider=request.name, olds=shown(request.olds), news=shown(request.news))
         kinds = provider_pb2.DiffResponse
-        changed = decrypted(request.olds) != decrypted(request.news) and service.fault("diffconfig") != "blind"
+        changed = (
+            decrypted(request.olds) != decrypted(request.news) and service.fault("diffconfig") != "blind"
+        )
         return kinds(changes=kinds.DIFF_SOME if changed else kinds.DIFF_NONE)
 
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("Configure", provider=request.name, args=decrypted(request.args))
-        return provider_pb2.ConfigureResponse(acceptSecrets=True, supportsPreview=True, acceptResources=True, acceptOutputs=True)
+        return provider_pb2.ConfigureResponse(
+            acceptSecrets=True, supportsPreview=True, acceptResources=True, acceptOutputs=True
+        )
 
     def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
         service.log("Check", name=request.name, olds=shown(request.olds), news=shown(request.news))
@@ -102,7 +124,9 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
             ignoreChanges=list(request.ignoreChanges),
         )
         olds, news = decrypted(request.olds), decrypted(request.news)
-        answer = provider_pb2.DiffResponse(hasDetailedDiff=True, deleteBeforeReplace=news.get("note") == "dbr")
+        answer = provider_pb2.DiffResponse(
+            hasDetailedDiff=True, deleteBeforeReplace=news.get("note") == "dbr"
+        )
         for key in service.INPUTS:
             if olds.get(key) != news.get(key):
                 kind = "ADD" if key not in olds else "DELETE" if key not in news else "UPDATE"
@@ -111,14 +135,24 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
                     answer.replaces.append(key)
                 answer.diffs.append(key)
                 answer.detailedDiff[key].kind = provider_pb2.PropertyDiff.Kind.Value(kind)
-        answer.changes = provider_pb2.DiffResponse.DIFF_SOME if answer.diffs else provider_pb2.DiffResponse.DIFF_NONE
+        answer.changes = (
+            provider_pb2.DiffResponse.DIFF_SOME if answer.diffs else provider_pb2.DiffResponse.DIFF_NONE
+        )
         return answer
 
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
-        service.log("Create", name=request.name, props=shown(request.properties), preview=request.preview, timeout=request.timeout)
+        service.log(
+            "Create",
+            name=request.name,
+            props=shown(request.properties),
+            preview=request.preview,
+            timeout=request.timeout,
+        )
         props = decrypted(request.properties)
         if request.preview:
-            return provider_pb2.CreateResponse(properties=response({**props, "status": "running", "price": "4.90"}))
+            return provider_pb2.CreateResponse(
+                properties=response({**props, "status": "running", "price": "4.90"})
+            )
         fault = faulty(context, f"create:{props['name']}")
         id, thing = service.create(props)
         if fault == "partial":
@@ -128,7 +162,13 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.CreateResponse(id=id, properties=response(thing))
 
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
-        service.log("Read", name=request.name, id=request.id, props=shown(request.properties), inputs=shown(request.inputs))
+        service.log(
+            "Read",
+            name=request.name,
+            id=request.id,
+            props=shown(request.properties),
+            inputs=shown(request.inputs),
+        )
         id = request.id.removeprefix("order:")
         fault = faulty(context, f"read:{id}")
         thing = service.read(id)
@@ -140,7 +180,14 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
         return provider_pb2.ReadResponse(id=id, properties=response(thing), inputs=response(inputs))
 
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
-        service.log("Update", name=request.name, id=request.id, olds=shown(request.olds), news=shown(request.news), preview=request.preview)
+        service.log(
+            "Update",
+            name=request.name,
+            id=request.id,
+            olds=shown(request.olds),
+            news=shown(request.news),
+            preview=request.preview,
+        )
         id = request.id.removeprefix("order:")
         news = decrypted(request.news)
         if request.preview:
@@ -161,7 +208,9 @@ class Toy(provider_pb2_grpc.ResourceProviderServicer):
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
         args = decrypted(request.args)
         if args.get("size") == "bad":
-            return provider_pb2.InvokeResponse(failures=[provider_pb2.CheckFailure(property="size", reason="size must not be bad")])
+            return provider_pb2.InvokeResponse(
+                failures=[provider_pb2.CheckFailure(property="size", reason="size must not be bad")]
+            )
         answer = provider_pb2.InvokeResponse()
         getattr(answer, "return").CopyFrom(response({"price": "4.90", "size": args.get("size")}))
         return answer

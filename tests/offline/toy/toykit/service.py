@@ -59,7 +59,10 @@ def create(inputs: Thing) -> tuple[str, Thing]:
         name = inputs["name"]
         world["counts"][name] = world["counts"].get(name, 0) + 1
         id = f"{name}#{world['counts'][name]}"
-        thing = {key: inputs[key] for key in INPUTS if key in inputs} | {"status": "running", "secretOut": f"once-{id}"}
+        thing = {key: inputs[key] for key in INPUTS if key in inputs} | {
+            "status": "running",
+            "secretOut": f"once-{id}",
+        }
         world["things"][id] = thing
         _save(world)
         return id, thing

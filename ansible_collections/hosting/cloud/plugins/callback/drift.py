@@ -124,7 +124,9 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         self._is_whole_loop(result)
-        self._add_failure(result, ignored=bool(_of(result, "task_fields").get("ignore_unreachable")), unreachable=True)
+        self._add_failure(
+            result, ignored=bool(_of(result, "task_fields").get("ignore_unreachable")), unreachable=True
+        )
 
     def v2_runner_item_on_ok(self, result: Any) -> None:
         self._loops.add(_key(result))
@@ -132,11 +134,15 @@ class CallbackModule(CallbackBase):
 
     def v2_runner_item_on_failed(self, result: Any) -> None:
         self._loops.add(_key(result))
-        self._add_failure(result, ignored=bool(_of(result, "task_fields").get("ignore_errors")), **self._item(result))
+        self._add_failure(
+            result, ignored=bool(_of(result, "task_fields").get("ignore_errors")), **self._item(result)
+        )
 
     def v2_playbook_on_stats(self, stats: Any) -> None:
         """Called after each playbook of the command line. The counts are those of all playbooks so far."""
-        recap = {host: {name: stats.summarize(host)[name] for name in RECAP} for host in sorted(stats.processed)}
+        recap = {
+            host: {name: stats.summarize(host)[name] for name in RECAP} for host in sorted(stats.processed)
+        }
         totals = {name: sum(row[name] for row in recap.values()) for name in RECAP}
         is_check = bool(context.CLIARGS.get("check"))
         has_drift = bool(self._changes or totals["changed"])
@@ -155,7 +161,13 @@ class CallbackModule(CallbackBase):
             }
         )
         code = self._exit_code()
-        if self._is_last() and is_check and has_drift and code and not (totals["failures"] or totals["unreachable"]):
+        if (
+            self._is_last()
+            and is_check
+            and has_drift
+            and code
+            and not (totals["failures"] or totals["unreachable"])
+        ):
             # The only exception of a callback that Ansible does not catch. Its own clean-up still runs.
             raise SystemExit(code)
 
@@ -172,7 +184,9 @@ class CallbackModule(CallbackBase):
         outcome = _of(result, "result")
         message = outcome.get("censored") or outcome.get("msg") or "failed without a message"
         facts = {"failure": outcome["failure"]} if isinstance(outcome.get("failure"), dict) else {}
-        self._failures.append({**self._where(result), "message": str(message), "unreachable": False, **more, **facts})
+        self._failures.append(
+            {**self._where(result), "message": str(message), "unreachable": False, **more, **facts}
+        )
 
     def _where(self, result: Any) -> dict[str, Any]:
         task = _of(result, "task")
@@ -199,7 +213,9 @@ class CallbackModule(CallbackBase):
         if 0 <= code <= 255:
             return code
         # The system keeps the lowest eight bits: with 256, a run with drift would exit with 0.
-        self._display.warning(f"hosting.cloud.drift: exit_code must be 0 to 255, not {code}. Using 3. Next: correct exit_code")
+        self._display.warning(
+            f"hosting.cloud.drift: exit_code must be 0 to 255, not {code}. Using 3. Next: correct exit_code"
+        )
         return 3
 
     def _is_last(self) -> bool:
@@ -228,7 +244,8 @@ class CallbackModule(CallbackBase):
             # A warning: Ansible would catch an exception, and a run with drift would exit with 0.
             reason = getattr(error, "strerror", None) or error
             self._display.warning(
-                f"hosting.cloud.drift could not write its report {path}: {reason}. Next: set HOSTING_DRIFT_REPORT to another path"
+                f"hosting.cloud.drift could not write its report {path}: {reason}. Next: set "
+                f"HOSTING_DRIFT_REPORT to another path"
             )
 
 

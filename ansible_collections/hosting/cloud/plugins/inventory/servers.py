@@ -256,21 +256,31 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _check(self, config: Mapping[str, Any]) -> None:
         """Refuse options that Ansible would ignore, or that would fail later with a less clear message."""
         if unknown := sorted(set(config) - set(self.option_definitions)):
-            raise AnsibleParserError(f"{unknown[0]!r} is no option of {self.NAME}. Next: correct it; ansible-doc -t inventory {self.NAME}")
+            raise AnsibleParserError(
+                f"{unknown[0]!r} is no option of {self.NAME}. Next: correct it; "
+                f"ansible-doc -t inventory {self.NAME}"
+            )
         if unknown := sorted(set(self._api_filters) - set(API_FILTERS)):
             raise AnsibleParserError(
-                f"api_filters: the API has no filter {unknown[0]!r}, only {' and '.join(API_FILTERS)}. Next: use the option filters for it"
+                f"api_filters: the API has no filter {unknown[0]!r}, only {' and '.join(API_FILTERS)}. Next: "
+                f"use the option filters for it"
             )
-        if not isinstance(self._filters, list) or not all(isinstance(expression, str) for expression in self._filters):
-            raise AnsibleParserError("filters must be an expression or a list of expressions. Next: write each as a string")
+        if not isinstance(self._filters, list) or not all(
+            isinstance(expression, str) for expression in self._filters
+        ):
+            raise AnsibleParserError(
+                "filters must be an expression or a list of expressions. Next: write each as a string"
+            )
         if "ipv4_dns_ptr" in self.get_option("connect_with") and not self.get_option("addresses"):
             raise AnsibleParserError(
-                "connect_with: ipv4_dns_ptr needs the addresses of every server, one request each. Next: set addresses: true"
+                "connect_with: ipv4_dns_ptr needs the addresses of every server, one request each. Next: set "
+                "addresses: true"
             )
         name = self._variable("name")
         if not name.isidentifier() or is_reserved_name(name):
             raise AnsibleParserError(
-                f"hostvars_prefix and hostvars_suffix turn 'name' into {name!r}, which is no valid variable name. Next: choose others"
+                f"hostvars_prefix and hostvars_suffix turn 'name' into {name!r}, which is no valid variable "
+                f"name. Next: choose others"
             )
 
     @property
@@ -295,18 +305,27 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         except AnsibleError as error:
             # Other messages may quote the evaluated template, which may be the key.
             reason = type(error).__name__
-        raise AnsibleParserError(f"{option} cannot be resolved: {reason}. Next: correct the template, or define the variables it uses")
+        raise AnsibleParserError(
+            f"{option} cannot be resolved: {reason}. Next: correct the template, or "
+            f"define the variables it uses"
+        )
 
     # --- servers
 
     def _servers(self, path: str, may_be_cached: bool) -> list[Server]:
         """The servers, from the cache if that is allowed and holds them, else from the API."""
-        api_key, base_url = (self._resolved(option, self.get_option(option)) for option in ("api_key", "base_url"))
-        resolved = {name: self._resolved(f"api_filters.{name}", value) for name, value in self._api_filters.items()}
+        api_key, base_url = (
+            self._resolved(option, self.get_option(option)) for option in ("api_key", "base_url")
+        )
+        resolved = {
+            name: self._resolved(f"api_filters.{name}", value) for name, value in self._api_filters.items()
+        }
         filters = {name: value for name, value in resolved.items() if value is not None}
         uses_cache = self.get_option("cache")
         # Another key or filter is another request: it must not be answered with this one's cached servers.
-        request = json.dumps([CACHE_FORMAT, api_key, base_url, filters, self.get_option("addresses")], sort_keys=True)
+        request = json.dumps(
+            [CACHE_FORMAT, api_key, base_url, filters, self.get_option("addresses")], sort_keys=True
+        )
         cache_key = f"{self.get_cache_key(path)}_{hashlib.sha256(request.encode()).hexdigest()[:16]}"
         if uses_cache and may_be_cached:
             try:
@@ -383,7 +402,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
             name, reason = None, " ".join(str(error).split())
         if name in (None, ""):
             raise AnsibleParserError(
-                f"hostname gives no name for server {server['id']}: {reason}. Next: correct the template, for example with default(...)"
+                f"hostname gives no name for server {server['id']}: {reason}. Next: correct the template, "
+                f"for example with default(...)"
             )
         return str(name)
 
@@ -413,10 +433,13 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         for name, given_by_id in renamed.items():
             hosts = ", ".join(given_by_id.values())
             if len(given_by_id) > 1:
-                self.display.warning(f"{servers_in_words(given_by_id)} are all called {name!r}. Their hosts are {hosts}")
+                self.display.warning(
+                    f"{servers_in_words(given_by_id)} are all called {name!r}. Their hosts are {hosts}"
+                )
             else:
                 self.display.warning(
-                    f"{servers_in_words(given_by_id)} is called {name!r}, which no host can be called. Its host is {hosts}"
+                    f"{servers_in_words(given_by_id)} is called {name!r}, which no host can be called. Its "
+                    f"host is {hosts}"
                 )
 
     def _construct(self, name: str) -> None:

@@ -72,14 +72,22 @@ class CoreActionModule(HostingModule):
         amount = task.payment.get("charged") or task.payment.get("amount") or (cost.amount if cost else None)
         currency = task.payment.get("currency") or (cost.currency if cost else None)
         task.charge_name = f"{self.name}/{task.payment.get('invoice_id') or ''}"
-        return {"changed": True, "charge": {"amount": None if amount is None else str(amount), "currency": currency}}
+        return {
+            "changed": True,
+            "charge": {"amount": None if amount is None else str(amount), "currency": currency},
+        }
 
     def result(self, task: Task, done: ActionResult) -> dict[str, Any]:
         """The task's result: the same fields whatever happened."""
         action = self.action
         hidden = action.Result.secret_fields()
-        empty: Any = [] if action.many else {name: None for name in action.Result.model_fields if name not in hidden}
-        result: dict[str, Any] = {"changed": done.changed, action.result: empty if done.after is None else done.after}
+        empty: Any = (
+            [] if action.many else {name: None for name in action.Result.model_fields if name not in hidden}
+        )
+        result: dict[str, Any] = {
+            "changed": done.changed,
+            action.result: empty if done.after is None else done.after,
+        }
         if done.note:
             result["note"] = done.note
         if self.charges:
@@ -118,7 +126,9 @@ def _charged(done: ActionResult) -> dict[str, Any] | None:
     known = done.after if isinstance(done.after, Mapping) else {}
     if done.cost is None:
         return {"amount": known.get("charged"), "currency": known.get("currency")}
-    return as_charge(known.get("charged") or str(done.cost.amount), known.get("currency") or done.cost.currency)
+    return as_charge(
+        known.get("charged") or str(done.cost.amount), known.get("currency") or done.cost.currency
+    )
 
 
 def _charge_name(done: ActionResult) -> str:
@@ -132,8 +142,16 @@ def _difference(done: ActionResult) -> tuple[Any, Any]:
     if done.change is not None:
         return done.change
     before, after, predicted = done.before, done.after, done.predicted
-    if not isinstance(before, Mapping) or not isinstance(after, Mapping) or not isinstance(predicted, Mapping):
+    if (
+        not isinstance(before, Mapping)
+        or not isinstance(after, Mapping)
+        or not isinstance(predicted, Mapping)
+    ):
         return before or {}, after or {}
-    changed = (name for name, value in predicted.items() if name in before and value is not None and before[name] != value)
+    changed = (
+        name
+        for name, value in predicted.items()
+        if name in before and value is not None and before[name] != value
+    )
     fields = sorted(changed)
     return {name: before[name] for name in fields}, {name: after[name] for name in fields}

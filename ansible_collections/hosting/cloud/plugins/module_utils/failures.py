@@ -53,7 +53,11 @@ def _with_what_was_done(task: Task, failure: dict[str, Any], error: Exception) -
     made = known.get("charge") or {}
     charged = made.get("amount") is not None
     cost = f" and was charged {made['amount']} {made['currency'] or ''}".rstrip() if charged else ""
-    what = f"{task.progress.what}{cost}" if task.progress is not None and known.get("changed") else "a part was done"
+    what = (
+        f"{task.progress.what}{cost}"
+        if task.progress is not None and known.get("changed")
+        else "a part was done"
+    )
     # After an error of the service the next run does the rest. Our own errors say themselves what to do next.
     rest = failure["msg"]
     if isinstance(error, CallError):
@@ -86,7 +90,9 @@ def _defect(error: Exception) -> dict[str, Any]:
     frame = traceback.extract_tb(error.__traceback__)[-1]
     where = f"{frame.filename.rpartition('/')[2]}:{frame.lineno}"
     what = f"Unexpected {type(error).__name__} in {where}"
-    return _failure(f"{what}. This is a defect of hosting.cloud {VERSION}. Next: report it with this line", "defect")
+    return _failure(
+        f"{what}. This is a defect of hosting.cloud {VERSION}. Next: report it with this line", "defect"
+    )
 
 
 def _failure(text: str, code: str, **facts: Any) -> dict[str, Any]:
@@ -110,7 +116,9 @@ def unusable() -> dict[str, Any] | None:
         needed = ".".join(map(str, PYTHON))
         found = f"runs under {sys.executable} ({sys.version.split()[0]})"
         advice = f"set ansible_python_interpreter to one that has {wanted}"
-        return _failure(f"This module needs Python >= {needed}, but {found}. Next: {advice}", "missing_library")
+        return _failure(
+            f"This module needs Python >= {needed}, but {found}. Next: {advice}", "missing_library"
+        )
     try:
         from pulumi_hosting.resources import RESOURCES  # noqa: F401  # only whether it can be imported
     except ImportError:

@@ -39,7 +39,9 @@ class ResourceInfoModule(HostingModule):
             found = resource.read(request, str(id))
             states = [] if found is None else [found]
         else:
-            named = [name for name in self.options if name in self.filters and task.params.get(name) is not None]
+            named = [
+                name for name in self.options if name in self.filters and task.params.get(name) is not None
+            ]
             states = list(engine.listed(request, resource, **{name: task.params[name] for name in named}))
         shown = [shown_fields(resource, engine.shown(resource, state)) for state in states]
         return {"changed": False, self.result: [self.shown(task, request, values) for values in shown]}
@@ -69,7 +71,9 @@ class ServerInfoModule(ResourceInfoModule):
         live = None
         if task.params["live"]:
             try:
-                live = shown(request.client.servers.status(int(values["id"])), LOOKUPS["getServerStatus"].value)
+                live = shown(
+                    request.client.servers.status(int(values["id"])), LOOKUPS["getServerStatus"].value
+                )
             except ServiceState as error:  # an imported server has no record in the panel
                 task.warn(f"server {values['id']}: {error}")
         return {**values, "live": live}
@@ -115,7 +119,11 @@ class LookupInfoModule(HostingModule):
         from pulumi_hosting.schema.lookups import LOOKUPS
 
         names = {field.name for field in LOOKUPS[self.lookup].arguments} - {*self.path}
-        return {name: task.params[name] for name in self.options if name in names and task.params.get(name) is not None}
+        return {
+            name: task.params[name]
+            for name in self.options
+            if name in names and task.params.get(name) is not None
+        }
 
 
 class InvoiceInfoModule(LookupInfoModule):
@@ -126,7 +134,10 @@ class InvoiceInfoModule(LookupInfoModule):
         path = task.params.get("pdf")
         if path:
             must_be_writable("pdf", Path(path))
-        found = [{"lines" if name == "items" else name: value for name, value in item.items()} for item in super().found(task, request)]
+        found = [
+            {"lines" if name == "items" else name: value for name, value in item.items()}
+            for item in super().found(task, request)
+        ]
         if path and found and not task.check_mode:
             Path(path).write_bytes(request.client.invoices.pdf(int(task.params["id"])))
         return found

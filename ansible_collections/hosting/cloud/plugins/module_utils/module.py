@@ -13,7 +13,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any, ClassVar, NoReturn
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import ORDER_FAILED, failed, invalid_arguments, unusable
+from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
+    ORDER_FAILED,
+    failed,
+    invalid_arguments,
+    unusable,
+)
 from ansible_collections.hosting.cloud.plugins.module_utils.options import CLIENT_OPTIONS
 from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import without_planned_ids
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task

@@ -63,7 +63,11 @@ class ModuleProcess(AnsibleModule):
             self.warn(warning)
         if self.from_controller is not None and not self.from_controller.get("booked"):
             identity, cost = task.booking or (None, None)
-            booking = None if cost is None else {"identity": identity, "amount": str(cost.amount), "currency": cost.currency}
+            booking = (
+                None
+                if cost is None
+                else {"identity": identity, "amount": str(cost.amount), "currency": cost.currency}
+            )
             result[CONTROLLER] = {
                 "charge_name": task.charge_name,
                 "booking": booking,

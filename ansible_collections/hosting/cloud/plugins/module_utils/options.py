@@ -58,5 +58,6 @@ def without_unknown_items(params: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters without empty items of lists: in check mode an earlier task's result may not be known
     yet."""
     return {
-        name: [item for item in value if item not in (None, "")] if isinstance(value, list) else value for name, value in params.items()
+        name: [item for item in value if item not in (None, "")] if isinstance(value, list) else value
+        for name, value in params.items()
     }

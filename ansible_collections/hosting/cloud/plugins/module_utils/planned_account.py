@@ -15,7 +15,12 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory, is_planned, planned_id, set_fields
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import (
+    RunMemory,
+    is_planned,
+    planned_id,
+    set_fields,
+)
 
 NO_ADDRESS = "0.0.0."
 """The beginning of an address that is not known yet. No host can have an address of 0.0.0.0/8 (RFC 6890)."""
@@ -47,7 +52,9 @@ def without_planned_ids(value: Any) -> Any:
         return {name: without_planned_ids(item) for name, item in value.items()}
     if isinstance(value, list):
         return [item for item in map(without_planned_ids, value) if item is not None] if value else value
-    if isinstance(value, str) and (value.startswith(NO_ADDRESS) or any(is_planned(part) for part in value.split("/", 1))):
+    if isinstance(value, str) and (
+        value.startswith(NO_ADDRESS) or any(is_planned(part) for part in value.split("/", 1))
+    ):
         return None
     return None if isinstance(value, int) and not isinstance(value, bool) and is_planned(value) else value
 
@@ -64,7 +71,9 @@ class PlannedTransport:
         if not self._memory.effects or operation.method != "GET":
             return self.inner.send(request, *rest, **options)
         if operation.auth and self._memory.key_is_revoked:
-            return _answer(401, _error("invalid_token", "an earlier task of this check run would have revoked the key"))
+            return _answer(
+                401, _error("invalid_token", "an earlier task of this check run would have revoked the key")
+            )
         ids = _ids(operation.path, path)
         if ids and (made := self._of_a_new_object(operation.id, ids)):
             return made
@@ -82,10 +91,16 @@ class PlannedTransport:
         """The answer about an object that does not exist yet, or no longer; None for any other."""
         kind = "server" if operation in OF_SERVER else ITEMS.get(operation)
         if kind is None:
-            return _answer(200, {"data": []}) if operation == "list_webhook_deliveries" and is_planned(ids[0]) else None
+            return (
+                _answer(200, {"data": []})
+                if operation == "list_webhook_deliveries" and is_planned(ids[0])
+                else None
+            )
         added, _changed, deleted = self._memory.planned_objects(kind)
         if ids[0] in deleted or (is_planned(ids[0]) and ids[0] not in added):
-            return _answer(404, _error("not_found", "an earlier task of this check run would have deleted it"))
+            return _answer(
+                404, _error("not_found", "an earlier task of this check run would have deleted it")
+            )
         if ids[0] not in added:
             return None
         item = added[ids[0]]
@@ -95,18 +110,30 @@ class PlannedTransport:
         if operation == "get_server_refund_quote":
             return _answer(404, _error("not_found", "the server does not exist yet"))
         if operation == "list_server_ips":
-            primary = {"id": planned_id("primary", ids[0]), "ip": f"{NO_ADDRESS}0", "primary": True, "ptr": None}
+            primary = {
+                "id": planned_id("primary", ids[0]),
+                "ip": f"{NO_ADDRESS}0",
+                "primary": True,
+                "ptr": None,
+            }
             return _answer(200, {"data": self._addresses(ids[0], [primary])})
         if operation == "get_server_ip_quote":
             bought, _released = self._memory.planned_addresses(ids[0])
             price = item["_extra_ip_price"]
             if price is None:
                 return _answer(404, _error("not_found", "the tariff has no price for addresses"))
-            quote = {"price_monthly": price, "prorated_now": price, "extra_ips": len(bought), "max_extra_ips": item["_max_extra_ips"]}
+            quote = {
+                "price_monthly": price,
+                "prorated_now": price,
+                "extra_ips": len(bought),
+                "max_extra_ips": item["_max_extra_ips"],
+            }
             return _answer(200, {"server_id": int(ids[0]), **quote})
         return _answer(200, self._with_addresses(_shown(item)) if kind == "server" else _shown(item))
 
-    def _changed(self, operation: str, ids: list[str], query: dict[str, str], found: dict[str, Any]) -> dict[str, Any] | None:
+    def _changed(
+        self, operation: str, ids: list[str], query: dict[str, str], found: dict[str, Any]
+    ) -> dict[str, Any] | None:
         """A real answer as it would be; None where nothing of it would differ."""
         if operation in LISTS:
             return self._list(LISTS[operation], query, found)
@@ -132,7 +159,8 @@ class PlannedTransport:
             data += [
                 self._with_addresses(_shown(item)) if kind == "server" else _shown(item)
                 for item in added.values()
-                if (key is None or item.get(key) not in known) and all(item.get(name) == value for name, value in wanted.items())
+                if (key is None or item.get(key) not in known)
+                and all(item.get(name) == value for name, value in wanted.items())
             ]
         return {**found, "data": data}
 
@@ -156,7 +184,9 @@ class PlannedTransport:
     def _addresses(self, server_id: str, listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
         bought, released = self._memory.planned_addresses(server_id)
         changed = self._memory.planned_objects("ptr")[1]
-        whole = [dict(item) for item in listed if str(item["id"]) not in released] + [_shown(item) for item in bought]
+        whole = [dict(item) for item in listed if str(item["id"]) not in released] + [
+            _shown(item) for item in bought
+        ]
         for item in whole:
             set_fields(item, changed.get(f"{server_id}/{item['id']}", {}))
         return whole
@@ -177,7 +207,11 @@ def _ids(template: str, path: str) -> list[str]:
     >>> _ids("/servers/{server_id}/ips", "/servers/7/ips")
     ['7']
     """
-    return [part for named, part in zip(template.split("/"), path.split("/"), strict=False) if named.startswith("{")]
+    return [
+        part
+        for named, part in zip(template.split("/"), path.split("/"), strict=False)
+        if named.startswith("{")
+    ]
 
 
 def _error(code: str, message: str) -> dict[str, Any]:

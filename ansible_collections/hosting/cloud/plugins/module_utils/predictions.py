@@ -23,7 +23,9 @@ _SERVER_FIELDS = {"name": "name", "notes": "notes", "auto_renew": "billing.auto_
 _STATUS = {"running": "active", "stopped": "stopped"}
 
 
-def of_outcome(memory: RunMemory, request: Request, resource: Resource[Any, Any], inputs: Any, outcome: Outcome) -> None:
+def of_outcome(
+    memory: RunMemory, request: Request, resource: Resource[Any, Any], inputs: Any, outcome: Outcome
+) -> None:
     """Remember what bringing an object to its state would change."""
     from pulumi_hosting.planning import engine
 
@@ -40,7 +42,14 @@ def of_outcome(memory: RunMemory, request: Request, resource: Resource[Any, Any]
         return
     if outcome.action == "replaced":
         memory.predict_deletion(resource.kind, before["id"])
-        given = {**{name: before.get(name) for name in resource.Inputs.model_fields if before.get(name) is not None}, **given}
+        given = {
+            **{
+                name: before.get(name)
+                for name in resource.Inputs.model_fields
+                if before.get(name) is not None
+            },
+            **given,
+        }
     if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
         name = str(given.get(engine.natural_key(resource)[0]) or given.get("name"))
         if resource.kind == "server_ip":
@@ -48,7 +57,11 @@ def of_outcome(memory: RunMemory, request: Request, resource: Resource[Any, Any]
         memory.predict_new(resource.kind, name, _ITEMS[resource.kind](request, given))
     elif outcome.action in ("created", "updated"):
         fields = outcome.diff.fields if outcome.action == "updated" else frozenset(given)
-        memory.predict_change(resource.kind, before["id"], _fields(resource.kind, {name: given[name] for name in fields if name in given}))
+        memory.predict_change(
+            resource.kind,
+            before["id"],
+            _fields(resource.kind, {name: given[name] for name in fields if name in given}),
+        )
 
 
 def of_action(memory: RunMemory, kind: str, result: ActionResult) -> None:
@@ -59,7 +72,9 @@ def of_action(memory: RunMemory, kind: str, result: ActionResult) -> None:
     if result.cost is not None:
         memory.predict_charge(result.cost.amount)
     if kind == "server_renew":
-        memory.predict_change("server", predicted["id"], {"billing.next_due_at": result.reaches, "status": predicted["status"]})
+        memory.predict_change(
+            "server", predicted["id"], {"billing.next_due_at": result.reaches, "status": predicted["status"]}
+        )
     elif kind == "domain_renew":
         memory.predict_change("domain", predicted["id"], {"expires_at": result.reaches})
     elif kind in ("server_restart", "server_reinstall"):
@@ -68,7 +83,11 @@ def of_action(memory: RunMemory, kind: str, result: ActionResult) -> None:
         memory.predict_change("invoice", predicted["id"], {"status": "paid"})
     elif kind == "balance_topup":
         shown = {name: predicted[name] for name in ("amount", "currency", "gateway")}
-        memory.predict_new("invoice", f"topup/{predicted['amount']}", {**shown, "type": "topup", "status": "pending", "items": []})
+        memory.predict_new(
+            "invoice",
+            f"topup/{predicted['amount']}",
+            {**shown, "type": "topup", "status": "pending", "items": []},
+        )
     elif kind == "api_key_revoke":
         memory.predict_revocation()
 
@@ -91,12 +110,16 @@ def _deleted(memory: RunMemory, kind: str, before: Mapping[str, Any]) -> None:
 def _fields(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Changed inputs in the API's spelling."""
     if kind != "server":
-        return {name: value for name, value in given.items() if name not in ("rotation", "years", "auth_code")}
+        return {
+            name: value for name, value in given.items() if name not in ("rotation", "years", "auth_code")
+        }
     fields = {_SERVER_FIELDS[name]: value for name, value in given.items() if name in _SERVER_FIELDS}
     return {**fields, **({"status": _STATUS[given["power"]]} if given.get("power") else {})}
 
 
-def _ptr(memory: RunMemory, request: Request, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]) -> None:
+def _ptr(
+    memory: RunMemory, request: Request, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]
+) -> None:
     from pulumi_hosting.exactly_once import addresses
 
     if before.get("id") and not given.get("server_id"):
@@ -120,7 +143,9 @@ def _server(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     months, now = given.get("months") or 1, _now(request)
     due = after_hours(now, given.get("hours") or 1) if hourly else after_months(now, months)
     # The price of a renewal: the first period may be longer, or cheaper by a promo code.
-    quote = catalog.quote(request, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months})
+    quote = catalog.quote(
+        request, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months}
+    )
     recurring = quote.total if quote else tariff.price_hourly if hourly else tariff.price_monthly * months
     return {
         "name": given["name"],
@@ -141,7 +166,9 @@ def _server(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
             "next_due_at": _text(due),
             "auto_renew": given.get("auto_renew") is not False,
         },
-        "_extra_ip_price": None if tariff.extra_ip_price_monthly is None else str(tariff.extra_ip_price_monthly),
+        "_extra_ip_price": None
+        if tariff.extra_ip_price_monthly is None
+        else str(tariff.extra_ip_price_monthly),
         "_max_extra_ips": 1_000 if tariff.max_extra_ips is None else tariff.max_extra_ips,
     }
 
@@ -190,7 +217,13 @@ def _webhook_subscription(request: Request, given: Mapping[str, Any]) -> dict[st
     return {**known, "active": given.get("active") is not False, "created_at": _text(_now(request))}
 
 
-_ITEMS = {"server": _server, "server_ip": _server_ip, "ssh_key": _ssh_key, "domain": _domain, "webhook_subscription": _webhook_subscription}
+_ITEMS = {
+    "server": _server,
+    "server_ip": _server_ip,
+    "ssh_key": _ssh_key,
+    "domain": _domain,
+    "webhook_subscription": _webhook_subscription,
+}
 
 
 def _now(request: Request) -> datetime:

@@ -34,7 +34,9 @@ class ResourceModule(HostingModule):
 
     shared: ClassVar[Mapping[str, Any]] = {**WAIT_OPTIONS, "state": STATE_OPTION}
 
-    def __init__(self, kind: str, options: Mapping[str, Any], *, clears: Mapping[str, Any] | None = None, **rules: Any) -> None:
+    def __init__(
+        self, kind: str, options: Mapping[str, Any], *, clears: Mapping[str, Any] | None = None, **rules: Any
+    ) -> None:
         super().__init__(options, **rules)
         self.kind = kind
         self.clears = clears or {}
@@ -68,7 +70,9 @@ class ResourceModule(HostingModule):
             request.save(made)
 
         approve = partial(task.approve, request.identity, task.limit())
-        options = engine.ApplyOptions(task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save)
+        options = engine.ApplyOptions(
+            task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save
+        )
         id = self.id_of(task, request, checked.inputs)
         if id == ALREADY_ABSENT:
             outcome = engine.Outcome("unchanged", None, None, None)
@@ -90,7 +94,9 @@ class ResourceModule(HostingModule):
 
     def implied(self, task: Task) -> dict[str, Any]:
         """Inputs that the task asks for in another way than by their value: an explicit null clears some."""
-        return {name: value for name, value in self.clears.items() if name in task.written - task.given.keys()}
+        return {
+            name: value for name, value in self.clears.items() if name in task.written - task.given.keys()
+        }
 
     def is_absent(self, task: Task) -> bool:
         """Whether the object is to be absent."""
@@ -115,7 +121,9 @@ class ResourceModule(HostingModule):
         id: str | None = task.params.get("id")
         return id
 
-    def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+    def finish(
+        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
+    ) -> dict[str, Any]:
         """The result, once what remains to be done is done."""
         return result
 
@@ -162,7 +170,9 @@ class ResourceModule(HostingModule):
         id = str(after.get("server_id") or after["id"])
         try:
             for invoice in islice(task.client(False).invoices.list(), 20):
-                if invoice.paid_at is not None and any(str(getattr(item, field)) == id for item in invoice.items or ()):
+                if invoice.paid_at is not None and any(
+                    str(getattr(item, field)) == id for item in invoice.items or ()
+                ):
                     task.charge_name = f"{self.kind}/{invoice.id}"
                     return {"amount": str(invoice.amount), "currency": invoice.currency}
         except ApiError:
@@ -194,7 +204,9 @@ class WebhookSubscriptionModule(ResourceModule):
             file.must_be_writable()
         return None
 
-    def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+    def finish(
+        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
+    ) -> dict[str, Any]:
         file = self._secret_file(task)
         is_new = outcome.action in ("created", "replaced")
         if file is None or (file.exists and not is_new):
@@ -207,7 +219,10 @@ class WebhookSubscriptionModule(ResourceModule):
             file.keep(state.values().get("secret"), request.mode, task.warn)
         if task.diff:
             diff = result.get("diff") or {"before": {}, "after": {}}
-            result["diff"] = {"before": diff["before"], "after": {**diff["after"], "secret_file": task.params["secret_file"]}}
+            result["diff"] = {
+                "before": diff["before"],
+                "after": {**diff["after"], "secret_file": task.params["secret_file"]},
+            }
         return {**result, "changed": True}
 
     def _secret_file(self, task: Task) -> SecretFile | None:

@@ -64,7 +64,9 @@ class Storage(Protocol):
 class InMemory:
     """Storage of one process. ``beneath``: where all other parts are kept."""
 
-    def __init__(self, parts: dict[str, dict[str, Any]] | None = None, beneath: Storage | None = None) -> None:
+    def __init__(
+        self, parts: dict[str, dict[str, Any]] | None = None, beneath: Storage | None = None
+    ) -> None:
         self._parts, self._beneath = parts or {}, beneath
 
     @contextmanager
@@ -106,10 +108,16 @@ class RunMemory:
     def of_controller(cls, given: Mapping[str, Any], *, check_mode: bool) -> RunMemory:
         """The memory of a module's process. ``given``: what the controller's ``for_module`` returned, and
         ``booked`` for a task that goes on alone."""
-        spent = [{"account": "", "amount": amount, "currency": unit} for unit, amount in (given.get("spent") or {}).items()]
+        spent = [
+            {"account": "", "amount": amount, "currency": unit}
+            for unit, amount in (given.get("spent") or {}).items()
+        ]
         stopped = {"": given["stopped"]} if given.get("stopped") else {}
         charges: dict[str, Any] = {"spent": spent, "stopped": stopped}
-        parts = {PREDICTED if check_mode else CHARGED: charges, PLANNED: {"": list(given.get("planned") or ())}}
+        parts = {
+            PREDICTED if check_mode else CHARGED: charges,
+            PLANNED: {"": list(given.get("planned") or ())},
+        }
         booked = given.get("booked")
         allowance = None if booked is None else Decimal(str(booked["amount"]))
         return cls(InMemory(parts), account=lambda: "", check_mode=check_mode, allowance=allowance)
@@ -151,7 +159,8 @@ class RunMemory:
                 if total > self._allowance:
                     return (
                         f"{cost.what} costs {cost.amount} {cost.currency}, more than the {self._allowance} "
-                        f"that were booked for this task of max_charge {limit} when it began; it is not ordered. "
+                        f"that were booked for this task of max_charge {limit} when it began; it is not "
+                        f"ordered. "
                         "Next: run again"
                     )
             elif limit is not None and total > limit:
@@ -243,7 +252,9 @@ class RunMemory:
         """The task's API key would be revoked."""
         self.predict(["revoke"])
 
-    def planned_objects(self, kind: str) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], set[str]]:
+    def planned_objects(
+        self, kind: str
+    ) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], set[str]]:
         """Of one kind: the new objects by id, the changed fields of others by id, and the ids of the deleted
         ones."""
         added: dict[str, dict[str, Any]] = {}
@@ -294,7 +305,10 @@ class RunMemory:
 def spent_in(content: Mapping[str, Any], account: str, without: str = "") -> dict[str, Decimal]:
     """Settled and booked amounts of an account by currency. ``without``: the name of a booking that does not
     count."""
-    rows = [*content.get("spent", ()), *(row for name, row in content.get("booked", {}).items() if name != without)]
+    rows = [
+        *content.get("spent", ()),
+        *(row for name, row in content.get("booked", {}).items() if name != without),
+    ]
     totals: dict[str, Decimal] = {}
     for row in rows:
         if account == UNKNOWN_ACCOUNT or row["account"] in (account, UNKNOWN_ACCOUNT):

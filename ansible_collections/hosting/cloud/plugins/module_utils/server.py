@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
 from ansible_collections.hosting.cloud.plugins.module_utils.options import STATE_OPTION
-from ansible_collections.hosting.cloud.plugins.module_utils.resource import ALREADY_ABSENT, ResourceModule, shown_fields
+from ansible_collections.hosting.cloud.plugins.module_utils.resource import (
+    ALREADY_ABSENT,
+    ResourceModule,
+    shown_fields,
+)
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import is_planned
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
@@ -49,7 +53,9 @@ class ServerModule(ResourceModule):
         result = action.act(task, request)
         return self._with_file(task, result) if action.generates_password(task) else result
 
-    def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+    def finish(
+        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
+    ) -> dict[str, Any]:
         return self._with_file(task, result) if outcome.action == "created" else result
 
     @staticmethod
@@ -167,7 +173,9 @@ class OfServerModule(ResourceModule):
         if task.params.get("id"):
             return None
         if not task.check_mode:
-            raise InvalidInput({"server_id": "is empty; name the server by server_id or server_name"}, self.kind)
+            raise InvalidInput(
+                {"server_id": ("is empty; name the server by server_id or server_name")}, self.kind
+            )
         ordered = list(task.memory.planned_objects("server")[0])
         return ordered[0] if len(ordered) == 1 else None
 
@@ -195,7 +203,9 @@ class ServerIpModule(OfServerModule):
         # the limit.
         return super().is_priced(task, desired) and not is_planned(desired.get("server_id") or "")
 
-    def finish(self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]) -> dict[str, Any]:
+    def finish(
+        self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
+    ) -> dict[str, Any]:
         is_new = outcome.action == "created" and is_planned((outcome.after or {}).get("server_id") or "")
         return self.with_unknown_price(task, result) if is_new else result
 
@@ -228,10 +238,14 @@ class ServerIpModule(OfServerModule):
 
         address = task.params["address"]
         for state in bought:
-            if state.address is not None and addresses.plain_address(state.address) == addresses.plain_address(address):
+            if state.address is not None and addresses.plain_address(
+                state.address
+            ) == addresses.plain_address(address):
                 return str(state.id)
         if addresses.pick(addresses.of_server(request, server_id) or [], address) is not None:
-            raise ResourceError(f"{address} came with the server and cannot be released. Next: correct address")
+            raise ResourceError(
+                f"{address} came with the server and cannot be released. Next: correct address"
+            )
         if self.is_absent(task):
             return ALREADY_ABSENT
         raise ResourceError(

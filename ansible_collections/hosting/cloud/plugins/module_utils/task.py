@@ -90,7 +90,9 @@ class Task:
     """Whether the last order was one that another process had sent: the password in its answer was blank."""
 
     def __post_init__(self) -> None:
-        self.given = {name: value for name, value in self.params.items() if name in self.written and value is not None}
+        self.given = {
+            name: value for name, value in self.params.items() if name in self.written and value is not None
+        }
 
     def warn(self, warning: str) -> None:
         """Show a line with the result."""

@@ -138,7 +138,9 @@ OPTIONS = {
     "status": {"type": "str", "choices": ["pending", "active", "expired", "transfer_pending", "cancelled"]},
 }
 
-MODULE = ResourceInfoModule("domain", "domains", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "status")])
+MODULE = ResourceInfoModule(
+    "domain", "domains", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "status")]
+)
 
 
 def main() -> None:

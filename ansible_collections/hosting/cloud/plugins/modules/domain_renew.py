@@ -172,7 +172,13 @@ OPTIONS = {
     "years": {"type": "int"},
 }
 
-MODULE = CoreActionModule("domain_renew", OPTIONS, charges=True, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name")])
+MODULE = CoreActionModule(
+    "domain_renew",
+    OPTIONS,
+    charges=True,
+    required_one_of=[("id", "name")],
+    mutually_exclusive=[("id", "name")],
+)
 
 
 def main() -> None:

@@ -190,7 +190,12 @@ OPTIONS = {
 }
 
 MODULE = InvoiceInfoModule(
-    "invoices", "getInvoices", OPTIONS, one="getInvoice", mutually_exclusive=[("id", "status"), ("id", "type")], required_by={"pdf": "id"}
+    "invoices",
+    "getInvoices",
+    OPTIONS,
+    one="getInvoice",
+    mutually_exclusive=[("id", "status"), ("id", "type")],
+    required_by={"pdf": "id"},
 )
 
 

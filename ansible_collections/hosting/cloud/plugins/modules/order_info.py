@@ -109,7 +109,9 @@ OPTIONS = {
     "status": {"type": "str", "choices": ["provisioning"]},
 }
 
-MODULE = LookupInfoModule("orders", "getOrders", OPTIONS, one="getOrder", mutually_exclusive=[("id", "status")])
+MODULE = LookupInfoModule(
+    "orders", "getOrders", OPTIONS, one="getOrder", mutually_exclusive=[("id", "status")]
+)
 
 
 def main() -> None:

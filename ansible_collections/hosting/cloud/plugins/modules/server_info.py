@@ -276,12 +276,17 @@ from ansible_collections.hosting.cloud.plugins.module_utils.info import ServerIn
 OPTIONS = {
     "id": {"type": "str"},
     "name": {"type": "str"},
-    "status": {"type": "str", "choices": ["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"]},
+    "status": {
+        "type": "str",
+        "choices": ["active", "stopped", "suspended", "pending_cancel", "cancelled", "terminated"],
+    },
     "ip": {"type": "str"},
     "live": {"type": "bool", "default": False},
 }
 
-MODULE = ServerInfoModule("server", "servers", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "status"), ("id", "ip")])
+MODULE = ServerInfoModule(
+    "server", "servers", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "status"), ("id", "ip")]
+)
 
 
 def main() -> None:

@@ -147,7 +147,11 @@ OPTIONS = {
 }
 
 MODULE = ServerIpInfoModule(
-    "server_ips", "getServerIps", OPTIONS, required_one_of=[("server_id", "server_name")], mutually_exclusive=[("server_id", "server_name")]
+    "server_ips",
+    "getServerIps",
+    OPTIONS,
+    required_one_of=[("server_id", "server_name")],
+    mutually_exclusive=[("server_id", "server_name")],
 )
 
 

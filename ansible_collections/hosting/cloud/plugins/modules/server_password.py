@@ -85,7 +85,9 @@ OPTIONS = {
     "password_file": {"type": "path", "required": True, "no_log": False},
 }
 
-MODULE = PasswordModule("server_password", OPTIONS, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name")])
+MODULE = PasswordModule(
+    "server_password", OPTIONS, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name")]
+)
 
 
 def main() -> None:

@@ -255,7 +255,11 @@ OPTIONS = {
 }
 
 MODULE = CoreActionModule(
-    "server_renew", OPTIONS, charges=True, required_one_of=[("id", "name")], mutually_exclusive=[("id", "name"), ("months", "hours")]
+    "server_renew",
+    OPTIONS,
+    charges=True,
+    required_one_of=[("id", "name")],
+    mutually_exclusive=[("id", "name"), ("months", "hours")],
 )
 
 

@@ -102,7 +102,9 @@ OPTIONS = {
     "fingerprint": {"type": "str"},
 }
 
-MODULE = ResourceInfoModule("ssh_key", "ssh_keys", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "fingerprint")])
+MODULE = ResourceInfoModule(
+    "ssh_key", "ssh_keys", OPTIONS, mutually_exclusive=[("id", "name"), ("id", "fingerprint")]
+)
 
 
 def main() -> None:

@@ -186,7 +186,9 @@ OPTIONS = {
     "location_id": {"type": "int"},
 }
 
-MODULE = LookupInfoModule("tariffs", "getTariffs", OPTIONS, one="getTariff", mutually_exclusive=[("id", "location_id")])
+MODULE = LookupInfoModule(
+    "tariffs", "getTariffs", OPTIONS, one="getTariff", mutually_exclusive=[("id", "location_id")]
+)
 
 
 def main() -> None:

@@ -116,7 +116,9 @@ OPTIONS = {
     "delivery_id": {"type": "str"},
 }
 
-MODULE = CoreActionModule("webhook_redeliver", OPTIONS, required_one_of=[("id", "url")], mutually_exclusive=[("id", "url")])
+MODULE = CoreActionModule(
+    "webhook_redeliver", OPTIONS, required_one_of=[("id", "url")], mutually_exclusive=[("id", "url")]
+)
 
 
 def main() -> None:

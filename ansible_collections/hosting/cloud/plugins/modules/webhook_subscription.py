@@ -141,7 +141,9 @@ OPTIONS = {
     "secret_file": {"type": "path", "no_log": False},
 }
 
-MODULE = WebhookSubscriptionModule("webhook_subscription", OPTIONS, clears={"description": ""}, required_one_of=[("id", "url")])
+MODULE = WebhookSubscriptionModule(
+    "webhook_subscription", OPTIONS, clears={"description": ""}, required_one_of=[("id", "url")]
+)
 
 
 def main() -> None:

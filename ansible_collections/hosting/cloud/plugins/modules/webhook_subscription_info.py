@@ -99,7 +99,9 @@ OPTIONS = {
     "url": {"type": "str"},
 }
 
-MODULE = ResourceInfoModule("webhook_subscription", "webhook_subscriptions", OPTIONS, mutually_exclusive=[("id", "url")])
+MODULE = ResourceInfoModule(
+    "webhook_subscription", "webhook_subscriptions", OPTIONS, mutually_exclusive=[("id", "url")]
+)
 
 
 def main() -> None:

@@ -108,7 +108,9 @@ OPTIONS = {
     "url": {"type": "str"},
 }
 
-MODULE = CoreActionModule("webhook_test", OPTIONS, required_one_of=[("id", "url")], mutually_exclusive=[("id", "url")])
+MODULE = CoreActionModule(
+    "webhook_test", OPTIONS, required_one_of=[("id", "url")], mutually_exclusive=[("id", "url")]
+)
 
 
 def main() -> None:

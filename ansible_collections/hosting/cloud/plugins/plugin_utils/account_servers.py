@@ -51,17 +51,27 @@ def read_servers(
 
     servers = RESOURCES["server"]
     try:
-        with Client(api_key, base_url, timeout=timeout, read_only=True, user_agent=f"ansible {plugin}") as client:
+        with Client(
+            api_key, base_url, timeout=timeout, read_only=True, user_agent=f"ansible {plugin}"
+        ) as client:
             request = Request(Session(client), identity=f"ansible:inventory/{plugin}", warn=display.warning)
             if not strict:
                 request.skip_damaged = lambda error: display.warning(f"one server is left out: {error}")
             # By id: a server that moves to the next page while the pages are read comes twice.
-            found = {state.id: engine.shown(servers, state) for state in engine.listed(request, servers, **filters)}
+            found = {
+                state.id: engine.shown(servers, state) for state in engine.listed(request, servers, **filters)
+            }
             if with_addresses:
-                return [{**server, "addresses": _addresses(request, server, display)} for server in found.values()]
+                return [
+                    {**server, "addresses": _addresses(request, server, display)} for server in found.values()
+                ]
         return list(found.values())
     except InvalidInput as error:
-        problem = "api_filters: " + "; ".join(f"{name}: {reason}" for name, reason in error.fields.items()) + ". Next: correct it"
+        problem = (
+            "api_filters: "
+            + "; ".join(f"{name}: {reason}" for name, reason in error.fields.items())
+            + ". Next: correct it"
+        )
     except HostingError as error:
         problem = str(error)
     raise AnsibleParserError(problem)

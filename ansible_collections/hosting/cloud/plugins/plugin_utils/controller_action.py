@@ -24,7 +24,11 @@ from ansible.module_utils.common.parameters import remove_values
 from ansible.module_utils.errors import UnsupportedError
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.hosting.cloud.plugins.module_utils.failures import failed, invalid_arguments, unusable
+from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
+    failed,
+    invalid_arguments,
+    unusable,
+)
 from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
 from ansible_collections.hosting.cloud.plugins.module_utils.module_process import CONTROLLER
 from ansible_collections.hosting.cloud.plugins.module_utils.options import (
@@ -83,10 +87,13 @@ class ControllerAction(ActionBase):
     def run(self, tmp: Any = None, task_vars: Any = None) -> dict[str, Any]:
         super().run(tmp, task_vars)
         name = self._task.action.rpartition(".")[2]
-        module: HostingModule = importlib.import_module(f"ansible_collections.hosting.cloud.plugins.modules.{name}").MODULE
+        module: HostingModule = importlib.import_module(
+            f"ansible_collections.hosting.cloud.plugins.modules.{name}"
+        ).MODULE
         if unusable() is not None:  # nothing of the run can be known here: the module limits itself alone
             return self._run_module({}, task_vars)
-        files = RunFiles(Path(constants.DEFAULT_LOCAL_TMP))  # made by Ansible for this run, and removed with it
+        # made by Ansible for this run, and removed with it
+        files = RunFiles(Path(constants.DEFAULT_LOCAL_TMP))
         task = self._task_of(module, files, task_vars)
         if task.params.get("max_charge") is not None and not task.check_mode:
             task.warnings += files.charges_of_killed_runs()  # this run's limit does not count them
@@ -98,7 +105,11 @@ class ControllerAction(ActionBase):
         return self._printed(task, result)
 
     def _is_for_the_controller(self) -> bool:
-        return self._connection.transport == "local" and not self._task.async_val and not self._play_context.become
+        return (
+            self._connection.transport == "local"
+            and not self._task.async_val
+            and not self._play_context.become
+        )
 
     # --- in the controller
 
@@ -109,7 +120,9 @@ class ControllerAction(ActionBase):
         arguments = without_unknown_items(given) if check_mode else dict(given)
         environment = self._environment()
         for option, described in spec.items():
-            variables = described["fallback"][1] if arguments.get(option) is None and "fallback" in described else ()
+            variables = (
+                described["fallback"][1] if arguments.get(option) is None and "fallback" in described else ()
+            )
             for variable in variables:
                 if variable in environment:
                     arguments[option] = environment[variable]
@@ -120,7 +133,8 @@ class ControllerAction(ActionBase):
             if isinstance(validated.errors[0], UnsupportedError):
                 refusal = f"Unsupported parameters for ({self._task.action}) module: {refusal}"
         params = dict(validated.validated_parameters)
-        for name, value in params.items():  # Ansible's numbers remember where they were written; the client refuses them
+        # Ansible's numbers remember where they were written; the client refuses them
+        for name, value in params.items():
             if isinstance(value, int | float) and not isinstance(value, bool):
                 params[name] = float(value) if isinstance(value, float) else int(value)
         memory = RunMemory(
@@ -130,7 +144,9 @@ class ControllerAction(ActionBase):
             holder=f"{(task_vars or {}).get('inventory_hostname', '')} {self._task._uuid}",
             check_mode=check_mode,
         )
-        task = Task(params, frozenset(given), check_mode, bool(self._task.diff), memory, refusal, shared_client)
+        task = Task(
+            params, frozenset(given), check_mode, bool(self._task.diff), memory, refusal, shared_client
+        )
         task.hide({*validated._no_log_values, *private_key_lines(arguments)})
         return task
 
@@ -154,7 +170,9 @@ class ControllerAction(ActionBase):
 
     # --- by the module
 
-    def _by_module(self, task: Task, module: HostingModule, files: RunFiles, task_vars: Any) -> dict[str, Any]:
+    def _by_module(
+        self, task: Task, module: HostingModule, files: RunFiles, task_vars: Any
+    ) -> dict[str, Any]:
         """Let the module's process run the task. It is given what the run knows, and returns what is new.
 
         Tasks with a limit run one after the other. A task with ``async`` goes on alone, so its price is
@@ -209,7 +227,9 @@ class ControllerAction(ActionBase):
         if "max_charge" in handed:
             arguments["max_charge"] = handed["max_charge"]
         wrap_async = self._task.async_val
-        result: dict[str, Any] = self._execute_module(module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
+        result: dict[str, Any] = self._execute_module(
+            module_args=arguments, task_vars=task_vars, wrap_async=wrap_async
+        )
         return result
 
     def _with(self, warnings: list[str], result: dict[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,9 @@ def ip_version(text: Any) -> int | None:
 
 def address_of(server: dict[str, Any], version: int) -> str | None:
     """The primary address if it is of this IP version, else the first one that is."""
-    return next((text for text in (server["ip"], *(server["ips"] or ())) if ip_version(text) == version), None)
+    return next(
+        (text for text in (server["ip"], *(server["ips"] or ())) if ip_version(text) == version), None
+    )
 
 
 def reverse_dns_name(server: dict[str, Any]) -> str | None:
@@ -46,7 +48,9 @@ def connection_address(server: dict[str, Any], kinds: Iterable[str]) -> str | No
     addresses: dict[str, Callable[[], str | None]] = {
         "public_ipv4": lambda: address_of(server, 4),
         "public_ipv6": lambda: address_of(server, 6),
-        "hostname": lambda: next((name for name in (server["hostname"], server["name"]) if is_host_name(name)), None),
+        "hostname": lambda: next(
+            (name for name in (server["hostname"], server["name"]) if is_host_name(name)), None
+        ),
         "ipv4_dns_ptr": lambda: reverse_dns_name(server),
         "none": lambda: None,
     }
@@ -61,7 +65,10 @@ def host_names(desired: Sequence[tuple[str, str]], taken: Iterable[str] = ()) ->
     first is deleted.
     """
     refused = {*RESERVED, *taken}
-    with_id = [f"{name}-{id}" if is_host_name(name) and ip_version(name) is None else f"server-{id}" for name, id in desired]
+    with_id = [
+        f"{name}-{id}" if is_host_name(name) and ip_version(name) is None else f"server-{id}"
+        for name, id in desired
+    ]
     names = [
         name if (is_host_name(name) or ip_version(name)) and name not in refused else longer
         for (name, id), longer in zip(desired, with_id, strict=True)

@@ -35,7 +35,10 @@ class RunFiles:
         path = self._path(part)
         with self._locked(path):
             text = ""
-            with suppress(FileNotFoundError), os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file:
+            with (
+                suppress(FileNotFoundError),
+                os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), encoding="utf-8") as file,
+            ):
                 text = file.read()
             content: dict[str, Any] = json.loads(text) if text else {}
             yield content
@@ -64,14 +67,21 @@ class RunFiles:
         lines = []
         for path in sorted(self.folder.parent.glob(f"ansible-local-*/{self._path(CHARGED).name}")):
             pid = path.parent.name.removeprefix("ansible-local-")[:-_RANDOM_LETTERS]
-            if path.parent == self.folder or not pid.isdigit() or path.stat().st_uid != os.getuid() or process_runs(int(pid)):
+            if (
+                path.parent == self.folder
+                or not pid.isdigit()
+                or path.stat().st_uid != os.getuid()
+                or process_runs(int(pid))
+            ):
                 continue
             with RunFiles(path.parent).open(CHARGED) as content:
                 amounts = [] if content.get("reported") else _amounts(content)
                 content["reported"] = True
             if amounts:
                 what = " and ".join(amounts)
-                lines.append(f"an earlier run of Ansible was killed after it had charged, or may have charged, {what}")
+                lines.append(
+                    f"an earlier run of Ansible was killed after it had charged, or may have charged, {what}"
+                )
         return lines
 
     def _path(self, part: str) -> Path:
@@ -79,7 +89,8 @@ class RunFiles:
 
     @contextmanager
     def _locked(self, path: Path) -> Iterator[None]:
-        from filelock import FileLock  # a dependency of pulumi_hosting, which may be missing in the controller
+        # a dependency of pulumi_hosting, which may be missing in the controller
+        from filelock import FileLock
 
         with FileLock(f"{path}.lock", mode=0o600):
             yield
@@ -88,4 +99,9 @@ class RunFiles:
 def _amounts(content: Mapping[str, Any]) -> list[str]:
     """What was spent or booked, one text for each account and currency."""
     accounts = {row["account"] for row in (*content.get("spent", ()), *content.get("booked", {}).values())}
-    return [f"{amount} {currency}" for account in sorted(accounts) for currency, amount in spent_in(content, account).items() if amount]
+    return [
+        f"{amount} {currency}"
+        for account in sorted(accounts)
+        for currency, amount in spent_in(content, account).items()
+        if amount
+    ]

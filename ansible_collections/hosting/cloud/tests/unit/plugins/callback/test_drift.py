@@ -30,11 +30,15 @@ class OldResult:
 
     def __init__(self, outcome: dict[str, Any], **fields: Any) -> None:
         self._host = SimpleNamespace(get_name=lambda: "web")
-        self._task = SimpleNamespace(get_name=lambda: "t", _uuid="1", resolved_action=None, action="m", get_path=lambda: "site.yml:1")
+        self._task = SimpleNamespace(
+            get_name=lambda: "t", _uuid="1", resolved_action=None, action="m", get_path=lambda: "site.yml:1"
+        )
         self._result, self._task_fields = outcome, fields
 
 
-def callback(monkeypatch: pytest.MonkeyPatch, report: Path, arguments: tuple[str, ...] = ("a.yml",), **options: Any) -> CallbackModule:
+def callback(
+    monkeypatch: pytest.MonkeyPatch, report: Path, arguments: tuple[str, ...] = ("a.yml",), **options: Any
+) -> CallbackModule:
     monkeypatch.setattr(context, "CLIARGS", ImmutableDict({"check": True, "args": arguments}))
     made = CallbackModule()
     given = {"report": str(report), "exit_code": 3, **options}
@@ -55,7 +59,9 @@ def test_results_before_2_19(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     report = tmp_path / "drift.json"
     drift = callback(monkeypatch, report)
     drift.v2_playbook_on_start(SimpleNamespace(_file_name="a.yml"))
-    drift.v2_runner_item_on_ok(OldResult({"changed": True, "item": "x", "diff": {"before": object(), "after": 1}}))
+    drift.v2_runner_item_on_ok(
+        OldResult({"changed": True, "item": "x", "diff": {"before": object(), "after": 1}})
+    )
     drift.v2_runner_item_on_failed(OldResult({"msg": "no", "item": "y"}, ignore_errors=True))
     drift.v2_runner_on_failed(OldResult({"msg": "all items"}), ignore_errors=True)
     drift.v2_runner_on_unreachable(OldResult({"msg": "away"}, ignore_unreachable=True))
@@ -64,13 +70,21 @@ def test_results_before_2_19(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert left.value.code == 3
     written = json.loads(report.read_text())
     (change,) = written["changes"]
-    assert (change["item"], change["module"], change["diff"]) == ("x", "m", [{"before": "<object>", "after": 1}])
-    failures = [(failure["message"], failure["ignored"], failure["unreachable"]) for failure in written["failures"]]
+    assert (change["item"], change["module"], change["diff"]) == (
+        "x",
+        "m",
+        [{"before": "<object>", "after": 1}],
+    )
+    failures = [
+        (failure["message"], failure["ignored"], failure["unreachable"]) for failure in written["failures"]
+    ]
     assert failures == [("no", True, False), ("away", True, True)]
 
 
 @pytest.mark.parametrize("count", ["failures", "dark"])
-def test_failed_and_unreachable_hosts_keep_their_code(count: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_failed_and_unreachable_hosts_keep_their_code(
+    count: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     drift = callback(monkeypatch, tmp_path / "drift.json")
     drift.v2_playbook_on_start(SimpleNamespace(_file_name="a.yml"))
     drift.v2_runner_on_ok(OldResult({"changed": True}))
@@ -78,7 +92,9 @@ def test_failed_and_unreachable_hosts_keep_their_code(count: str, monkeypatch: p
     assert json.loads((tmp_path / "drift.json").read_text())["drift"] is True
 
 
-def test_a_report_that_cannot_be_printed_leaves_the_old_one(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_report_that_cannot_be_printed_leaves_the_old_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     report = tmp_path / "drift.json"
     report.write_text("old")
     drift = callback(monkeypatch, report)
@@ -104,7 +120,9 @@ def play(drift: CallbackModule, playbook: str = "a.yml") -> int:
 def test_exit_codes(given: int, code: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     drift = callback(monkeypatch, tmp_path / "drift.json", exit_code=given)
     assert play(drift) == code
-    warning = f"hosting.cloud.drift: exit_code must be 0 to 255, not {given}. Using 3. Next: correct exit_code"
+    warning = (
+        f"hosting.cloud.drift: exit_code must be 0 to 255, not {given}. Using 3. Next: correct exit_code"
+    )
     assert drift._display.warnings == ([] if 0 <= given <= 255 else [warning])
 
 
@@ -116,7 +134,9 @@ def test_a_report_that_cannot_be_written_hides_no_drift(monkeypatch: pytest.Monk
     assert warning.endswith("Next: set HOSTING_DRIFT_REPORT to another path")
 
 
-def test_it_exits_after_the_last_playbook_of_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_it_exits_after_the_last_playbook_of_the_command_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     drift = callback(monkeypatch, tmp_path / "drift.json", arguments=("a.yml", "b.yml"))
     assert [play(drift, "a.yml"), play(drift, "b.yml")] == [0, 3]
     assert json.loads((tmp_path / "drift.json").read_text())["playbooks"] == ["a.yml", "b.yml"]

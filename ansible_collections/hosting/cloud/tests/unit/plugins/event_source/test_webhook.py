@@ -18,8 +18,16 @@ from ansible_collections.hosting.cloud.extensions.eda.plugins.event_source impor
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, ReceiverOptions
 from pulumi_hosting.webhooks.signature import parse
 
-BODY = b'{"id": "evt_1", "type": "server.created", "created_at": "2026-01-02T03:04:05Z", "data": {"object": {"id": 11}}}'
-PAYLOAD = {"id": "evt_1", "type": "server.created", "created_at": "2026-01-02T03:04:05Z", "data": {"object": {"id": 11}}}
+BODY = (
+    b'{"id": "evt_1", "type": "server.created", "created_at": "2026-01-02T03:04:05Z", "data": {"object": '
+    b'{"id": 11}}}'
+)
+PAYLOAD = {
+    "id": "evt_1",
+    "type": "server.created",
+    "created_at": "2026-01-02T03:04:05Z",
+    "data": {"object": {"id": 11}},
+}
 META = {
     "uuid": "evt_1",
     "endpoint": "/hosting",
@@ -38,7 +46,9 @@ class FakeReceiver:
         self.acknowledged: asyncio.Queue[str] = asyncio.Queue()
         made.append(self)
 
-    async def run(self, handle: Callable[[ReceivedEvent], Awaitable[None]], *, acknowledge: bool = True) -> None:
+    async def run(
+        self, handle: Callable[[ReceivedEvent], Awaitable[None]], *, acknowledge: bool = True
+    ) -> None:
         self.acknowledges = acknowledge
         headers, at = {"X-Webhook-Id": "evt_1"}, datetime(2026, 1, 2, 3, 4, 6, tzinfo=UTC)
         await handle(ReceivedEvent(parse(BODY), PAYLOAD, headers, at, "delivery"))
@@ -97,8 +107,14 @@ def test_the_documented_options_are_those_of_the_receiver() -> None:
     fields = ReceiverOptions.model_fields
     assert set(options) == {*fields, "feedback"}
     assert {name for name, option in options.items() if option.get("required")} == {"port"}
-    defaults = {name: option["default"] for name, option in options.items() if "default" in option and name != "feedback"}
-    assert defaults == {name: fields[name].default for name in fields if fields[name].default is not None and name != "port"}
+    defaults = {
+        name: option["default"]
+        for name, option in options.items()
+        if "default" in option and name != "feedback"
+    }
+    assert defaults == {
+        name: fields[name].default for name in fields if fields[name].default is not None and name != "port"
+    }
 
 
 def test_every_example_can_be_used() -> None:

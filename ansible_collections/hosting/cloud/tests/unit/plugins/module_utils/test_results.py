@@ -54,7 +54,9 @@ def test_one_shape_without_secrets() -> None:
     assert shaped["name"] == "web-1"
     assert shaped["id"] is None
     assert "hidden" not in shaped.values()
-    assert list(shaped) == [name for name in SERVER.State.model_fields if name not in ("root_password", "password")]
+    assert list(shaped) == [
+        name for name in SERVER.State.model_fields if name not in ("root_password", "password")
+    ]
 
 
 def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
@@ -67,8 +69,18 @@ def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
 
 def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
     found = Diff((Change("notes", "old", "new", False), Change("auto_renew", True, False, False)))
-    outcome = Outcome("updated", {"id": "1", "name": "web-1", "os": "debian-12", "notes": "old", "auto_renew": True}, {}, None, found)
-    shown = resource.difference(SERVER, {"notes": "new", "name": "web-1", "auto_renew": False, "ssh_key_ids": ["1"], "months": 1}, outcome)
+    outcome = Outcome(
+        "updated",
+        {"id": "1", "name": "web-1", "os": "debian-12", "notes": "old", "auto_renew": True},
+        {},
+        None,
+        found,
+    )
+    shown = resource.difference(
+        SERVER,
+        {"notes": "new", "name": "web-1", "auto_renew": False, "ssh_key_ids": ["1"], "months": 1},
+        outcome,
+    )
     assert shown == {
         "before": {"auto_renew": True, "name": "web-1", "notes": "old"},
         "after": {"auto_renew": False, "name": "web-1", "notes": "new"},
@@ -77,19 +89,27 @@ def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
 
 
 def test_diff_never_shows_a_secret_that_differs() -> None:
-    outcome = Outcome("updated", {"name": "web-1"}, {}, None, Diff((Change("password", "(secret)", "(secret)", True),)))
+    outcome = Outcome(
+        "updated", {"name": "web-1"}, {}, None, Diff((Change("password", "(secret)", "(secret)", True),))
+    )
     assert "password" not in str(resource.difference(SERVER, {"password": "hidden"}, outcome))
 
 
 def test_diff_of_a_deletion_shows_what_goes() -> None:
-    shown = resource.difference(SERVER, {"name": "web-1"}, Outcome("deleted", {"id": "1", "name": "web-1"}, None, None))
+    shown = resource.difference(
+        SERVER, {"name": "web-1"}, Outcome("deleted", {"id": "1", "name": "web-1"}, None, None)
+    )
     assert shown["after"] == {}
     assert shown["before"]["id"] == "1"
 
 
 def test_an_error_of_the_service_is_facts() -> None:
     error = ValidationFailed(
-        status=400, code="validation_error", message="two\nlines", request_id="req-1", details={"fields": {"name": "too long"}}
+        status=400,
+        code="validation_error",
+        message="two\nlines",
+        request_id="req-1",
+        details={"fields": {"name": "too long"}},
     )
     refusal = failures.failure_of(error)
     assert refusal["failure"] == {

@@ -79,7 +79,11 @@ def test_a_charge_is_claimed_once(storage: Storage) -> None:
 
 def test_a_stopped_account_refuses_every_purchase(storage: Storage) -> None:
     memory(storage).stop("this run orders nothing more")
-    assert memory(storage).book("server/a", FIVE, None) == memory(storage).stopped == "this run orders nothing more"
+    assert (
+        memory(storage).book("server/a", FIVE, None)
+        == memory(storage).stopped
+        == ("this run orders nothing more")
+    )
     assert memory(storage, "two").book("server/a", FIVE, None) is None
 
 
@@ -202,7 +206,9 @@ def test_reads_are_shared_within_a_task(storage: Storage) -> None:
     one = memory(storage)
     assert one.reads is one.reads
     assert one.reads is not reads
-    assert [one.reads.get(("servers",), fetch, lambda: 0.0, 60.0) for fetch in (lambda: "first", lambda: "second")] == ["first"] * 2
+    assert [
+        one.reads.get(("servers",), fetch, lambda: 0.0, 60.0) for fetch in (lambda: "first", lambda: "second")
+    ] == ["first"] * 2
 
 
 # --- files
@@ -214,7 +220,10 @@ def _book(folder: Path, number: int) -> None:
 
 
 def test_processes_do_not_lose_what_others_booked(tmp_path: Path) -> None:
-    workers = [multiprocessing.get_context("fork").Process(target=_book, args=(tmp_path, number)) for number in range(4)]
+    workers = [
+        multiprocessing.get_context("fork").Process(target=_book, args=(tmp_path, number))
+        for number in range(4)
+    ]
     for worker in workers:
         worker.start()
     for worker in workers:

@@ -31,7 +31,24 @@ def test_valid_names(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["", "-oProxyCommand=id", ".", "..", "../x", "a/b", "a:b", "a,b", "a b", "a\n", "{{ x }}", "a[1:3]", "w" * 254, None, 1]
+    "name",
+    [
+        "",
+        "-oProxyCommand=id",
+        ".",
+        "..",
+        "../x",
+        "a/b",
+        "a:b",
+        "a,b",
+        "a b",
+        "a\n",
+        "{{ x }}",
+        "a[1:3]",
+        "w" * 254,
+        None,
+        1,
+    ],
 )
 def test_names_that_are_not_valid(name: Any) -> None:
     assert not is_host_name(name)
@@ -59,14 +76,24 @@ def test_a_name_with_an_id_is_unique_too() -> None:
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("localhost", "localhost-7"), ("127.0.0.1", "server-7"), ("::1", "server-7"), ("all", "all-7"), ("ungrouped", "ungrouped-7")],
+    [
+        ("localhost", "localhost-7"),
+        ("127.0.0.1", "server-7"),
+        ("::1", "server-7"),
+        ("all", "all-7"),
+        ("ungrouped", "ungrouped-7"),
+    ],
 )
 def test_a_name_with_a_meaning_to_ansible(name: str, expected: str) -> None:
     assert host_names([(name, "7")]) == [expected]
 
 
 def test_a_name_of_a_group_and_names_that_are_not_valid() -> None:
-    assert host_names([("hosting", "7"), ("", "8"), ("-x", "9")], taken=("hosting",)) == ["hosting-7", "server-8", "server-9"]
+    assert host_names([("hosting", "7"), ("", "8"), ("-x", "9")], taken=("hosting",)) == [
+        "hosting-7",
+        "server-8",
+        "server-9",
+    ]
 
 
 # --- addresses
@@ -80,7 +107,9 @@ def test_the_primary_address_comes_first() -> None:
     assert address_of(server(ips=None), 4) is None
 
 
-@pytest.mark.parametrize("text", ["-oProxyCommand=id", "fe80::1%-oProxyCommand=id", "203.0.113.7 -x", "web-1", "", None, 7])
+@pytest.mark.parametrize(
+    "text", ["-oProxyCommand=id", "fe80::1%-oProxyCommand=id", ("203.0.113.7 -x"), "web-1", "", None, 7]
+)
 def test_only_addresses_are_connected_to(text: Any) -> None:
     assert ip_version(text) is None
     assert connection_address(server(ip=text, ips=[text]), ["public_ipv4", "public_ipv6"]) is None
@@ -96,9 +125,22 @@ def test_the_first_kind_that_the_server_has() -> None:
 
 
 def test_the_reverse_dns_name_of_the_public_address() -> None:
-    entries = [{"address": "198.51.100.1", "ptr": "other.example.com"}, {"address": "203.0.113.7", "ptr": "web-1.example.com"}]
+    entries = [
+        {"address": "198.51.100.1", "ptr": "other.example.com"},
+        {"address": "203.0.113.7", "ptr": "web-1.example.com"},
+    ]
     named = server(ip="203.0.113.7", addresses=entries)
     assert connection_address(named, ["ipv4_dns_ptr"]) == "web-1.example.com"
-    assert connection_address(server(ip="203.0.113.7", addresses=[{"address": "203.0.113.7", "ptr": None}]), ["ipv4_dns_ptr"]) is None
-    assert connection_address(server(ip="203.0.113.7", addresses=[{"address": "203.0.113.7", "ptr": "-x"}]), ["ipv4_dns_ptr"]) is None
+    assert (
+        connection_address(
+            server(ip="203.0.113.7", addresses=[{"address": "203.0.113.7", "ptr": None}]), ["ipv4_dns_ptr"]
+        )
+        is None
+    )
+    assert (
+        connection_address(
+            server(ip="203.0.113.7", addresses=[{"address": "203.0.113.7", "ptr": "-x"}]), ["ipv4_dns_ptr"]
+        )
+        is None
+    )
     assert connection_address(server(), ["ipv4_dns_ptr"]) is None

@@ -13,7 +13,7 @@ PARALLEL := --numprocesses auto --maxprocesses 8 --dist worksteal
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-all test-matrix sanity lint fmt bench generate generate-check collection-docs lock clean
-.PHONY: lint-style lint-types lint-layers generate-check lint-measures lint-ansible
+.PHONY: lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,11 +38,15 @@ sanity: $(READY)  ## run ansible-test over the collection: sanity and units, und
 	@$(PYTEST) -m "not matrix" tests/ansible/test_sanity.py
 
 lint: $(READY)  ## check style, types, layers, generated files, measures, playbooks; continues after a failure
-	@$(MAKE) --no-print-directory --keep-going lint-style lint-types lint-layers generate-check lint-measures lint-ansible
+	@$(MAKE) --no-print-directory --keep-going lint-style lint-words lint-types lint-layers generate-check lint-measures lint-ansible
 
 lint-style: $(READY)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+
+lint-words: $(READY)
+	$(BIN)/python tools/words.py
+	git ls-files | xargs $(BIN)/codespell
 
 lint-types: $(READY)
 	$(BIN)/mypy

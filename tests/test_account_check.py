@@ -32,7 +32,9 @@ class Tool:
         )
 
     def server(self, name: str = "web", *, managed: bool = True, **body: Any) -> int:
-        id: int = self.buy("/servers", {"tariff_id": 1, "os": "debian-12", "name": name, "months": 1, **body})["server"]["id"]
+        id: int = self.buy(
+            "/servers", {"tariff_id": 1, "os": "debian-12", "name": name, "months": 1, **body}
+        )["server"]["id"]
         if managed:
             self.manage("Server", id, name)
         return id
@@ -62,7 +64,9 @@ def test_a_consistent_account_has_no_problems(tool: Tool) -> None:
     ptr = next(row["id"] for row in tool.lab.control("GET", "/objects")["addresses"] if row["primary"])
     tool.lab.api("PUT", f"/servers/{server}/ips/{ptr}/ptr", {"domain": "a.example.com"})
     tool.manage("Ptr", f"{server}/{ptr}")
-    tool.manage("SshKey", tool.lab.api("POST", "/ssh-keys", {"name": "me", "public_key": PUBLIC_KEY}).json()["id"])
+    tool.manage(
+        "SshKey", tool.lab.api("POST", "/ssh-keys", {"name": "me", "public_key": PUBLIC_KEY}).json()["id"]
+    )
     tool.manage("WebhookSubscription", tool.lab.subscribe()["id"])
     tool.buy("/domains", {"name": "shop-1.com"})
     tool.manage("Domain", tool.lab.control("GET", "/objects")["domains"][0]["id"])
@@ -87,7 +91,10 @@ def test_a_managed_server_that_does_not_exist(tool: Tool) -> None:
     assert tool.problems() == []
 
 
-@pytest.mark.parametrize(("type", "id"), [("Domain", "70009"), ("SshKey", "60009"), ("ServerIp", "1/2"), ("WebhookSubscription", "80009")])
+@pytest.mark.parametrize(
+    ("type", "id"),
+    [("Domain", "70009"), ("SshKey", "60009"), ("ServerIp", "1/2"), ("WebhookSubscription", "80009")],
+)
 def test_a_managed_object_that_does_not_exist(tool: Tool, type: str, id: str) -> None:
     tool.manage(type, id)
     (problem,) = tool.problems()
@@ -135,9 +142,13 @@ def test_an_unmanaged_key_and_webhook(tool: Tool) -> None:
 def test_a_domain_may_stay_if_it_does_not_renew_and_the_output_says_so(tool: Tool) -> None:
     tool.buy("/domains", {"name": "shop-1.com", "auto_renew": True})
     said = "shop: domain shop-1.com (id 70001) stays until 2027-01-15: the API cannot delete domains"
-    assert tool.problems(printed=said) == ["domain 70001 (shop-1.com) is live and in no state, and renews itself"]
+    assert tool.problems(printed=said) == [
+        "domain 70001 (shop-1.com) is live and in no state, and renews itself"
+    ]
     tool.lab.api("PATCH", "/domains/70001", {"auto_renew": False})
-    assert tool.problems() == ["domain 70001 (shop-1.com) is live and in no state, and nothing said that it stays"]
+    assert tool.problems() == [
+        "domain 70001 (shop-1.com) is live and in no state, and nothing said that it stays"
+    ]
     account = AccountCheck(tool.lab.control)
     assert account.empty(printed=said) == []
     assert account.empty() == []  # said once is enough
@@ -152,7 +163,9 @@ def test_an_unmanaged_order() -> None:
     assert tool.problems() == []
     tool.lab.advance(61)
     assert tool.problems() == []
-    assert check(tool.lab.control, ManagedObjects()) == ["server 20002 (web, 5.00 EUR per month) is live and in no state"]
+    assert check(tool.lab.control, ManagedObjects()) == [
+        "server 20002 (web, 5.00 EUR per month) is live and in no state"
+    ]
 
 
 @pytest.mark.parametrize("outcome", ["cancelled", "failed"])
@@ -170,17 +183,29 @@ def test_unexplained_charges(tool: Tool) -> None:
     (problem,) = tool.problems()
     assert problem.startswith(f"charge of 5.00 for renew_server of object {server} ")
     assert "nothing explains" in problem
-    assert check(tool.lab.control, tool.managed + ManagedObjects(operations=frozenset({"renew_server"}))) == []
+    assert (
+        check(tool.lab.control, tool.managed + ManagedObjects(operations=frozenset({"renew_server"}))) == []
+    )
     # A server that came and went, and that no state ever had: its purchase was not the tool's.
     tool = Tool()
-    other = int(tool.buy("/servers", {"tariff_id": 6, "os": "debian-12", "name": "b"}, key="key-of-another-tool")["server"]["id"])
+    other = int(
+        tool.buy("/servers", {"tariff_id": 6, "os": "debian-12", "name": "b"}, key="key-of-another-tool")[
+            "server"
+        ]["id"]
+    )
     tool.lab.api("DELETE", f"/servers/{other}")
-    assert tool.problems() == [f"charge of 1.99 for server {other}, which is not on the account and was never in a state"]
+    assert tool.problems() == [
+        f"charge of 1.99 for server {other}, which is not on the account and was never in a state"
+    ]
 
 
 def test_an_unexplained_refund(tool: Tool) -> None:
     """The tool deleted a server that was never its own."""
-    other = int(tool.buy("/servers", {"tariff_id": 1, "os": "debian-12", "name": "b"}, key="key-of-another-tool")["server"]["id"])
+    other = int(
+        tool.buy("/servers", {"tariff_id": 1, "os": "debian-12", "name": "b"}, key="key-of-another-tool")[
+            "server"
+        ]["id"]
+    )
     tool.lab.api("DELETE", f"/servers/{other}")
     (problem,) = tool.problems()
     assert problem.startswith(f"refund of 5.00 for server {other}, which was never in a state")
@@ -222,7 +247,9 @@ def test_a_forfeited_refund_of_an_address(tool: Tool, with_server: bool) -> None
     assert account.check(tool.managed) == []
     tool.lab.api("DELETE", f"/servers/{server}/ips/{address}")
     tool.lab.api("DELETE", f"/servers/{server}")
-    expected = [f"charge of 2.00 for an address of server {server}: released before its server, so not refunded"]
+    expected = [
+        f"charge of 2.00 for an address of server {server}: released before its server, so not refunded"
+    ]
     assert account.empty() == (expected if with_server else [])
 
 
@@ -240,7 +267,9 @@ def test_an_address_released_alone_is_explained(tool: Tool) -> None:
 
 
 def test_of_a_test_key_only_servers_are_compared(tool: Tool) -> None:
-    made = tool.lab.test("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "name": "toy"}).json()["server"]["id"]
+    made = tool.lab.test("POST", "/servers", {"tariff_id": 1, "os": "debian-12", "name": "toy"}).json()[
+        "server"
+    ]["id"]
     assert tool.problems() == [f"sandbox server {made} (toy, 5.00 EUR per month) is live and in no state"]
     tool.manage("Server", made, outputs={"mode": "test"})
     tool.manage("SshKey", 60001, outputs={"mode": "test"})
@@ -274,7 +303,10 @@ def test_results_of_tasks(tool: Tool) -> None:
     assert check(tool.lab.control, ManagedObjects.of_results([{"results": [made]}])) == []
     # A task that failed holds what it says that it had made by then, and nothing else.
     assert check(tool.lab.control, ManagedObjects.of_results([{**made, "failed": True}])) == []
-    assert len(check(tool.lab.control, ManagedObjects.of_results([{**made, "failed": True, "changed": False}]))) == 1
+    assert (
+        len(check(tool.lab.control, ManagedObjects.of_results([{**made, "failed": True, "changed": False}])))
+        == 1
+    )
     tool.buy(f"/servers/{server}/renew", {"months": 1})
     renewed = {"changed": True, "server_renew": {"id": str(server)}, "charge": {"amount": "5.00"}}
     assert check(tool.lab.control, ManagedObjects.of_results([made, renewed])) == []
@@ -308,7 +340,13 @@ def test_objects_deleted_outside_are_no_problem(emulator: Any) -> None:
     control = Control(emulator.control_url)
     made = control("POST", "/servers", {"name": "given"})
     managed = ManagedObjects.of_stack(
-        {"deployment": {"resources": [{"urn": "a::web", "type": "hosting:index:Server", "id": str(made["id"]), "outputs": {}}]}}
+        {
+            "deployment": {
+                "resources": [
+                    {"urn": "a::web", "type": "hosting:index:Server", "id": str(made["id"]), "outputs": {}}
+                ]
+            }
+        }
     )
     assert check(control, managed) == []
     control("DELETE", f"/servers/{made['id']}")

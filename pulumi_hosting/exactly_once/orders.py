@@ -105,8 +105,8 @@ def classify(error: ApiError, contradicted: Callable[[ApiError], bool]) -> KeySt
     """Decide about a refused order. ``contradicted`` tells whether the account's present state shows a
     refusal to be a stored, old one.
 
-    >>> judge(IdempotencyConflict(status=409, code="idempotency_conflict", message=""), lambda e: False)
-    <KeyState.TAKEN: 'bound to another request: look once more, then the next generation'>
+    >>> classify(IdempotencyConflict(status=409, code="idempotency_conflict", message=""), lambda e: False)
+    <KeyState.CONFLICT: 'bound to another request: look once more, then the next generation'>
     """
     if error.outcome_unknown and error.status not in (500, 502):
         # an earlier attempt may still be carried out under this key: another key could order a second time

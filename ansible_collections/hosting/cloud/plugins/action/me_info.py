@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
-from ansible_collections.hosting.cloud.plugins.plugin_utils.controller_action import ControllerAction as ActionModule
+from ansible_collections.hosting.cloud.plugins.plugin_utils.controller_action import (
+    ControllerAction as ActionModule,
+)
 
 __all__ = ["ActionModule"]

@@ -153,10 +153,11 @@ def elsewhere(ansible: Ansible) -> dict[str, str]:
 def plain(value: Any) -> Any:
     """Without what differs from one moment to the next, and without what Ansible keeps for itself."""
     if isinstance(value, dict):
+        planned = {"created_at"} if value.get("id", "") is None else set()  # made when the task looked
         return {
             name: plain(item)
             for name, item in value.items()
-            if name not in PASSING and not name.startswith("_ansible")
+            if name not in PASSING | planned and not name.startswith("_ansible")
         }
     return [plain(item) for item in value] if isinstance(value, list) else value
 

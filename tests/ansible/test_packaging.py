@@ -134,7 +134,12 @@ def test_execution_environments_find_what_it_needs(installed: Path) -> None:
         check=True,
     )
     found: dict[str, Any] = yaml.safe_load(done.stdout)
-    assert [requirement.partition("#")[0].strip() for requirement in found["python"]] == [
-        (COLLECTION / "requirements.txt").read_text().strip()
+    lines = (COLLECTION / "requirements.txt").read_text().splitlines()
+    assert [without_comment(requirement) for requirement in found["python"]] == [
+        without_comment(line) for line in lines
     ]
     assert found["system"] == []
+
+
+def without_comment(requirement: str) -> str:
+    return requirement.partition("#")[0].strip()

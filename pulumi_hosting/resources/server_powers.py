@@ -303,9 +303,7 @@ class ServerResource(
             server = listed.get(state.id) or living_server(request, state.id)
             if server is None:
                 ended = how_it_ended(request, state.id, state.name, state.next_due_at)
-                return [
-                    f"{ended}, and the state still has it. Next: pulumi up --refresh, which orders a new one"
-                ]
+                return [f"{ended}, and the state still has it. Next: pulumi up --refresh, to order a new one"]
             return renewal_remarks(request, server, listed.values())
         except HostingError:
             return []

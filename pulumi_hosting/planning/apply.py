@@ -70,7 +70,20 @@ def create(
     refuse_other_mode(request.client, request.declared_mode)
     # what is paid for is saved before it is waited for
     saving = replace(request, save=lambda made: save(_stamped(made, request.mode)))
-    state = _stamped(resource.create(saving, inputs), request.mode)
+    made = resource.create(saving, inputs)
+    return _created(request, resource, inputs, made, save, wait)
+
+
+def _created(
+    request: Request,
+    resource: Resource[Any, Any],
+    inputs: Any,
+    made: State,
+    save: Callable[[State], None],
+    wait: bool,
+) -> Any:
+    """The state of a new object: saved, and waited for with ``wait``."""
+    state = _stamped(made, request.mode)
     _refuse_taken(request, resource, inputs, state)
     save(state)
     request.ownership.add(request.identity, state.id)
@@ -85,7 +98,7 @@ def _refuse_taken(request: Request, resource: Resource[Any, Any], inputs: Any, s
         return
     if state.id in request.owned:
         raise ResourceError(
-            f"adopt_id names {resource.title} {state.id}, the very one that is to be replaced; nothing was "
+            f"adopt_id names {resource.title} {state.id}, the resource being replaced; nothing was "
             f"changed. Next: leave adopt_id out"
         )
     if state.id in request.ownership.of_others(request.identity):
@@ -222,10 +235,44 @@ def ensure(
     has to be made, and so is what only the account can tell (catalog, stock).
     """
     current = _lookup(request, resource, inputs, id)
-    if current is None:
-        return _ensure_new(
-            request, resource, inputs if type(inputs) is resource.Inputs else _whole(resource, inputs), terms
-        )
+    if current is not None:
+        return _ensure_existing(request, resource, inputs, current, id, terms)
+    if type(inputs) is not resource.Inputs:
+        inputs = _whole(resource, inputs)
+    options = PlanOptions(
+        priced=terms.priced, predicted=terms.dry_run, scopes="warn" if terms.dry_run else "refuse"
+    )
+    planned = plan(request, resource, Checked(inputs, {}, inputs), options=options)
+    for warning in planned.warnings:
+        request.warn(warning)
+    if planned.refusals:
+        raise InvalidInput(dict(planned.refusals), resource.title)
+    cost, taken = planned.cost, planned.takeover
+    before = shown(resource, taken.state) if taken else None
+    if isinstance(resource, Priced) and terms.priced and taken is None:
+        terms.approve(cost)
+    if terms.dry_run:
+        if cost is not None:
+            remark_on_balance(request, cost)
+        return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
+    if taken is not None and terms.priced:
+        request = replace(request, approve=terms.approve)  # should it be paid after all
+    refuse_other_mode(request.client, request.declared_mode)
+    saving = replace(request, save=lambda made: terms.save(_stamped(made, request.mode)))
+    made = resource.create(saving, inputs)
+    state = _created(request, resource, inputs, made, terms.save, terms.wait)
+    return Outcome("created", before, shown(resource, state), state, cost=cost, takeover=taken)
+
+
+def _ensure_existing(
+    request: Request,
+    resource: Resource[Any, Any],
+    inputs: Any,
+    current: Any,
+    id: str | None,
+    terms: ApplyOptions,
+) -> Outcome:
+    """Wait for what is still being made, then change it where it differs."""
     before, settled = shown(resource, current), NO_CHANGES
     if is_provisional(resource, current):
         settled = _set_by_settling(resource, current, inputs)
@@ -275,30 +322,6 @@ def _ensure_change(
     else:
         state = update(request, resource, current, inputs, found.fields)
     return Outcome(planned.action, before, shown(resource, state), state, found)
-
-
-def _ensure_new(request: Request, resource: Resource[Any, Any], inputs: Any, terms: ApplyOptions) -> Outcome:
-    """A new object, or what an interrupted run left of it."""
-    options = PlanOptions(
-        priced=terms.priced, predicted=terms.dry_run, scopes="warn" if terms.dry_run else "refuse"
-    )
-    planned = plan(request, resource, Checked(inputs, {}, inputs), options=options)
-    for warning in planned.warnings:
-        request.warn(warning)
-    if planned.refusals:
-        raise InvalidInput(dict(planned.refusals), resource.title)
-    cost, taken = planned.cost, planned.takeover
-    before = shown(resource, taken.state) if taken else None
-    if isinstance(resource, Priced) and terms.priced and taken is None:
-        terms.approve(cost)
-    if terms.dry_run:
-        if cost is not None:
-            remark_on_balance(request, cost)
-        return Outcome("created", before, planned.predicted, None, cost=cost, takeover=taken)
-    if taken is not None and terms.priced:
-        request = replace(request, approve=terms.approve)  # should it be paid after all
-    state = create(request, resource, inputs, terms.save, wait=terms.wait)
-    return Outcome("created", before, shown(resource, state), state, cost=cost, takeover=taken)
 
 
 def predict_create(resource: Resource[Any, Any], raw: Mapping[str, Any], unknown: Collection[str]) -> Outcome:

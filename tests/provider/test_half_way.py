@@ -184,7 +184,7 @@ def test_what_is_to_be_replaced_is_not_adopted(processes: Any, control: Control)
     process = processes()
     desired = {**inputs, "password": "Zyxwvut9", "rebuild": "replace", "adoptId": id}
     assert process.of("server").diff(id, outputs, desired).replaces == ("password",)
-    with pytest.raises(ResourceError, match="the very one that is to be replaced; nothing was changed"):
+    with pytest.raises(ResourceError, match="the resource being replaced; nothing was changed"):
         process.of("server").create(desired)
     assert len(living(control)) == 1
 

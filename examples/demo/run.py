@@ -85,11 +85,11 @@ class Books:
         if self.record.exists():
             self.reported += results(self.record)
         claims = ManagedObjects.of_stack(*self.stack.saved()) + ManagedObjects.of_results(self.reported)
-        self.classify(self.account.check(claims, printed=printed))
+        self.stop_if(self.account.check(claims, printed=printed))
         # The demo does in seconds what takes a day: no limit per minute is to be met by haste.
         self.account.control("POST", "/clock", {"advance": 60})
 
-    def classify(self, problems: list[str]) -> None:
+    def stop_if(self, problems: list[str]) -> None:
         if problems:
             sys.exit("\n".join(["the account is not what Pulumi and Ansible say:", *problems]))
 
@@ -163,7 +163,7 @@ def main() -> None:
         books.check(play(environ, "-e", "worker=absent"))
         # The key that both use goes with the stack that added it, so from here on nothing is claimed by
         # anybody.
-        books.classify(books.account.empty(printed=shown(stack.destroy()).output))
+        books.stop_if(books.account.empty(printed=shown(stack.destroy()).output))
 
         title("What it cost")
         ledger = control.ledger()

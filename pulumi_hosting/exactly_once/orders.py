@@ -265,17 +265,17 @@ class ServerOrder:
     def _after_refusal(self, error: ApiError, *, looked_again: bool) -> tuple[Ordered | None, bool]:
         """What came of an order that the service refused, or None where the next generation's key is to be
         tried; and whether the account was looked at once more for it."""
-        verdict = classify(error, self._contradicted)
-        if verdict is KeyState.REFUSED and error.outcome_unknown:
+        state = classify(error, self._contradicted)
+        if state is KeyState.REFUSED and error.outcome_unknown:
             raise ResourceError(
                 f"{error.summary} — whether the order was carried out is not known. "
                 "Next: run again; the same order is repeated, never a second one"
             ) from None
-        if verdict is KeyState.REFUSED:
+        if state is KeyState.REFUSED:
             raise error
-        if verdict is KeyState.CONFLICT and (found := self._look_again()):
+        if state is KeyState.CONFLICT and (found := self._look_again()):
             return found, looked_again
-        if verdict is not KeyState.UNKNOWN:
+        if state is not KeyState.UNKNOWN:
             return None, looked_again
         if not self._money_unmoved():
             raise ResourceError(

@@ -89,7 +89,7 @@ def diff(
             continue
         if trait.when_creating:
             if field in olds:
-                remarks.append(f"{field} matters when ordering only: the change has no effect")
+                remarks.append(f"{field} is create-only; change ignored")
             continue
         if trait.trigger and not olds:
             continue  # there is nothing yet that it could act on

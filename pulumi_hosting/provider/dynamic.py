@@ -43,13 +43,13 @@ class _Provider(ResourceProvider):
         # The SDK sends whole tracebacks to the engine; nothing of ours belongs into one.
         sys.tracebacklimit = 0
         from pulumi_hosting.provider import process
-        from pulumi_hosting.provider.failures import plainly
+        from pulumi_hosting.provider.failures import as_user_error
         from pulumi_hosting.provider.interruption import end_waits_on_cancel
         from pulumi_hosting.provider.plugin.engine_log import engine_address
         from pulumi_hosting.provider.stack_settings import SETTINGS
 
         end_waits_on_cancel()
-        with plainly():
+        with as_user_error():
             process.SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS})
         # The SDK's process for dynamic providers is started with the engine's address too: what it charges
         # counts with the plugins'.
@@ -126,10 +126,10 @@ class _Provider(ResourceProvider):
         """What answers; its failures are told in one line."""
         from pulumi_hosting.provider import process
         from pulumi_hosting.provider.adapter import Adapter
-        from pulumi_hosting.provider.failures import plainly
+        from pulumi_hosting.provider.failures import as_user_error
         from pulumi_hosting.resources import RESOURCES
 
-        with plainly():
+        with as_user_error():
             yield Adapter(RESOURCES[self.kind], process.SESSION)
 
 

@@ -16,7 +16,7 @@ Failed.__module__ = builtins.__name__  # printed without a module path before it
 
 
 @contextmanager
-def plainly(*passing: type[Exception]) -> Iterator[None]:
+def as_user_error(*passing: type[Exception]) -> Iterator[None]:
     """What goes wrong within becomes :class:`Failed`, without the values of any variable. ``passing``
     errors stay what they are.
     """

@@ -71,13 +71,13 @@ def changes_of(resource: Resource[Any, Any]) -> Mapping[str, tuple[str, ...]]:
         words = (
             "A change replaces it"
             if trait.replaces
-            else "What a change does is for rebuild to say"
+            else "`rebuild` decides what a change does"
             if trait.rebuilds
-            else "Matters when creating only"
+            else "Used at creation only"
             if trait.when_creating
-            else "A change asks for an action"
+            else "Changing it triggers an action"
             if trait.trigger
-            else "Says how to act"
+            else "Provider-side setting, not sent to the API"
             if trait.policy
             else "Changes in place"
         )
@@ -89,7 +89,7 @@ def summary_of(resource: Resource[Any, Any], spell: Callable[[str], str]) -> str
     """What making it costs and what changing it does, with the fields spelled as the reader's language
     has them.
     """
-    paid = "Making it is paid from the balance. " if isinstance(resource, Priced) else ""
+    paid = "Creating it charges the account balance. " if isinstance(resource, Priced) else ""
     return paid + " ".join(
         f"{words}: {', '.join(map(spell, names))}." for words, names in changes_of(resource).items()
     )

@@ -111,8 +111,8 @@ class DomainInputs(base.Inputs):
     years: Annotated[
         Annotated[WholeNumber, AfterValidator(_years)],
         Field(
-            description="Years paid when registering: 1 to 10, within the zone's bounds. Matters when "
-            "ordering only."
+            description="Years paid when registering: 1 to 10, within the zone's bounds. Used at "
+            "creation only."
         ),
         WHEN_CREATING,
     ] = 1
@@ -134,13 +134,13 @@ class DomainInputs(base.Inputs):
         bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)
     ] = None
     promo_code: Annotated[
-        m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING
+        m.PromoCode | None, Field(description="Promo code. Used at creation only."), WHEN_CREATING
     ] = None
     auth_code: Annotated[
         Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
         Field(
             description="EPP code of the present registrar: the domain is transferred in, not registered. "
-            "Matters when ordering only."
+            "Used at creation only."
         ),
         WHEN_CREATING,
     ] = None

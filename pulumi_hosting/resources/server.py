@@ -80,7 +80,7 @@ class ServerInputs(base.Inputs):
     ]
     os: Annotated[
         m.OsSlug,
-        Field(description="Image slug, from the catalog. A change replaces it, or as rebuild says."),
+        Field(description="Image slug, from the catalog. A change replaces it, or as `rebuild` decides."),
         REBUILDS,
         Drift(lambda value: "almalinux-9" if value != "almalinux-9" else "debian-12"),
     ]
@@ -88,14 +88,14 @@ class ServerInputs(base.Inputs):
     months: Annotated[
         Annotated[WholeNumber, AfterValidator(lambda value: _one_of(value, m.MONTHS))],
         Field(
-            description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when "
-            "ordering only."
+            description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at "
+            "creation only."
         ),
         WHEN_CREATING,
     ] = 1
     hours: Annotated[
         Annotated[WholeNumber, Field(le=720)] | None,
-        Field(description="Hours paid when ordering an hourly server: 1 to 720. Matters when ordering only."),
+        Field(description="Hours paid when ordering an hourly server: 1 to 720. Used at creation only."),
         WHEN_CREATING,
     ] = None
     billing_cycle: Annotated[
@@ -135,7 +135,7 @@ class ServerInputs(base.Inputs):
         POLICY,
     ] = None
     promo_code: Annotated[
-        m.PromoCode | None, Field(description="Promo code. Matters when ordering only."), WHEN_CREATING
+        m.PromoCode | None, Field(description="Promo code. Used at creation only."), WHEN_CREATING
     ] = None
     custom_fields: Annotated[
         Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None,
@@ -169,8 +169,8 @@ class ServerInputs(base.Inputs):
     order_attempt: Annotated[
         Annotated[Count, Field(le=10**6)] | None,
         Field(
-            description="Raise it to say 'order again' where the provider stopped rather than buy a second "
-            "server of a name."
+            description="Increment to force a new order after the provider refused to create a "
+            "possible duplicate."
         ),
         WHEN_CREATING,
     ] = None

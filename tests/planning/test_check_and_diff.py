@@ -162,7 +162,7 @@ def test_the_order_of_a_set_is_no_difference() -> None:
 def test_what_matters_when_ordering_only_has_no_effect_later_and_says_so() -> None:
     found = engine.diff(SERVER, {**GOOD, "months": 1}, {**GOOD, "months": 12})
     assert not found
-    assert found.remarks == ("months matters when ordering only: the change has no effect",)
+    assert found.remarks == ("months is create-only; change ignored",)
 
 
 def test_an_unknown_value_may_be_a_change() -> None:

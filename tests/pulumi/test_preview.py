@@ -157,7 +157,7 @@ def test_what_is_shown_on_a_later_change_of_what_matters_when_ordering(program: 
     program.run(program.stack.up())
     program.declare({"web": ("Server", {**SERVER, "months": 3, "promo_code": "SAVE20"})})
     looked = program.run(program.stack.preview(), {})
-    assert "months matters when ordering only: the change has no effect" in looked.output
+    assert "months is create-only; change ignored" in looked.output
 
 
 def test_rebuilding_is_for_the_user_to_say(program: Program) -> None:

@@ -24,7 +24,7 @@ from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY, MANAGED, ORGANIZATION, WAIT_TIMEOUT, camel
-from pulumi_hosting.provider.failures import Failed, fail, plainly
+from pulumi_hosting.provider.failures import Failed, as_user_error, fail
 from pulumi_hosting.provider.half_way import Partial
 from pulumi_hosting.provider.names import NAME, class_of, token
 from pulumi_hosting.provider.plugin.engine_log import Link, engine_address
@@ -99,7 +99,7 @@ def _answering(method: Method) -> Method:
     @wraps(method)
     def answered(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
         try:
-            with plainly(_HalfDone):
+            with as_user_error(_HalfDone):
                 return method(self, request, context)
         except Failed as failed:
             line = str(failed)

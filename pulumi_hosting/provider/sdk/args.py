@@ -9,22 +9,22 @@ import pulumi
 
 @dataclass(kw_only=True)
 class ServerArgs:
-    """The inputs of a :class:`Server`. Making it is paid from the balance. A change replaces it: tariff_id,
-    billing_cycle. What a change does is for rebuild to say: os, ssh_key_ids, password. Changes in place:
-    name, auto_renew, notes, power. Matters when creating only: months, hours, promo_code, custom_fields,
-    adopt_id, order_attempt. Says how to act: rebuild.
+    """The inputs of a :class:`Server`. Creating it charges the account balance. A change replaces it:
+    tariff_id, billing_cycle. ``rebuild`` decides what a change does: os, ssh_key_ids, password. Changes in
+    place: name, auto_renew, notes, power. Used at creation only: months, hours, promo_code, custom_fields,
+    adopt_id, order_attempt. Provider-side setting, not sent to the API: rebuild.
     """
 
     tariff_id: pulumi.Input[int]
     """Id of the tariff, from the catalog. A change replaces the server."""
     os: pulumi.Input[str]
-    """Image slug, from the catalog. A change replaces it, or as rebuild says."""
+    """Image slug, from the catalog. A change replaces it, or as ``rebuild`` decides."""
     name: pulumi.Input[str | None] | None = None
     """Host name: A-Z a-z 0-9 . _ - (Default: the resource's name.)"""
     months: pulumi.Input[int | None] | None = None
-    """Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when ordering only."""
+    """Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at creation only."""
     hours: pulumi.Input[int | None] | None = None
-    """Hours paid when ordering an hourly server: 1 to 720. Matters when ordering only."""
+    """Hours paid when ordering an hourly server: 1 to 720. Used at creation only."""
     billing_cycle: pulumi.Input[str | None] | None = None
     """monthly or hourly. A change replaces the server."""
     ssh_key_ids: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None
@@ -42,7 +42,7 @@ class ServerArgs:
     the present one keeps what it has.
     """
     promo_code: pulumi.Input[str | None] | None = None
-    """Promo code. Matters when ordering only."""
+    """Promo code. Used at creation only."""
     custom_fields: pulumi.Input[Mapping[str, pulumi.Input[str]] | None] | None = None
     """Answers to the provider's extra order questions, up to 30. Matter when ordering only."""
     auto_renew: pulumi.Input[bool | None] | None = None
@@ -54,22 +54,22 @@ class ServerArgs:
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing server instead of ordering one. Tariff and image must be the declared ones."""
     order_attempt: pulumi.Input[int | None] | None = None
-    """Raise it to say 'order again' where the provider stopped rather than buy a second server of a name."""
+    """Increment to force a new order after the provider refused to create a possible duplicate."""
     wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 
 
 @dataclass(kw_only=True)
 class DomainArgs:
-    """The inputs of a :class:`Domain`. Making it is paid from the balance. A change replaces it: name.
-    Matters when creating only: years, promo_code, auth_code, adopt_id. Changes in place: nameservers,
-    privacy, auto_renew.
+    """The inputs of a :class:`Domain`. Creating it charges the account balance. A change replaces it: name.
+    Used at creation only: years, promo_code, auth_code, adopt_id. Changes in place: nameservers, privacy,
+    auto_renew.
     """
 
     name: pulumi.Input[str]
     """Full domain name, in Unicode or punycode. A change registers another domain."""
     years: pulumi.Input[int | None] | None = None
-    """Years paid when registering: 1 to 10, within the zone's bounds. Matters when ordering only."""
+    """Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only."""
     nameservers: pulumi.Input[Sequence[pulumi.Input[str]] | None] | None = None
     """2 to 4 name servers (some deployments take exactly 2); order, case and a dot at the end do not matter.
     """
@@ -78,10 +78,9 @@ class DomainArgs:
     auto_renew: pulumi.Input[bool | None] | None = None
     """Whether the service renews it from the balance."""
     promo_code: pulumi.Input[str | None] | None = None
-    """Promo code. Matters when ordering only."""
+    """Promo code. Used at creation only."""
     auth_code: pulumi.Input[str | None] | None = field(default=None, repr=False)
-    """EPP code of the present registrar: the domain is transferred in, not registered. Matters when ordering
-    only.
+    """EPP code of the present registrar: the domain is transferred in, not registered. Used at creation only.
     """
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this existing domain of the account, which must have the declared name, instead of ordering
@@ -107,8 +106,8 @@ class SshKeyArgs:
 
 @dataclass(kw_only=True)
 class ServerIpArgs:
-    """The inputs of a :class:`ServerIp`. Making it is paid from the balance. A change replaces it: server_id.
-    Matters when creating only: adopt_id, order_attempt.
+    """The inputs of a :class:`ServerIp`. Creating it charges the account balance. A change replaces it:
+    server_id. Used at creation only: adopt_id, order_attempt.
     """
 
     server: pulumi.CustomResource | None = None
@@ -142,8 +141,8 @@ class PtrArgs:
 
 @dataclass(kw_only=True)
 class WebhookSubscriptionArgs:
-    """The inputs of a :class:`WebhookSubscription`. Changes in place: url, events, description, active. A
-    change asks for an action: rotation. Matters when creating only: adopt_id.
+    """The inputs of a :class:`WebhookSubscription`. Changes in place: url, events, description, active.
+    Changing it triggers an action: rotation. Used at creation only: adopt_id.
     """
 
     url: pulumi.Input[str]

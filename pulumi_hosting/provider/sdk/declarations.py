@@ -106,9 +106,9 @@ class ServerDeclaration(Declaration):
     """Tag behind the notes on the account, as last written: tells whether a later run took the server over.
     """
     months: pulumi.Output[int | None]
-    """Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Matters when ordering only."""
+    """Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at creation only."""
     hours: pulumi.Output[int | None]
-    """Hours paid when ordering an hourly server: 1 to 720. Matters when ordering only."""
+    """Hours paid when ordering an hourly server: 1 to 720. Used at creation only."""
     rebuild: pulumi.Output[str | None]
     """What a change of os, ssh_key_ids or password does. replace: a new server is ordered and the old one
     deleted; reinstall: the same server, address and paid period, BUT ITS DISK IS ERASED; forbid: the change
@@ -116,13 +116,13 @@ class ServerDeclaration(Declaration):
     the present one keeps what it has.
     """
     promo_code: pulumi.Output[str | None]
-    """Promo code. Matters when ordering only."""
+    """Promo code. Used at creation only."""
     custom_fields: pulumi.Output[dict[str, str] | None]
     """Answers to the provider's extra order questions, up to 30. Matter when ordering only."""
     adopt_id: pulumi.Output[str | None]
     """Take over this existing server instead of ordering one. Tariff and image must be the declared ones."""
     order_attempt: pulumi.Output[int | None]
-    """Raise it to say 'order again' where the provider stopped rather than buy a second server of a name."""
+    """Increment to force a new order after the provider refused to create a possible duplicate."""
 
     @overload
     def __init__(
@@ -213,12 +213,12 @@ class DomainDeclaration(Declaration):
     created_at: pulumi.Output[str | None]
     """When it was ordered (RFC 3339, UTC)."""
     years: pulumi.Output[int | None]
-    """Years paid when registering: 1 to 10, within the zone's bounds. Matters when ordering only."""
+    """Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only."""
     promo_code: pulumi.Output[str | None]
-    """Promo code. Matters when ordering only."""
+    """Promo code. Used at creation only."""
     auth_code: pulumi.Output[str | None]
-    """EPP code of the present registrar: the domain is transferred in, not registered. Matters when ordering
-    only. Always a secret.
+    """EPP code of the present registrar: the domain is transferred in, not registered. Used at creation only.
+    Always a secret.
     """
     adopt_id: pulumi.Output[str | None]
     """Take over this existing domain of the account, which must have the declared name, instead of ordering

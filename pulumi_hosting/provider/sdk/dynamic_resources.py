@@ -15,17 +15,17 @@ from pulumi_hosting.provider.sdk.declarations import (
 class Server(ServerDeclaration, Dynamic):
     """A virtual server (API document, "Servers" and "Orders").
 
-    Making it is paid from the balance. A change replaces it: tariff_id, billing_cycle. What a change does is
-    for rebuild to say: os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power. Matters
-    when creating only: months, hours, promo_code, custom_fields, adopt_id, order_attempt. Says how to act:
-    rebuild.
+    Creating it charges the account balance. A change replaces it: tariff_id, billing_cycle. ``rebuild``
+    decides what a change does: os, ssh_key_ids, password. Changes in place: name, auto_renew, notes, power.
+    Used at creation only: months, hours, promo_code, custom_fields, adopt_id, order_attempt. Provider-side
+    setting, not sent to the API: rebuild.
     """
 
 
 class Domain(DomainDeclaration, Dynamic):
     """A domain name (API document, "Domains").
 
-    Making it is paid from the balance. A change replaces it: name. Matters when creating only: years,
+    Creating it charges the account balance. A change replaces it: name. Used at creation only: years,
     promo_code, auth_code, adopt_id. Changes in place: nameservers, privacy, auto_renew.
     """
 
@@ -40,7 +40,7 @@ class SshKey(SshKeyDeclaration, Dynamic):
 class ServerIp(ServerIpDeclaration, Dynamic):
     """One bought address of a server (API document, "Servers").
 
-    Making it is paid from the balance. A change replaces it: server_id. Matters when creating only: adopt_id,
+    Creating it charges the account balance. A change replaces it: server_id. Used at creation only: adopt_id,
     order_attempt.
     """
 
@@ -55,6 +55,6 @@ class Ptr(PtrDeclaration, Dynamic):
 class WebhookSubscription(WebhookSubscriptionDeclaration, Dynamic):
     """A subscription to events (API document, "Webhooks", "Events").
 
-    Changes in place: url, events, description, active. A change asks for an action: rotation. Matters when
-    creating only: adopt_id.
+    Changes in place: url, events, description, active. Changing it triggers an action: rotation. Used at
+    creation only: adopt_id.
     """

@@ -53,8 +53,8 @@ options:
     type: str
   auth_code:
     description:
-      - EPP code of the present registrar. The domain is then transferred in, not registered. It matters when
-        ordering only.
+      - EPP code of the present registrar. The domain is then transferred in, not registered. Used at creation
+        only.
     type: str
   idempotency_scope:
     description:

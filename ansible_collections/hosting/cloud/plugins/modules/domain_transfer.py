@@ -42,7 +42,7 @@ options:
     type: bool
   promo_code:
     description:
-      - Promo code. Matters when ordering only.
+      - Promo code. Used at creation only.
     type: str
   idempotency_scope:
     description:

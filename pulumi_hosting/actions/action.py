@@ -283,7 +283,7 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
     """
     if engine.sandbox_of(resource) == "refused" and request.client.is_test_key:
         raise ResourceError(
-            f"a {resource.title} cannot be looked at with a test key; nothing was sent. Next: use a live key"
+            f"a {resource.title} cannot be read with a test key; nothing was sent. Next: use a live key"
         )
     if id is not None:
         field, value = "id", id

@@ -102,7 +102,7 @@ CODES: Mapping[str, Code] = {
         Code(
             "not_found",
             404,
-            "the object does not exist on this account",
+            "not found on this account: deleted outside, or the key belongs to another account",
             "check the id and the account of the key",
         ),
         Code("method_not_allowed", 405, "the path does not support this method", "check the base URL"),

@@ -145,10 +145,7 @@ def read(request: Request, resource: Resource[Any, Any], last: Any) -> Any:
     if made == "test" and sandbox_of(resource) != "listed":
         return last
     if sandbox_of(resource) == "refused" and request.client.is_test_key:
-        request.info(
-            f"{resource.title} {last.id} cannot be looked at with a test key: it is taken to be as "
-            f"it was recorded"
-        )
+        request.info(f"{resource.title} {last.id} cannot be read with a test key: using the last known state")
         return last
     found = resource.read(request, last.id, last)
     if found is None:
@@ -381,8 +378,8 @@ def ensure_absent(
         _refuse_another(resource, inputs, current)
     if isinstance(resource, Registered) and resource.is_released(current):
         request.warn(
-            f"{resource.title} {getattr(current, 'name', current.id)} stays on the account, and "
-            f"nothing is left to do about it"
+            f"{resource.title} {getattr(current, 'name', current.id)} stays on the account: it cannot be "
+            f"deleted via the API; auto-renew is off"
         )
         return Outcome("unchanged", None, None, None)
     if not terms.dry_run:
@@ -456,7 +453,7 @@ def _refuse_namesake(request: Request, resource: Resource[Any, Any], inputs: Any
     if other is not None and other.id != current.id:
         raise ResourceConflict(
             f"{resource.title} {current.id} cannot become {getattr(inputs, 'name', '')!r}: {resource.title} "
-            f"{other.id} answers to that already; "
+            f"{other.id} already has that name; "
             f"nothing was changed. Next: choose another name, or delete {resource.title} {other.id} first",
             id=other.id,
         )

@@ -80,7 +80,7 @@ class ServerIpInputs(base.Inputs):
     order_attempt: Annotated[
         base.WholeNumber | None,
         Field(
-            description="Buy although the server has up to this many addresses that nothing here explains: "
+            description="Buy although the server has up to this many addresses of unknown origin: "
             "they are another's."
         ),
         WHEN_CREATING,
@@ -311,7 +311,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             if wait.over:
                 invoice = f", newest invoice {world.invoices[-1].id}" if world.invoices else ""
                 raise ResourceConflict(
-                    f"server {server_id} has addresses that nothing here explains: {named(loose)}{invoice}; "
+                    f"server {server_id} has addresses of unknown origin: {named(loose)}{invoice}; "
                     f"nothing was bought. Next: if "
                     f"other stacks, playbooks or people have them, set order_attempt to {allowed} to buy "
                     f"another; if an interrupted run of "

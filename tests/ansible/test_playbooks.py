@@ -43,7 +43,7 @@ def test_ambiguous_and_missing_names_change_nothing(ansible: Ansible) -> None:
     )
     assert played["double"]["failure"]["code"] == "resource_conflict"
     assert (
-        f"server {first} cannot become 'b': server {second} answers to that already; nothing was changed"
+        f"server {first} cannot become 'b': server {second} already has that name; nothing was changed"
     ) in played["double"]["msg"]
     for task in ("twins", "absent twins"):
         assert played[task]["failure"]["code"] == "ambiguous_match"

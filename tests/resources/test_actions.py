@@ -255,7 +255,7 @@ def test_a_live_key_does_not_see_what_was_simulated(harness: ResourceHarness) ->
 
 def test_webhooks_are_closed_to_test_keys(harness: ResourceHarness) -> None:
     for kind in ("webhook_test", "webhook_redeliver"):
-        with pytest.raises(ResourceError, match=r"cannot be looked at with a test key; nothing was sent"):
+        with pytest.raises(ResourceError, match=r"cannot be read with a test key; nothing was sent"):
             do(harness, kind, {"url": HOOK}, key=harness.account.test_key)
 
 

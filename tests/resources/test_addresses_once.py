@@ -496,7 +496,7 @@ def test_a_purchase_beside_one_that_is_still_coming_looks_again(
     assert [state.id for state in states] == bought(slow)
     assert len(debits(slow)) == 1
     (stopped,) = (str(end) for end in ends.values() if isinstance(end, ResourceError))
-    assert "nothing here explains" in stopped
+    assert "of unknown origin" in stopped
 
 
 @pytest.fixture

@@ -175,7 +175,7 @@ def test_an_unknown_address_stops_the_purchase(harness: ResourceHarness) -> None
     harness.another_machine()
     with pytest.raises(
         ResourceError,
-        match=r"nothing here explains: .*Next: if other .* have them, set "
+        match=r"of unknown origin: .*Next: if other .* have them, set "
         r"order_attempt to 1 to buy another",
     ):
         run(harness, resource, inputs)

@@ -117,8 +117,7 @@ class ServerIpArgs:
     adopt_id: pulumi.Input[str | None] | None = None
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
     order_attempt: pulumi.Input[int | None] | None = None
-    """Buy although the server has up to this many addresses that nothing here explains: they are another's.
-    """
+    """Buy although the server has up to this many addresses of unknown origin: they are another's."""
     wait_timeout: pulumi.Input[float | None] | None = None
     """Seconds to wait for what the service does later: more than 0, at most 86400; default 600."""
 

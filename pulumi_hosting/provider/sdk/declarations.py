@@ -346,8 +346,7 @@ class ServerIpDeclaration(Declaration):
     adopt_id: pulumi.Output[str | None]
     """Take over this bought address of the server (its id, or the address itself) instead of buying one."""
     order_attempt: pulumi.Output[int | None]
-    """Buy although the server has up to this many addresses that nothing here explains: they are another's.
-    """
+    """Buy although the server has up to this many addresses of unknown origin: they are another's."""
 
     @overload
     def __init__(

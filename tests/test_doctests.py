@@ -17,4 +17,4 @@ def test_the_examples_in_docstrings_hold() -> None:
     ]
     results = [doctest.testmod(importlib.import_module(name)) for name in names]
     assert sum(result.failed for result in results) == 0
-    assert sum(result.attempted for result in results) > 50
+    assert sum(result.attempted for result in results) >= 30

@@ -22,7 +22,7 @@ from pulumi_hosting import cli
 from pulumi_hosting.provider import version
 from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.provider.plugin.marshal import closed
-from pulumi_hosting.provider.plugin.servicer import Plugin
+from pulumi_hosting.provider.plugin.servicer import Plugin, main
 from pulumi_hosting.rehearsal.account_check import check
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine
@@ -235,3 +235,14 @@ def test_the_command_line_installs_and_removes(tmp_path: Path) -> None:
 )
 def test_versions_are_spelled_as_pulumi_reads_them(python: str, pulumi: str) -> None:
     assert version.semantic(python) == pulumi
+
+
+@pytest.mark.parametrize(
+    ("option", "printed"), [("--help", "is started by Pulumi"), ("--version", version.version())]
+)
+def test_a_person_who_starts_it_is_answered(
+    option: str, printed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["pulumi-resource-hosting", option])
+    main()
+    assert printed in capsys.readouterr().out

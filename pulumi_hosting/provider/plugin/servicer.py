@@ -472,6 +472,12 @@ def main() -> None:
     """``pulumi-resource-hosting``: prints its port and serves until it is told to end, or the engine is
     gone.
     """
+    if {"-h", "--help"} & {*sys.argv[1:]}:
+        print("pulumi-resource-hosting is started by Pulumi: it prints a port and serves")
+        return
+    if "--version" in sys.argv[1:]:
+        print(version())
+        return
     try:
         local_files.check_platform()
     except local_files.LocalFilesError as error:

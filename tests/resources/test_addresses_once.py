@@ -490,6 +490,15 @@ def test_a_purchase_beside_one_that_is_still_coming_looks_again(
     another, and its owner unknown.
     """
     server = slow.order({**GOOD, "name": "base-1"}, identity="pulumi:t/dev/server/base").id
+    sleep = EmulatorClock.sleep
+
+    def sleep_after_both_purchases(clock: EmulatorClock, seconds: float) -> None:
+        found = slow.control("GET", "/requests?since=0")
+        while sum(row["method"] == "POST" and row["path"].endswith("/ips") for row in found) < 2:
+            found = slow.control("GET", "/requests?since=0")
+        sleep(clock, seconds)
+
+    monkeypatch.setattr(EmulatorClock, "sleep", sleep_after_both_purchases)
     with separate_machines(monkeypatch, tmp_path):
         ends = at_the_same_time(slow, server, A, B)
     states = [end for end in ends.values() if isinstance(end, ServerIpState)]

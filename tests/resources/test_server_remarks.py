@@ -34,7 +34,7 @@ def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(
     assert remarks(harness, state) == [
         (
             f"server 20001 (web-1) was {status} (last due {due}), and the state still has it. "
-            "Next: pulumi up --refresh, which orders a new one"
+            "Next: pulumi up --refresh, to order a new one"
         )
     ]
     harness.messages.clear()

@@ -16,6 +16,7 @@ from typing import Any
 from pulumi_hosting.offline import OfflineError, Stack
 from pulumi_hosting.offline.display.events import Event
 from pulumi_hosting.offline.storage.passphrase import Crypter
+from tests.support.waiting import interruptible
 from tests.support.warm import PYTHON
 
 HERE = Path(__file__).parent
@@ -197,29 +198,28 @@ class ToyProject:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start a command on a plain Python, whose processes are its real children."""
-        return subprocess.Popen(
-            [
-                PYTHON,
-                "-m",
-                "pulumi_hosting.cli",
-                "offline",
-                *arguments,
-                "--stack",
-                "dev",
-                "--yes",
-                "--skip-preview",
-            ],
-            cwd=self.directory,
-            env={
-                **self.environ,
-                "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), str(self.directory)]),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            # As in a terminal: a background job of a script ignores SIGINT, and its children inherit that.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-        )
+        with interruptible():
+            return subprocess.Popen(
+                [
+                    PYTHON,
+                    "-m",
+                    "pulumi_hosting.cli",
+                    "offline",
+                    *arguments,
+                    "--stack",
+                    "dev",
+                    "--yes",
+                    "--skip-preview",
+                ],
+                cwd=self.directory,
+                env={
+                    **self.environ,
+                    "PYTHONPATH": os.pathsep.join([str(HERE.parent.parent), str(self.directory)]),
+                },
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
 
     def wait_for(self, method: str, process: subprocess.Popen[str]) -> None:
         """Return when the provider is called; fails when the command ends before."""

@@ -13,6 +13,7 @@ from pulumi_hosting.provider.plugin.install import EXECUTABLE, install
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
 from tests.checked import CheckedStack, checked
+from tests.support.waiting import interruptible
 from tests.support.warm import PYTHON
 
 FORMS = {"dynamic": "pulumi_hosting", "native": "pulumi_hosting.native"}
@@ -72,14 +73,15 @@ class Program:
         """
         warm = sys.executable
         command = self.stack.command("up", "--yes", "--skip-preview")
-        return subprocess.Popen(
-            [PYTHON if part == warm else part for part in command],
-            cwd=self.directory,
-            env=self.stack.environment() | {"PULUMI_PYTHON_CMD": PYTHON},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+        with interruptible():
+            return subprocess.Popen(
+                [PYTHON if part == warm else part for part in command],
+                cwd=self.directory,
+                env=self.stack.environment() | {"PULUMI_PYTHON_CMD": PYTHON},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
 
     # --- its stack
 

@@ -1,8 +1,10 @@
-"""Waiting for events of other processes, not for a time."""
+"""Other processes: start them as a terminal does, and wait for events of theirs, not for a time."""
 
+import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 HANG_SECONDS = 300.0
@@ -21,3 +23,15 @@ def wait_until(condition: Callable[[], object], running: "subprocess.Popen[Any] 
         assert running is None or running.poll() is None, "the process ended before it happened"
         assert time.monotonic() - began < HANG_SECONDS, "it never happened"
         time.sleep(_PAUSE_SECONDS)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Processes started inside end at SIGINT, as in a terminal: a background job of a script ignores it, and
+    its children inherit that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from generate.options import Option, lines, option
+from generate.module_options import Option, lines, option
 from generate.render import ROOT, formatted, render
 from generate.returns import CHARGE, NOTE, contents
 from pulumi_hosting.actions import ACTIONS
@@ -139,7 +139,7 @@ def _resource(name: str, area: str, told: Told) -> Module:
         told,
         ["client", "client.wait", *(["client.resource"] if is_whole else []), "client.change"],
         options,
-        "resource",
+        "resource_module",
         "ResourceModule",
         [
             f'"{kind}"',
@@ -170,7 +170,7 @@ def _action(name: str, area: str, told: Told) -> Module:
         told,
         ["client", "client.wait", "client.change"],
         _options(told.get("options", {}), action.Inputs.model_fields, told.get("required", ())),
-        "action",
+        "action_module",
         "CoreActionModule",
         [f'"{told["action"]}"', "OPTIONS", *(["charges=True"] if action.charges else [])],
         {action.result: result, **({"charge": CHARGE} if action.charges else {}), "note": NOTE},
@@ -220,7 +220,7 @@ def _info(name: str, area: str, told: Told) -> Module:
         told,
         ["client", "client.info"],
         _options(texts, asked, required),
-        "info",
+        "info_module",
         "ResourceInfoModule" if kind else "LookupInfoModule",
         [
             *names,

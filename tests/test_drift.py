@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.rehearsal.drift import Managed
+from pulumi_hosting.rehearsal.drift_changes import Managed
 from pulumi_hosting.resources import RESOURCES
 
 

@@ -226,3 +226,39 @@ def test_resources_do_not_import_each_other() -> None:
             name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names
         }
         assert imported & modules == set(), module
+
+
+# --- one name, one meaning ---------------------------------------------------------------------------------
+
+# Modules that share a name because they are the same thing at two places.
+SAME_THING = {
+    "base": "the base class of the folder",
+    "client": "the client, and the documentation fragment of its options",
+    "clock": "the time, handed in",
+    "errors": "the errors of the package",
+    "failures": "an error as the frontend shows it",
+    "lookups": "the functions of Pulumi are generated from the schema's lookups",
+    "periods": "billing periods, as the client and as the service count them",
+    "results": "what calls return; one is generated from the other",
+    "stack": "a stack, and the command of that name",
+    "state": "the state of a stack, and the command of that name",
+    "operations": "operations on a stack, and the commands that start them",
+    "version": "the version, as Pulumi and as Ansible spell it",
+}
+# Folders with one file per area, resource or module: the files are named after what they are about.
+BY_SUBJECT = re.compile(
+    r"pulumi_hosting/(api/models|api/operations|client/services|emulator/handlers|resources|actions)/"
+    r"|ansible_collections/hosting/cloud/plugins/(action|callback|inventory|doc_fragments|modules)/"
+)
+
+
+def test_two_modules_of_one_name_mean_the_same() -> None:
+    code = re.compile(r"(pulumi_hosting|ansible_collections/hosting/cloud/plugins|generate)/.*\.py")
+    names: dict[str, set[str]] = {}
+    for path in tracked_files():
+        file = str(path.relative_to(ROOT))
+        if code.fullmatch(file) and not path.stem.startswith("__"):
+            names.setdefault(path.stem, set()).add("a subject" if BY_SUBJECT.match(file) else file)
+    twice = {name for name, files in names.items() if len(files) > 1}
+    assert twice - set(SAME_THING) == set(), "rename one of them, or say what they have in common"
+    assert set(SAME_THING) - twice == set(), "no longer needed here"

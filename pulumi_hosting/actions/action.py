@@ -23,9 +23,9 @@ from pydantic import Field, ValidationError, model_validator
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.base import IdText, Inputs, Record, Resource, State
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 Shown = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None

@@ -19,8 +19,8 @@ from pulumi_hosting.client.exceptions import (
     Unavailable,
 )
 from pulumi_hosting.resources.base import IdText, Inputs
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import Failed, ResourceError
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 

@@ -15,7 +15,7 @@ from pulumi_hosting.actions.action import Action, OfDomain, Plan, resolve
 from pulumi_hosting.actions.periods import Moment, after_years, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidInput, NotFound
-from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.domain import DomainState, zone_of
@@ -209,7 +209,7 @@ def _cost(request: Request, domain: m.Domain, years: int) -> Cost | None:
     price = domain.price_renew if domain.price_renew is not None else (zone.price_renew if zone else None)
     if price is None:
         return None
-    balance = catalog.balance(request, fresh=True)
+    balance = catalog_reads.balance(request, fresh=True)
     currency = domain.currency or (zone.currency if zone else None) or (balance.currency if balance else "")
     what = f"{domain.name}, {years} year{'s' if years > 1 else ''} from {as_text(domain.expires_at)}"
     return Cost(price * years, currency, what, balance.balance if balance else None)

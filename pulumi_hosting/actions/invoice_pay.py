@@ -10,12 +10,12 @@ from pydantic import Field
 from pulumi_hosting.actions.action import Action, Plan, Result
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import IdText, Inputs
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 
@@ -75,7 +75,7 @@ class InvoicePay(Action[InvoicePayInputs, InvoicePaid]):
                 f"sent. "
                 "Next: pay it through its gateway, by its payment link"
             )
-        balance = catalog.balance(request, fresh=True)
+        balance = catalog_reads.balance(request, fresh=True)
         what = f"invoice {invoice.id}" + (f", {invoice.description}" if invoice.description else "")
         cost = Cost(invoice.amount, invoice.currency, what, balance.balance if balance else None)
         after = shown.model_copy(

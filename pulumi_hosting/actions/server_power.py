@@ -18,7 +18,7 @@ from pulumi_hosting.client.exceptions import (
     InvalidResponse,
     OperationInProgress,
 )
-from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.base import IdText
 from pulumi_hosting.resources.server import ServerState, sorted_ids
@@ -140,12 +140,12 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
         return Plan(True, state.shown(), after.shown(), note=note, target=(SERVER, state), data=(state, os))
 
     def _check_image(self, request: Request, state: ServerState, os: str) -> None:
-        images = catalog.os_images(request)
+        images = catalog_reads.os_images(request)
         if os not in images:
             raise InvalidInput(
                 {"os": (f"there is no image {os!r}: choose one of {', '.join(sorted(images))}")}, self.title
             )
-        tariff = None if state.tariff_id is None else catalog.tariffs(request).get(state.tariff_id)
+        tariff = None if state.tariff_id is None else catalog_reads.tariffs(request).get(state.tariff_id)
         if tariff is not None and os in (tariff.excluded_os or ()):
             raise InvalidInput(
                 {"os": (f"image {os} is not offered with tariff {tariff.id} ({tariff.name})")}, self.title

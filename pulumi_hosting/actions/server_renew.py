@@ -16,7 +16,7 @@ from pulumi_hosting.actions.action import Action, OfServer, Plan, resolve
 from pulumi_hosting.actions.periods import Moment, after_hours, after_months, moment
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound, ServerBlocked
-from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import WholeNumber
 from pulumi_hosting.resources.server import ServerState
@@ -305,7 +305,7 @@ def _cost(request: Request, server: m.Server, billing: m.ServerBilling, period: 
     unit = 1 if billing.cycle == "hourly" else billing.months
     exact = period.count == unit
     amount, how = (billing.recurring_amount, "") if exact else _quoted(request, server, billing, period, unit)
-    balance = catalog.balance(request, fresh=True)
+    balance = catalog_reads.balance(request, fresh=True)
     currency = billing.currency or (balance.currency if balance else "")
     due = as_text(billing.next_due_at.replace(microsecond=0) if billing.next_due_at else None)
     what = f"server {server.name}, {period} from {due}{how}"
@@ -316,14 +316,16 @@ def _quoted(
     request: Request, server: m.Server, billing: m.ServerBilling, period: _Period, unit: int | None
 ) -> tuple[Decimal, str]:
     tariff = server.tariff.id if server.tariff else None
-    desired = None if tariff is None else catalog.quote(request, tariff, _query(period.unit, period.count))
+    desired = (
+        None if tariff is None else catalog_reads.quote(request, tariff, _query(period.unit, period.count))
+    )
     if desired is None or tariff is None:
         return (billing.recurring_amount / (unit or 1) * period.count).quantize(
             _CENT, ROUND_HALF_UP
         ), ", in proportion"
     if unit is None:
         return desired.total, ", as quoted, bought addresses not counted"
-    present = catalog.quote(request, tariff, _query(period.unit, unit))
+    present = catalog_reads.quote(request, tariff, _query(period.unit, unit))
     beside = billing.recurring_amount - present.total if present else Decimal(0)
     return (desired.total + beside / unit * period.count).quantize(_CENT, ROUND_HALF_UP), ", as quoted"
 

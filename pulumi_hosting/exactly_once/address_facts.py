@@ -6,11 +6,11 @@ from functools import partial
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import ApiError, NotFound
-from pulumi_hosting.exactly_once import addresses
+from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, key_is_used
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 
@@ -82,7 +82,7 @@ def quote_of(request: Request, server_id: str, *, fresh: bool = False) -> m.IpQu
 
 def look(request: Request, server_id: str) -> World:
     """The server's addresses as they are now. Raises ``ResourceError`` if there is no such server."""
-    found = addresses.of_server(request, server_id, fresh=True)
+    found = address_list.of_server(request, server_id, fresh=True)
     quote = quote_of(request, server_id, fresh=True)
     if found is None or quote is None:
         raise ResourceError(

@@ -28,7 +28,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, digest
 from pulumi_hosting.exactly_once.key_probe import NONEXISTENT_ID, key_is_used
-from pulumi_hosting.session.account import account
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
 

@@ -27,7 +27,7 @@ from typing import Any
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.session.account import account
+from pulumi_hosting.session.key_owner import account
 
 _POLL = 0.05  # seconds between two attempts to get a lock
 

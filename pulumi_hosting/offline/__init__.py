@@ -21,7 +21,7 @@ import os
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 from .errors import ConfigurationError, OfflineError, StackLocked, StackNotFound  # after the line above
-from .operation import Result  # the same
 from .stack import Stack  # the same
+from .stack_operation import Result  # the same
 
 __all__ = ["ConfigurationError", "OfflineError", "Result", "Stack", "StackLocked", "StackNotFound"]

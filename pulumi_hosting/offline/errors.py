@@ -11,7 +11,7 @@ OfflineError
     └── InitError         the object exists, and is not ready
 """
 
-from .model.values import Properties
+from .model.property_values import Properties
 
 
 class OfflineError(Exception):

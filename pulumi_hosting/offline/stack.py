@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .display.events import Listener
+from .display.engine_events import Listener
 from .model.goals import Goal
-from .operation import Command, Operation, Result, RunOptions
+from .stack_operation import Command, Operation, Result, RunOptions
 from .storage.stack_store import StackStore
 
 

@@ -27,9 +27,9 @@ from pulumi_hosting.resources.powers import (
     recorded_mode,
     sandbox_of,
 )
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import NoSuchObject, ResourceConflict, ResourceError, Unchangeable
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 

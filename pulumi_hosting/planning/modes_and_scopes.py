@@ -5,8 +5,8 @@ from typing import Any
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.resources.base import Resource, State
 from pulumi_hosting.resources.powers import recorded_mode, sandbox_of
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import WrongMode
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 

@@ -42,12 +42,12 @@ from pulumi_hosting.provider.conversion import (
 )
 from pulumi_hosting.provider.half_way import Partial
 from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
-from pulumi_hosting.provider.process import SESSION, ProviderSession
+from pulumi_hosting.provider.provider_session import SESSION, ProviderSession
 from pulumi_hosting.resources.base import Resource, Takeover, plain
 from pulumi_hosting.resources.powers import Priced, Remarked, Sandboxed, is_provisional, recorded_mode
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError, TakenOver
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 PropertyValues = Mapping[str, Any]

@@ -42,7 +42,7 @@ class _Provider(ResourceProvider):
     def configure(self, req: ConfigureRequest) -> None:
         # The SDK sends whole tracebacks to the engine; nothing of ours belongs into one.
         sys.tracebacklimit = 0
-        from pulumi_hosting.provider import process
+        from pulumi_hosting.provider import provider_session
         from pulumi_hosting.provider.failures import as_user_error
         from pulumi_hosting.provider.interruption import end_waits_on_cancel
         from pulumi_hosting.provider.plugin.engine_log import engine_address
@@ -50,10 +50,10 @@ class _Provider(ResourceProvider):
 
         end_waits_on_cancel()
         with as_user_error():
-            process.SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS})
+            provider_session.SESSION.configure({name: req.config.get(f"hosting:{name}") for name in SETTINGS})
         # The SDK's process for dynamic providers is started with the engine's address too: what it charges
         # counts with the plugins'.
-        process.SESSION.budget.run = engine_address(sys.argv[1:]) or None
+        provider_session.SESSION.budget.run = engine_address(sys.argv[1:]) or None
 
     def check(self, _olds: dict[str, Any], news: dict[str, Any]) -> CheckResult:
         with self._adapter() as adapter:
@@ -124,13 +124,13 @@ class _Provider(ResourceProvider):
     @contextmanager
     def _adapter(self) -> "Iterator[Adapter]":
         """What answers; its failures are told in one line."""
-        from pulumi_hosting.provider import process
+        from pulumi_hosting.provider import provider_session
         from pulumi_hosting.provider.adapter import Adapter
         from pulumi_hosting.provider.failures import as_user_error
         from pulumi_hosting.resources import RESOURCES
 
         with as_user_error():
-            yield Adapter(RESOURCES[self.kind], process.SESSION)
+            yield Adapter(RESOURCES[self.kind], provider_session.SESSION)
 
 
 def _provider(kind: str) -> type[_Provider]:

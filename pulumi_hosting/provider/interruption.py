@@ -16,7 +16,7 @@ def _cancel(self: Any, request: Any, context: Any) -> Any:
     # Runs with the names of the SDK's module: everything else is imported here.
     from google.protobuf import empty_pb2
 
-    from pulumi_hosting.provider.process import SESSION
+    from pulumi_hosting.provider.provider_session import SESSION
 
     SESSION.cancel()
     return empty_pb2.Empty()

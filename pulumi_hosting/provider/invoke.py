@@ -19,7 +19,7 @@ from pulumi_hosting.provider.names import NAME, camel, token
 from pulumi_hosting.provider.version import version
 
 if TYPE_CHECKING:
-    from pulumi_hosting.provider.process import ProviderSession
+    from pulumi_hosting.provider.provider_session import ProviderSession
     from pulumi_hosting.schema.fields import Type
 
 Ask = Callable[[str, Mapping[str, Any], pulumi.InvokeOptions | None], Any]
@@ -138,7 +138,7 @@ def _python_type(type: "Type") -> Any:
 
 @cache
 def _session() -> "ProviderSession":
-    from pulumi_hosting.provider.process import ProviderSession
+    from pulumi_hosting.provider.provider_session import ProviderSession
 
     return ProviderSession()
 

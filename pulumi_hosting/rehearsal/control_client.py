@@ -6,7 +6,7 @@ import urllib.request
 from dataclasses import dataclass, field
 from typing import Any
 
-from pulumi_hosting.rehearsal.drift import control_path
+from pulumi_hosting.rehearsal.drift_changes import control_path
 from pulumi_hosting.resources import RESOURCES
 
 

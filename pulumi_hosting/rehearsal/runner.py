@@ -20,7 +20,7 @@ from pulumi_hosting.emulator import running
 from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.rehearsal.drift import Managed, managed_resources
+from pulumi_hosting.rehearsal.drift_changes import Managed, managed_resources
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 

@@ -30,14 +30,14 @@ from pulumi_hosting.client.exceptions import (
     TransportError,
     UpstreamRejected,
 )
-from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.idempotency_keys import SCHEME, KeyRing
 from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover, Trait, WholeNumber
-from pulumi_hosting.resources.drift import Drift, inverted
-from pulumi_hosting.session.account import account
+from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text
 
@@ -539,7 +539,7 @@ class _Order:
         if isinstance(error, TransportError) or error.status in (401, 403, 429, 504):
             return False
         if isinstance(error, InsufficientFunds):
-            balance = catalog.balance(self.request, fresh=True)
+            balance = catalog_reads.balance(self.request, fresh=True)
             return error.required is not None and balance is not None and balance.balance >= error.required
         if isinstance(error, DomainUnavailable):
             try:
@@ -593,7 +593,7 @@ class _Order:
 
 
 def zone_of(request: Request, name: str) -> m.Zone | None:
-    zones = catalog.zones(request)
+    zones = catalog_reads.zones(request)
     labels = name.split(".")
     return next(
         (zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None

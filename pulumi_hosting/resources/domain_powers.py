@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from pulumi_hosting.api.values import look_alike
-from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.domain import (
     _LATE,
@@ -71,7 +71,7 @@ class DomainResource(
             return {
                 "name": (
                     f"no zone of this provider ends {name!r}: choose one of "
-                    f"{', '.join(sorted(catalog.zones(request)))}"
+                    f"{', '.join(sorted(catalog_reads.zones(request)))}"
                 )
             }
         failures: dict[str, str] = {}
@@ -116,7 +116,7 @@ class DomainResource(
             return None
         name = f"{desired['name']} ({read})" if (read := unicode_name(desired["name"])) else desired["name"]
         what = f"transfer of {name}" if transfer else f"{name}, {years} year{'s' if years > 1 else ''}"
-        balance = catalog.balance(request)
+        balance = catalog_reads.balance(request)
         # found again, or a stop: nothing is paid for it either way
         if self._named(request, desired["name"]) is not None:
             amount, what = Decimal(0), f"{name} is on this account already"

@@ -12,10 +12,10 @@ from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.client.exceptions import NotFound
-from pulumi_hosting.exactly_once import addresses
+from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, IdText
-from pulumi_hosting.resources.drift import Drift
+from pulumi_hosting.resources.drift_fields import Drift
 from pulumi_hosting.resources.powers import Findable, Sandboxed, Validated
 from pulumi_hosting.session.errors import NoSuchObject, ResourceError
 from pulumi_hosting.session.request import Request
@@ -38,7 +38,7 @@ class PtrInputs(base.Inputs):
         REPLACES,
     ]
     address: Annotated[
-        Annotated[str, AfterValidator(addresses.plain_address)] | None,
+        Annotated[str, AfterValidator(address_list.plain_address)] | None,
         Field(
             description="An IPv4 or IPv6 address of the server; its primary one when absent. A change "
             "makes another record."
@@ -63,7 +63,7 @@ def _state(server_id: str, ip: m.Ip, domain: str | None) -> PtrState:
     return PtrState(
         id=f"{server_id}/{ip.id}",
         server_id=server_id,
-        address=addresses.plain_address(ip.address),
+        address=address_list.plain_address(ip.address),
         domain=domain,
     )
 
@@ -100,27 +100,27 @@ class PtrResource(
 
     def find(self, request: Request, inputs: PtrInputs) -> PtrState | None:
         """By server and address."""
-        found = addresses.of_server(request, inputs.server_id, fresh=True)
+        found = address_list.of_server(request, inputs.server_id, fresh=True)
         ip = self._ip(found, inputs.address) if found is not None else None
         return _state(inputs.server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
 
     @staticmethod
     def _ip(found: list[m.Ip], address: str | None) -> m.Ip | None:
         if address is not None:
-            return addresses.pick(found, address)
+            return address_list.pick(found, address)
         return next((ip for ip in sorted(found, key=lambda ip: (ip.version == 6, ip.id)) if ip.primary), None)
 
     def read(self, request: Request, id: str, last: PtrState | None = None) -> PtrState | None:
-        server_id, wanted = addresses.split_id(id, "a PTR record")
-        found = addresses.of_server(request, server_id)
-        ip = addresses.pick(found, wanted) if found is not None else None
+        server_id, wanted = address_list.split_id(id, "a PTR record")
+        found = address_list.of_server(request, server_id)
+        ip = address_list.pick(found, wanted) if found is not None else None
         return _state(server_id, ip, _domain(ip)) if ip is not None and ip.ptr else None
 
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[PtrState]:
         """Those of one server, or of all."""
         return (
             _state(server, ip, _domain(ip))
-            for server, ip in addresses.everywhere(request, server_id)
+            for server, ip in address_list.everywhere(request, server_id)
             if ip.ptr
         )
 
@@ -137,7 +137,7 @@ class PtrResource(
             server = request.client.servers.get(int(desired["server_id"]))
         except NotFound:
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
-        known = {addresses.plain_address(text) for text in server.ips or ()}
+        known = {address_list.plain_address(text) for text in server.ips or ()}
         if known and desired.get("address") is not None and desired["address"] not in known:
             return {
                 "address": (
@@ -153,7 +153,7 @@ class PtrResource(
         wait = request.poller(_LISTED_SECONDS)
         fresh = False
         while True:
-            found = addresses.of_server(request, inputs.server_id, fresh=fresh)
+            found = address_list.of_server(request, inputs.server_id, fresh=fresh)
             ip = self._ip(found, inputs.address) if found is not None else None
             if ip is not None:
                 return self._set(request, inputs.server_id, ip, inputs.domain)
@@ -190,7 +190,7 @@ class PtrResource(
     def update(
         self, request: Request, state: PtrState, inputs: PtrInputs, fields: frozenset[str]
     ) -> PtrState:
-        server_id, wanted = addresses.split_id(state.id, "a PTR record")
+        server_id, wanted = address_list.split_id(state.id, "a PTR record")
         if not wanted.isdigit():
             return self.create(request, inputs)
         request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=inputs.domain)
@@ -200,10 +200,10 @@ class PtrResource(
     # --- removing
 
     def delete(self, request: Request, state: PtrState) -> None:
-        server_id, wanted = addresses.split_id(state.id, "a PTR record")
+        server_id, wanted = address_list.split_id(state.id, "a PTR record")
         if not wanted.isdigit():
-            found = addresses.of_server(request, server_id, fresh=True)
-            ip = addresses.pick(found, wanted) if found is not None else None
+            found = address_list.of_server(request, server_id, fresh=True)
+            ip = address_list.pick(found, wanted) if found is not None else None
             if ip is None:
                 return
             wanted = str(ip.id)
@@ -211,8 +211,8 @@ class PtrResource(
             request.client.servers.ips.set_ptr(int(server_id), int(wanted), domain=None)
         except NotFound:
             # The address is gone, and its record with it: only the list shows that.
-            found = addresses.of_server(request, server_id, fresh=True)
-            ip = addresses.pick(found, wanted) if found is not None else None
+            found = address_list.of_server(request, server_id, fresh=True)
+            ip = address_list.pick(found, wanted) if found is not None else None
             if ip is not None and ip.ptr:
                 raise
             return

@@ -1,6 +1,6 @@
 """A virtual server (API document, "Servers" and "Orders").
 
-Ordered once (see ``exactly_once.orders``), waited for through a 202, changed in place where the API can
+Ordered once (see ``exactly_once.server_order``), waited for through a 202, changed in place where the API can
 (name, notes, auto-renew), replaced where it cannot. The id is ``order:<invoice_id>`` while only its order is
 known. What the planner asks beside the four methods is in ``server_powers``.
 """
@@ -15,7 +15,6 @@ from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.exceptions import InvalidInput
 from pulumi_hosting.client.requests import check_body
-from pulumi_hosting.exactly_once.orders import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.ownership_tag import (
     is_tag_of,
     next_tag,
@@ -24,6 +23,7 @@ from pulumi_hosting.exactly_once.ownership_tag import (
     was_taken_over,
     with_tag,
 )
+from pulumi_hosting.exactly_once.server_order import Ordered, ServerOrder
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import (
@@ -36,7 +36,7 @@ from pulumi_hosting.resources.base import (
     Trait,
     WholeNumber,
 )
-from pulumi_hosting.resources.drift import Drift, edited, inverted, renamed
+from pulumi_hosting.resources.drift_fields import Drift, edited, inverted, renamed
 from pulumi_hosting.resources.server_calls import (
     delete_server,
     must_be_ours,

@@ -31,7 +31,7 @@ from pulumi_hosting.client.exceptions import (
     OperationInProgress,
     TransportError,
 )
-from pulumi_hosting.exactly_once import addresses, catalog
+from pulumi_hosting.exactly_once import address_list, catalog_reads
 from pulumi_hosting.exactly_once.address_facts import (
     World,
     bought,
@@ -139,9 +139,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 if self._server_is_gone(request, last.server_id)
                 else self._arrived(request, last) or last
             )
-        server_id, wanted = addresses.split_id(id, "an address")
-        found = addresses.of_server(request, server_id)
-        ip = addresses.pick(found, wanted) if found is not None else None
+        server_id, wanted = address_list.split_id(id, "an address")
+        found = address_list.of_server(request, server_id)
+        ip = address_list.pick(found, wanted) if found is not None else None
         return self._state(request, server_id, ip, last) if ip is not None else None
 
     def is_provisional(self, state: ServerIpState) -> bool:
@@ -154,7 +154,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         return ServerIpState(
             id=f"{server_id}/{ip.id}",
             server_id=server_id,
-            address=addresses.plain_address(ip.address),
+            address=address_list.plain_address(ip.address),
             gateway=ip.gateway,
             netmask=ip.netmask,
             price_monthly=as_text(ip.price_monthly),
@@ -171,7 +171,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         """Bought addresses that neither this run nor the notes of this machine know to be another
         resource's.
         """
-        found = addresses.of_server(request, server_id) or []
+        found = address_list.of_server(request, server_id) or []
         return self._loose(request, server_id, bought(found), Owners(request, server_id))
 
     def cost(self, request: Request, desired: Mapping[str, Any]) -> Cost | None:
@@ -181,7 +181,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         quote = quote_of(request, desired["server_id"])
         if quote is None:
             return None
-        balance = catalog.balance(request)
+        balance = catalog_reads.balance(request)
         currency = quote.currency or (balance.currency if balance else "")
         what = f"an address, then {quote.price_monthly} a month"
         return Cost(quote.prorated_now, currency, what, balance.balance if balance else None)
@@ -231,8 +231,8 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             wait.pause()
 
     def _adopt(self, request: Request, inputs: ServerIpInputs, wanted: str) -> ServerIpState:
-        found = addresses.of_server(request, inputs.server_id, fresh=True) or []
-        ip = addresses.pick(found, wanted)
+        found = address_list.of_server(request, inputs.server_id, fresh=True) or []
+        ip = address_list.pick(found, wanted)
         if ip is None or ip.primary:
             reason = "is its primary one" if ip is not None else "is none of its addresses"
             raise ResourceError(
@@ -475,7 +475,7 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
         if isinstance(error, IdempotencyConflict):
             return True
         if isinstance(error, InsufficientFunds):
-            balance = catalog.balance(request, fresh=True)
+            balance = catalog_reads.balance(request, fresh=True)
             return error.required is not None and balance is not None and balance.balance >= error.required
         if isinstance(error, IpLimitReached):
             quote = quote_of(request, inputs.server_id, fresh=True)
@@ -551,9 +551,9 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
             if self._server_is_gone(request, state.server_id):
                 return
             state = self.wait(request, state)
-        server_id, wanted = addresses.split_id(state.id, "an address")
-        found = addresses.of_server(request, server_id, fresh=True)
-        ip = addresses.pick(found, wanted) if found is not None else None
+        server_id, wanted = address_list.split_id(state.id, "an address")
+        found = address_list.of_server(request, server_id, fresh=True)
+        ip = address_list.pick(found, wanted) if found is not None else None
         if ip is None:
             return
         if ip.primary:
@@ -576,8 +576,8 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
                 if wait.over:
                     raise
             except HostingError:
-                after = addresses.of_server(request, server_id, fresh=True)
-                if after is not None and addresses.pick(after, str(ip.id)) is not None:
+                after = address_list.of_server(request, server_id, fresh=True)
+                if after is not None and address_list.pick(after, str(ip.id)) is not None:
                     raise
                 return
             finally:

@@ -6,7 +6,7 @@ from decimal import Decimal
 from typing import Any, ClassVar
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.exactly_once import addresses
+from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.address_facts import bought, quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.resources.base import Takeover
@@ -38,13 +38,13 @@ class ServerIpResource(
         """The address named by ``adopt_id``; nothing else tells one bought address from another."""
         if inputs.adopt_id is None:
             return None
-        found = addresses.of_server(request, inputs.server_id, fresh=True)
-        ip = addresses.pick(found, inputs.adopt_id) if found is not None else None
+        found = address_list.of_server(request, inputs.server_id, fresh=True)
+        ip = address_list.pick(found, inputs.adopt_id) if found is not None else None
         return self._state(request, inputs.server_id, ip) if ip is not None else None
 
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:
         """The bought ones of one server, or of all."""
-        found = addresses.everywhere(request, server_id)
+        found = address_list.everywhere(request, server_id)
         return (
             self._state(request, server, ip) for server, ip in found if not ip.primary and ip.version != 6
         )
@@ -79,7 +79,7 @@ class ServerIpResource(
         if request.client.is_test_key:
             return None
         quote = quote_of(request, inputs.server_id)
-        found = addresses.of_server(request, inputs.server_id)
+        found = address_list.of_server(request, inputs.server_id)
         if quote is None or found is None:
             return None
         owners = Owners(request, inputs.server_id)

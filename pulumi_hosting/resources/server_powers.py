@@ -8,7 +8,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import SANDBOX_SERVER_SECONDS
 from pulumi_hosting.client.exceptions import ApiError, HostingError
 from pulumi_hosting.client.results import Damaged, matching
-from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.ownership_tag import is_tag, is_tag_of, split_tag
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX, TAGGED, find_tagged, refuse_namesakes
 from pulumi_hosting.resources.base import OnChange, Takeover
@@ -136,11 +136,11 @@ class ServerResource(
         failures: dict[str, str] = {}
         tariff = None
         if fields & {"tariff_id", "os", "hours", "billing_cycle"} and "tariff_id" in desired:
-            tariff = catalog.tariffs(request).get(desired["tariff_id"])
+            tariff = catalog_reads.tariffs(request).get(desired["tariff_id"])
             if tariff is None:
                 failures["tariff_id"] = (
                     f"there is no tariff {desired['tariff_id']}: choose one of "
-                    f"{catalog.choices(catalog.tariffs(request))}"
+                    f"{catalog_reads.choices(catalog_reads.tariffs(request))}"
                 )
             elif (
                 "tariff_id" in fields and tariff.in_stock is False and not self._has_started(request, desired)
@@ -156,7 +156,7 @@ class ServerResource(
                     f"tariff {tariff.id} ({tariff.name}): the catalog does not say whether it is in stock"
                 )
         if fields & {"tariff_id", "os"} and "os" in desired:
-            images = catalog.os_images(request)
+            images = catalog_reads.os_images(request)
             if desired["os"] not in images:
                 failures["os"] = (
                     f"there is no image {desired['os']!r}: choose one of {', '.join(sorted(images))}"
@@ -199,7 +199,7 @@ class ServerResource(
             what = f"{period['months']} month{'s' if period['months'] > 1 else ''}"
         if desired.get("promo_code") is not None:
             period["promo_code"] = desired["promo_code"]
-        quote = catalog.quote(request, desired["tariff_id"], period)
+        quote = catalog_reads.quote(request, desired["tariff_id"], period)
         if quote is None:
             return None
         if quote.promo is not None and not quote.promo.valid:
@@ -207,7 +207,7 @@ class ServerResource(
                 f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order "
                 f"is likely to be refused"
             )
-        tariff = catalog.tariffs(request).get(desired["tariff_id"])
+        tariff = catalog_reads.tariffs(request).get(desired["tariff_id"])
         return Cost(
             quote.total, quote.currency, (f"{tariff.name if tariff else 'server'}, {what}"), quote.balance
         )

@@ -13,11 +13,11 @@ from pulumi_hosting.client.exceptions import (
     HostingError,
     NotFound,
 )
-from pulumi_hosting.exactly_once import catalog
+from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.server_search import candidates, living_servers, may_be_proven, pending_order
 from pulumi_hosting.resources.fingerprints import fingerprint
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age
 
@@ -128,7 +128,7 @@ def renewal_remarks(request: Request, server: m.Server, others: Iterable[m.Serve
     named = f"server {server.id} ({server.name}) {'was' if due < now else 'is'} due on {due:%Y-%m-%d}"
     if billing.auto_renew is False:
         return [f"{named} and auto-renew is off: it is suspended then. Next: renew it, or set auto_renew"]
-    balance = catalog.balance(request)
+    balance = catalog_reads.balance(request)
     paid = [
         other.billing
         for other in others

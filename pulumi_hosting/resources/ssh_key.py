@@ -19,7 +19,7 @@ from pulumi_hosting.api.values import check_line, check_public_key
 from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, Takeover, Trait
-from pulumi_hosting.resources.drift import Drift, renamed
+from pulumi_hosting.resources.drift_fields import Drift, renamed
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.powers import Adoptable, Findable, Validated
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError

@@ -30,7 +30,7 @@ from pulumi_hosting.exactly_once.ownership_tag import (
 )
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
-from pulumi_hosting.resources.drift import Drift, edited, inverted
+from pulumi_hosting.resources.drift_fields import Drift, edited, inverted
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, TakenOver
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text

@@ -40,11 +40,11 @@ from pulumi_hosting.api.models import Delivery, Event
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import ConfigurationError, WebhookRejected
 from pulumi_hosting.webhooks.background import LimitedWarnings, log, one_line, retry_until_success
-from pulumi_hosting.webhooks.options import ReceiverOptions, WebhookSecrets
+from pulumi_hosting.webhooks.delivery_store import EventStore, StoredEvent, StoreFull
+from pulumi_hosting.webhooks.http_server import Limits, Request, WebhookServer
+from pulumi_hosting.webhooks.receiver_options import ReceiverOptions, WebhookSecrets
 from pulumi_hosting.webhooks.reconcile import event_of, missed_deliveries
-from pulumi_hosting.webhooks.server import Limits, Request, WebhookServer
 from pulumi_hosting.webhooks.signature import EVENT_HEADER, ID_HEADER, TIMESTAMP_HEADER, parse, verify
-from pulumi_hosting.webhooks.store import EventStore, StoredEvent, StoreFull
 
 __all__ = ["Limits", "ReceivedEvent", "Receiver", "ReceiverOptions"]
 

@@ -10,15 +10,15 @@ from typing import Any
 import httpx
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.hosting.cloud.plugins.module_utils.options import (
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import (
     boolean_problem,
     without_unknown_items,
 )
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from tests.ansible.test_specs import module

@@ -19,7 +19,7 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.hosting.cloud.plugins.inventory import servers as plugin
 from pulumi_hosting.client import client as client_module
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.emulator.in_process_transport import Transport
 from tests.emulator.support import EmulatorHarness
 
 BASE_URL = "http://127.0.0.1:1/v1"

@@ -14,7 +14,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.results import Document, Done, File, Items, Pages
-from pulumi_hosting.client.service import Service
+from pulumi_hosting.client.service_base import Service
 from tests.client.support import scripted
 
 # What the client itself has beside the operations.

@@ -14,7 +14,7 @@ from pulumi_hosting.api.operations import Operation
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.emulator.in_process_transport import Transport
 from tests.support.operations import Arguments, arguments
 
 HOOKS = "https://hooks.example.org"

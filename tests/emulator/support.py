@@ -10,7 +10,7 @@ import httpx
 from pulumi_hosting.api.error_codes import CODES
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.emulator.webhook_delivery import Attempt, Outcome
 
 # 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.

@@ -131,7 +131,7 @@ def test_the_delivery_loop_survives_errors(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    from pulumi_hosting.emulator.transport import Transport
+    from pulumi_hosting.emulator.in_process_transport import Transport
 
     caplog.set_level(logging.ERROR)
     core, arrived = delivery_loop

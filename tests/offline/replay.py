@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.offline import OfflineError, Stack
-from pulumi_hosting.offline.display.events import Event
+from pulumi_hosting.offline.display.engine_events import Event
 from pulumi_hosting.offline.storage.passphrase import Crypter
 from tests.support.waiting import interruptible
 from tests.support.warm import PYTHON

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.offline import ConfigurationError, StackLocked, StackNotFound
-from pulumi_hosting.offline.model.values import Secret
+from pulumi_hosting.offline.model.property_values import Secret
 from pulumi_hosting.offline.storage.backend import Backend, backend_directory, write_private
 from pulumi_hosting.offline.storage.passphrase import Crypter
 from pulumi_hosting.offline.storage.project import StackConfig, find_python, load_project

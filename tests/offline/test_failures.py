@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from pulumi_hosting.offline.display.events import Event
+from pulumi_hosting.offline.display.engine_events import Event
 from pulumi_hosting.offline.engine import program_process
 from pulumi_hosting.offline.generator.decisions import Decisions
 from pulumi_hosting.offline.generator.generator import StepGenerator

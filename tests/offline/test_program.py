@@ -13,12 +13,12 @@ import pytest
 from pulumi_hosting.offline.engine import run_program as program
 from pulumi_hosting.offline.engine.deployment import Registered
 from pulumi_hosting.offline.engine.engine_service import EngineService, add_engine
+from pulumi_hosting.offline.engine.grpc_server import Server
 from pulumi_hosting.offline.engine.monitor import Monitor, StackInfo, add_monitor
-from pulumi_hosting.offline.engine.server import Server
 from pulumi_hosting.offline.model.goals import Goal
+from pulumi_hosting.offline.model.property_values import Properties
 from pulumi_hosting.offline.model.state import State
 from pulumi_hosting.offline.model.urns import make_urn
-from pulumi_hosting.offline.model.values import Properties
 
 
 class Notes:

@@ -7,6 +7,7 @@ import pytest
 
 from pulumi_hosting.offline import ConfigurationError
 from pulumi_hosting.offline.model.graph import Graph, rebuild
+from pulumi_hosting.offline.model.property_values import UNKNOWN, Output, ResourceReference, Secret
 from pulumi_hosting.offline.model.state import PendingOperation, Snapshot, State
 from pulumi_hosting.offline.model.urns import (
     is_provider,
@@ -18,7 +19,6 @@ from pulumi_hosting.offline.model.urns import (
     urn_name,
     urn_type,
 )
-from pulumi_hosting.offline.model.values import UNKNOWN, Output, ResourceReference, Secret
 from pulumi_hosting.offline.storage.deployment_json import (
     deployment_from_json,
     deployment_to_text,

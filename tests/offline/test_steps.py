@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.offline.display.events import Events
+from pulumi_hosting.offline.display.engine_events import Events
 from pulumi_hosting.offline.display.terminal import Display
 from pulumi_hosting.offline.engine.durations import seconds
 from pulumi_hosting.offline.errors import InitError, ProviderError
 from pulumi_hosting.offline.generator.decisions import shown as _shown
 from pulumi_hosting.offline.generator.dependents import with_replace_on_changes
 from pulumi_hosting.offline.model.goals import Targets
+from pulumi_hosting.offline.model.property_values import UNKNOWN_STRING, Secret
 from pulumi_hosting.offline.model.state import PendingOperation, Snapshot, State
-from pulumi_hosting.offline.model.values import UNKNOWN_STRING, Secret
-from pulumi_hosting.offline.providers.results import Diff, diff_of_inputs
+from pulumi_hosting.offline.providers.provider_results import Diff, diff_of_inputs
 from pulumi_hosting.offline.steps.base import Step
 from pulumi_hosting.offline.steps.changes import CreateStep, DeleteStep, SameStep, UpdateStep
 from pulumi_hosting.offline.steps.diffing import ignoring

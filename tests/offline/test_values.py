@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_hosting.offline.model.paths import parse_path, path_contains, reset_path
-from pulumi_hosting.offline.model.protobuf import WireFormat, from_struct, to_struct
-from pulumi_hosting.offline.model.values import (
+from pulumi_hosting.offline.model.property_values import (
     OUTPUT_SIGNATURE,
     SIGNATURE,
     UNKNOWN,
@@ -26,6 +25,7 @@ from pulumi_hosting.offline.model.values import (
     without_outputs,
     without_secrets,
 )
+from pulumi_hosting.offline.model.protobuf import WireFormat, from_struct, to_struct
 
 EVERYTHING = WireFormat(secrets=True, resources=True)
 

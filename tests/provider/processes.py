@@ -12,7 +12,7 @@ from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY
-from pulumi_hosting.provider.process import InterruptibleClock, ProviderSession
+from pulumi_hosting.provider.provider_session import InterruptibleClock, ProviderSession
 from pulumi_hosting.resources import RESOURCES
 from tests.support.account import Account
 

@@ -8,7 +8,7 @@ import pytest
 
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import camel
-from pulumi_hosting.provider.process import ProviderSession
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
 from tests.pulumi.test_every_resource import ALL

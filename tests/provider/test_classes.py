@@ -31,7 +31,7 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.provider import dynamic, invoke, lookup_tokens
 from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.output_type import Record
-from pulumi_hosting.provider.process import ProviderSession
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.resource_shape import class_name, inputs_of, outputs_of, secrets_of
 from pulumi_hosting.provider.sdk import dynamic_resources as classes
 from pulumi_hosting.provider.sdk import lookups as functions

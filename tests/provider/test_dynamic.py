@@ -8,8 +8,8 @@ import pytest
 from pulumi.dynamic import Config, ConfigureRequest
 from pulumi.output import Unknown
 
-from pulumi_hosting.provider import adapter, dynamic, failures, process
-from pulumi_hosting.provider.process import ProviderSession
+from pulumi_hosting.provider import adapter, dynamic, failures, provider_session
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.support.waiting import wait_until
 
@@ -38,7 +38,7 @@ def provider(emulator: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dynamic
     monkeypatch.setenv("HOSTING_BASE_URL", emulator.base_url)
     monkeypatch.setattr("sys.tracebacklimit", 0, raising=False)
     session = ProviderSession()
-    monkeypatch.setattr(process, "SESSION", session)
+    monkeypatch.setattr(provider_session, "SESSION", session)
     made = dynamic.ServerProvider()
     made.configure(ConfigureRequest(Config({}, "t")))
     yield made

@@ -12,7 +12,7 @@ from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
 from pulumi_hosting.provider.dynamic import ServerProvider
 from pulumi_hosting.provider.half_way import Partial
-from pulumi_hosting.provider.process import ProviderSession
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.fingerprints import fingerprint
@@ -131,7 +131,7 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
             process.of("server").create(desired)
         id, left, line = stopped.value.id, stopped.value.outputs, str(stopped.value)
     else:
-        monkeypatch.setattr("pulumi_hosting.provider.process.SESSION", process.session)
+        monkeypatch.setattr("pulumi_hosting.provider.provider_session.SESSION", process.session)
         made = ServerProvider().create(desired)
         id, left = made.id, made.outs or {}
         line = capsys.readouterr().out

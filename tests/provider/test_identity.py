@@ -8,7 +8,7 @@ import pytest
 
 from pulumi_hosting.provider.conversion import IDENTITY, ORGANIZATION
 from pulumi_hosting.provider.plugin.servicer import Subject
-from pulumi_hosting.provider.process import ProviderSession
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, provider_process
 from tests.support.account import Account

@@ -19,7 +19,7 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.planning import engine
 from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.process import ProviderSession
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources.server_ip import ServerIpInputs, ServerIpState
 from pulumi_hosting.resources.server_ip_powers import SERVER_IP
 from pulumi_hosting.session.cost import Cost

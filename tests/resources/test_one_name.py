@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.exactly_once.orders import ServerOrder
+from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import ResourceConflict
@@ -103,7 +103,7 @@ def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_lo
     late = harness.context(identity="pulumi:t/prod/server/web-1")
     SERVER.validate(late, GOOD, frozenset(GOOD))  # a preview that saw no such server
     with monkeypatch.context() as patched:
-        patched.setattr("pulumi_hosting.exactly_once.orders._PROCESS", "another")
+        patched.setattr("pulumi_hosting.exactly_once.server_order._PROCESS", "another")
         harness.order()
     with pytest.raises(ResourceConflict):
         engine.create(late, SERVER, engine.check(SERVER, GOOD).inputs)

@@ -5,7 +5,7 @@ from typing import Any
 
 import httpx
 
-from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.emulator.in_process_transport import Transport
 from tests.emulator.support import EmulatorHarness
 
 GONE = ("cancelled", "terminated")

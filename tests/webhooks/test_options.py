@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError
-from pulumi_hosting.webhooks.options import ReceiverOptions, WebhookSecrets
 from pulumi_hosting.webhooks.receiver import Receiver
+from pulumi_hosting.webhooks.receiver_options import ReceiverOptions, WebhookSecrets
 from tests.webhooks.support import SECRET
 
 

@@ -17,8 +17,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError
+from pulumi_hosting.webhooks.delivery_store import EventStore
 from pulumi_hosting.webhooks.receiver import ReceivedEvent, Receiver, ReceiverOptions
-from pulumi_hosting.webhooks.store import EventStore
 from tests.webhooks.support import (
     LIMIT_SECONDS,
     OTHER_SECRET,

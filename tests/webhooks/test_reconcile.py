@@ -9,7 +9,7 @@ import pytest
 from pulumi_hosting.api.models import Delivery
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.clock import Clock
-from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.emulator.webhook_delivery import send
 from tests.emulator.support import EmulatorHarness
 from tests.webhooks.support import Receivers, body, no_pause, signed, until

@@ -10,8 +10,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.webhooks.background import LimitedWarnings
-from pulumi_hosting.webhooks.options import ReceiverOptions
-from pulumi_hosting.webhooks.server import Limits, Request, WebhookServer
+from pulumi_hosting.webhooks.http_server import Limits, Request, WebhookServer
+from pulumi_hosting.webhooks.receiver_options import ReceiverOptions
 from tests.webhooks.support import LIMIT_SECONDS, self_signed
 
 HEAD = b"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"

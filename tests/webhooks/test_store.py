@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError
-from pulumi_hosting.webhooks.store import REMEMBER_SECONDS, EventStore, StoreFull, StoreInUse
+from pulumi_hosting.webhooks.delivery_store import REMEMBER_SECONDS, EventStore, StoreFull, StoreInUse
 
 DAY = 86400
 

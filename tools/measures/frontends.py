@@ -21,7 +21,7 @@ import httpx
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.transport import Transport
+from pulumi_hosting.emulator.in_process_transport import Transport
 from tools.measures.walk import Tracer, Walk
 
 ROOT = Path(__file__).parent.parent.parent

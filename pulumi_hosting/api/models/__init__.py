@@ -12,7 +12,7 @@ from pulumi_hosting.api.models.addresses import *  # noqa: F403  # the bodies of
 from pulumi_hosting.api.models.body import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.catalog import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.domains import *  # noqa: F403  # the bodies of this area
-from pulumi_hosting.api.models.fields import *  # noqa: F403  # the bodies of this area
+from pulumi_hosting.api.models.field_types import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.invoices import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.servers import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.ssh_keys import *  # noqa: F403  # the bodies of this area

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, BeforeValidator, Field
 
 from pulumi_hosting.api.models.body import PageQuery, Request, Response
-from pulumi_hosting.api.models.fields import Amount, Id, Money, Number, ShortLine, Timestamp, known
+from pulumi_hosting.api.models.field_types import Amount, Id, Money, Number, ShortLine, Timestamp, known
 
 
 class Health(Response):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, field_serializer
 
 from pulumi_hosting.api.models.body import Clears, Request, Response
-from pulumi_hosting.api.models.fields import Id, Money, Timestamp, _whole
+from pulumi_hosting.api.models.field_types import Id, Money, Timestamp, _whole
 from pulumi_hosting.api.values import check_host_name
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from pulumi_hosting.api.models.body import Request, Response
-from pulumi_hosting.api.models.fields import BillingCycle, Id, Money, Months, Number, PromoCode, known
+from pulumi_hosting.api.models.field_types import BillingCycle, Id, Money, Months, Number, PromoCode, known
 
 
 class Location(Response):

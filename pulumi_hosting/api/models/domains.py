@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field
 
 from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
-from pulumi_hosting.api.models.fields import (
+from pulumi_hosting.api.models.field_types import (
     DomainStatusText,
     HostName,
     Id,

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pulumi_hosting.api.models.body import PageQuery, Request, Response
-from pulumi_hosting.api.models.fields import (
+from pulumi_hosting.api.models.field_types import (
     INVOICE_STATUSES,
     INVOICE_TYPES,
     LIVE_INVOICE_TYPES,

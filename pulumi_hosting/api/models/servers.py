@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema
 
 from pulumi_hosting.api.models.body import Change, Clears, Request, Response
-from pulumi_hosting.api.models.fields import (
+from pulumi_hosting.api.models.field_types import (
     MONEY_PATTERN,
     SANDBOX_SERVER_IDS,
     BillingCycle,

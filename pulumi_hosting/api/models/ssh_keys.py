@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from pulumi_hosting.api.models.body import Request, Response
-from pulumi_hosting.api.models.fields import Id, PublicKey, Timestamp
+from pulumi_hosting.api.models.field_types import Id, PublicKey, Timestamp
 from pulumi_hosting.api.values import check_line
 
 

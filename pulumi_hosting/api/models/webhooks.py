@@ -6,7 +6,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, Field
 
 from pulumi_hosting.api.models.body import Change, PageQuery, Request, Response
-from pulumi_hosting.api.models.fields import EVENT_TYPES, EventType, Id, NewSecret, Number, Timestamp, known
+from pulumi_hosting.api.models.field_types import (
+    EVENT_TYPES,
+    EventType,
+    Id,
+    NewSecret,
+    Number,
+    Timestamp,
+    known,
+)
 from pulumi_hosting.api.values import check_line, check_webhook_url
 
 

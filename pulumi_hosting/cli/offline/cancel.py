@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from pulumi_hosting.cli.offline.options import stack_options, yes_option
+from pulumi_hosting.cli.offline.common_options import stack_options, yes_option
 from pulumi_hosting.offline import Stack
 
 

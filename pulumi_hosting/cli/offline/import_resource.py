@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from pulumi_hosting.cli.offline.options import skip_preview_option, stack_options, yes_option
+from pulumi_hosting.cli.offline.common_options import skip_preview_option, stack_options, yes_option
 from pulumi_hosting.offline import Stack
 
 

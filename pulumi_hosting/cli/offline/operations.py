@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from pulumi_hosting.cli.offline.options import combined, skip_preview_option, stack_options, yes_option
+from pulumi_hosting.cli.offline.common_options import combined, skip_preview_option, stack_options, yes_option
 from pulumi_hosting.offline import ConfigurationError, Result, Stack
-from pulumi_hosting.offline.display.events import Digest, Event
-from pulumi_hosting.offline.operation import Command
+from pulumi_hosting.offline.display.engine_events import Digest, Event
+from pulumi_hosting.offline.stack_operation import Command
 
 
 def _verbosity(context: click.Context, option: click.Parameter, value: str) -> int:

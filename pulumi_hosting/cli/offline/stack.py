@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from pulumi_hosting.cli.offline.options import json_option, stack_options, yes_option
+from pulumi_hosting.cli.offline.common_options import json_option, stack_options, yes_option
 from pulumi_hosting.offline import ConfigurationError, OfflineError, Stack
 
 stack_argument = click.argument("stack_name", required=False)

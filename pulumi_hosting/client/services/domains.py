@@ -10,7 +10,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import UNSET, Given, Pages
-from pulumi_hosting.client.service import Service, hidden
+from pulumi_hosting.client.service_base import Service, hidden
 
 
 class DomainsService(Service):

@@ -6,7 +6,7 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.client.results import UNSET, File, Given, Pages
-from pulumi_hosting.client.service import Service
+from pulumi_hosting.client.service_base import Service
 
 
 class InvoicesService(Service):

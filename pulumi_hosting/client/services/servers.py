@@ -10,7 +10,7 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.results import UNSET, Given, Items, Pages
-from pulumi_hosting.client.service import Caller, Service, hidden
+from pulumi_hosting.client.service_base import Caller, Service, hidden
 
 
 class IpsService(Service):

@@ -4,7 +4,7 @@
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.client.results import Done, Items
-from pulumi_hosting.client.service import Service
+from pulumi_hosting.client.service_base import Service
 
 
 class SshKeysService(Service):

@@ -9,7 +9,7 @@ from typing import Literal
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import BY_ID
 from pulumi_hosting.client.results import UNSET, Given, Items, Pages
-from pulumi_hosting.client.service import Caller, Service
+from pulumi_hosting.client.service_base import Caller, Service
 
 
 class DeliveriesService(Service):

@@ -13,11 +13,11 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from pulumi_hosting.emulator.control import accounts, drift, observations, switches
+from pulumi_hosting.emulator.control import accounts, observations, outside_changes, switches
 from pulumi_hosting.emulator.control.endpoint import answer
 from pulumi_hosting.emulator.core import Core
 
-ROUTES = (*switches.ROUTES, *accounts.ROUTES, *drift.ROUTES, *observations.ROUTES)
+ROUTES = (*switches.ROUTES, *accounts.ROUTES, *outside_changes.ROUTES, *observations.ROUTES)
 
 Run = Callable[..., Awaitable[Any]]
 

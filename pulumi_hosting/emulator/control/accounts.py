@@ -9,8 +9,8 @@ from starlette.routing import Route
 
 from pulumi_hosting.api.operations import PRESETS, SCOPES
 from pulumi_hosting.emulator import events, fulfilment, ledger, periods, price_list, pricing, serializers
+from pulumi_hosting.emulator.control.body_fields import Amount, Balance, Percent, Timestamp, account_of, find
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
-from pulumi_hosting.emulator.control.fields import Amount, Balance, Percent, Timestamp, account_of, find
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.rows import Invoice, Order
 from pulumi_hosting.emulator.store import OPENING_BALANCE

@@ -10,8 +10,8 @@ from starlette.routing import Route
 
 from pulumi_hosting.emulator import dialects, faults, webhook_delivery
 from pulumi_hosting.emulator.clock import LAST
+from pulumi_hosting.emulator.control.body_fields import one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
-from pulumi_hosting.emulator.control.fields import one_of
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.formats import format_timestamp
 from pulumi_hosting.emulator.store import VARIANTS

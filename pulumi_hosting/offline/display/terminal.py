@@ -6,8 +6,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from ..model.property_values import UNKNOWN_STRING
 from ..model.urns import urn_name, urn_type
-from ..model.values import UNKNOWN_STRING
 from ..steps.operations import (
     CREATE,
     CREATE_REPLACEMENT,
@@ -24,7 +24,7 @@ from ..steps.operations import (
     SAME,
     UPDATE,
 )
-from .events import Event
+from .engine_events import Event
 
 BANNER = (
     "This is the offline engine of pulumi-hosting, for trying and testing. It is not Pulumi's: run "

@@ -10,16 +10,16 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..display.events import Events
+from ..display.engine_events import Events
 from ..errors import AlreadyReported, OfflineError, ProviderError
 from ..generator.decisions import Decision, DiffRequest, Work
 from ..generator.generator import StepGenerator
-from ..generator.names import NameClash
+from ..generator.urn_names import NameClash
 from ..model.goals import Goal, ReadGoal
 from ..model.graph import Graph, rebuild
+from ..model.property_values import Properties
 from ..model.state import PendingOperation, Snapshot, State
 from ..model.urns import is_provider, package_of
-from ..model.values import Properties
 from ..providers.interface import ReadableProvider
 from ..providers.registry import Registry
 from ..steps.base import Step
@@ -27,7 +27,7 @@ from ..steps.changes import SameStep
 from ..steps.operations import REFRESH
 from ..steps.reads import RefreshStep
 from ..storage.journal import Journal
-from .options import Options
+from .run_options import Options
 from .step_runner import DeploymentClosed, StepRunner
 
 _log = logging.getLogger(__name__)

@@ -14,9 +14,9 @@ from pulumi.runtime.proto import alias_pb2, resource_pb2, resource_pb2_grpc
 
 from ..errors import OfflineError, ProviderError
 from ..model.goals import Alias, Goal, ReadGoal
+from ..model.property_values import Properties, Secret, contains_unknowns, without_outputs, without_secrets
 from ..model.protobuf import WireFormat, from_struct, from_value, to_struct
 from ..model.urns import is_provider, package_of, provider_id, provider_reference, provider_urn, urn_type
-from ..model.values import Properties, Secret, contains_unknowns, without_outputs, without_secrets
 from .deployment import Deployment
 from .durations import timeouts
 from .step_runner import DeploymentClosed

@@ -11,9 +11,9 @@ from typing import Any
 from ..errors import AlreadyReported, PluginError
 from ..storage.project import Project
 from .deployment import Deployment
+from .grpc_server import Server
 from .monitor import Monitor, StackInfo, add_monitor
 from .run_program import ALREADY_REPORTED
-from .server import Server
 
 END_TIMEOUT = 5.0
 """Seconds that the program may take to end after the operation is over."""

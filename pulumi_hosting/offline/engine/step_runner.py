@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
-from ..display.events import Events
+from ..display.engine_events import Events
 from ..errors import OfflineError, ProviderError
 from ..steps.base import Step, StepContext, mark_secret_outputs
 from ..steps.changes import DeleteProtected, DeleteStep

@@ -7,11 +7,11 @@ from typing import Any
 
 from ..errors import AlreadyReported, PluginError, ProviderError
 from ..model.goals import Goal
+from ..model.property_values import contains_unknowns, without_secrets
 from ..model.state import State
 from ..model.urns import provider_urn
-from ..model.values import contains_unknowns, without_secrets
 from ..providers.interface import ResourceProvider
-from ..providers.results import Diff
+from ..providers.provider_results import Diff
 from ..steps.base import Step
 from ..steps.changes import CreateStep, DeleteStep, ReplaceStep, UpdateStep
 from ..steps.diffing import diff_resource

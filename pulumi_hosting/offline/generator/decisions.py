@@ -8,17 +8,17 @@ from typing import Any, Literal, Protocol
 from ..errors import AlreadyReported
 from ..model.goals import Goal, Targets
 from ..model.graph import Graph
+from ..model.property_values import Properties, Secret
 from ..model.state import State
 from ..model.urns import is_provider, provider_id, provider_urn
-from ..model.values import Properties, Secret
 from ..providers.interface import ResourceProvider
+from ..providers.provider_results import CheckFailure, Diff
 from ..providers.registry import Registry
-from ..providers.results import CheckFailure, Diff
 from ..steps.base import Step
 from ..steps.changes import SameStep
 from ..steps.operations import SAME
 from ..steps.reads import ImportStep, RefreshStep
-from .names import Names
+from .urn_names import Names
 
 Mode = Literal["update", "refresh", "destroy"]
 

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from ..errors import AlreadyReported
 from ..model.paths import parse_path, path_contains
+from ..model.property_values import UNKNOWN
 from ..model.state import State
 from ..model.urns import is_provider, provider_urn
-from ..model.values import UNKNOWN
-from ..providers.results import Diff
+from ..providers.provider_results import Diff
 from ..steps.base import Step
 from ..steps.changes import DeleteStep
 from ..steps.diffing import diff_resource

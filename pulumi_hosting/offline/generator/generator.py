@@ -9,9 +9,9 @@ from ..model.goals import Goal, ReadGoal
 from ..model.graph import Graph
 from ..model.state import State
 from ..steps.base import Step
-from . import deletions, reads, registrations
+from . import deletions, read_decisions, registrations
 from .decisions import Decision, Decisions, Mode, Operation, Work
-from .names import Names
+from .urn_names import Names
 
 
 class StepGenerator:
@@ -40,10 +40,10 @@ class StepGenerator:
         return registrations.register(self._decisions, goal)
 
     def read(self, goal: ReadGoal) -> Decision:
-        return reads.read(self._decisions, goal)
+        return read_decisions.read(self._decisions, goal)
 
     def import_resource(self, goal: Goal) -> Generator[Work, Any, Decision]:
-        return reads.import_resource(self._decisions, goal)
+        return read_decisions.import_resource(self._decisions, goal)
 
     def refreshes(self) -> list[Step]:
         return deletions.refreshes(self._decisions)

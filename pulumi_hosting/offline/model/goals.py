@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from .values import Properties
+from .property_values import Properties
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from .values import Secret, bare
+from .property_values import Secret, bare
 
 _PATH_PART = re.compile(r'\.?([^.\["\]]+)|\["((?:[^"\\]|\\.)*)"\]|\[(\d+|\*)\]')
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf import struct_pb2
 
-from .values import (
+from .property_values import (
     OUTPUT_SIGNATURE,
     RESOURCE_SIGNATURE,
     SECRET_SIGNATURE,

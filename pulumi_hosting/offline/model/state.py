@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from .property_values import Properties
 from .urns import provider_urn, urn_name
-from .values import Properties
 
 
 def now() -> str:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import PluginError
-from .client import Provider
-from .process import STOP_TIMEOUT, PluginProcess
+from .plugin_process import STOP_TIMEOUT, PluginProcess
+from .provider_client import Provider
 
 DYNAMIC_PACKAGE = "pulumi-python"
 """The package of dynamic resources: its provider is started with the program's Python."""

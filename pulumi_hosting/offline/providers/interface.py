@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Protocol
 
-from ..model.values import Properties
-from .results import CheckResult, Diff, ProviderResult
+from ..model.property_values import Properties
+from .provider_results import CheckResult, Diff, ProviderResult
 
 
 class ResourceProvider(Protocol):

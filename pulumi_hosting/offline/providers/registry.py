@@ -8,12 +8,12 @@ import threading
 import uuid
 
 from ..errors import PluginError
+from ..model.property_values import UNKNOWN_STRING, Properties, without_secrets
 from ..model.state import State
 from ..model.urns import package_of, provider_id, provider_reference, provider_urn, urn_type
-from ..model.values import UNKNOWN_STRING, Properties, without_secrets
-from .client import Provider
 from .host import PluginHost
-from .results import CheckResult, Diff, ProviderResult
+from .provider_client import Provider
+from .provider_results import CheckResult, Diff, ProviderResult
 
 _UNCONFIGURED = "unconfigured"
 _INTERNAL = "__internal"

@@ -6,9 +6,9 @@ The generator decides steps; the engine announces, applies and saves them.
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from ..model.property_values import Properties, Secret
 from ..model.state import State
 from ..model.urns import is_provider
-from ..model.values import Properties, Secret
 from ..providers.interface import ReadableProvider
 
 

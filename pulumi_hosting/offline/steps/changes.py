@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from ..errors import InitError, OfflineError
 from ..model.state import now
 from ..model.urns import is_provider
-from ..providers.results import ProviderResult
+from ..providers.provider_results import ProviderResult
 from .base import Step, StepContext
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from ..model.paths import parse_path, reset_path
+from ..model.property_values import Properties
 from ..model.state import State
-from ..model.values import Properties
 from ..providers.interface import ResourceProvider
-from ..providers.results import Diff, diff_of_inputs
+from ..providers.provider_results import Diff, diff_of_inputs
 
 
 def ignoring(inputs: Properties, old: Properties, paths: Iterable[str]) -> tuple[Properties, list[str]]:

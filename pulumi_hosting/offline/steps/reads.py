@@ -4,10 +4,10 @@ import os
 from dataclasses import dataclass, field
 
 from ..errors import InitError, ProviderError
+from ..model.property_values import UNKNOWN_STRING, changed_keys
 from ..model.state import State, now
 from ..model.urns import is_provider, package_of
-from ..model.values import UNKNOWN_STRING, changed_keys
-from ..providers.results import Diff, ProviderResult
+from ..providers.provider_results import Diff, ProviderResult
 from .base import Step, StepContext
 from .diffing import diff_resource
 from .operations import DELETE, SAME, UPDATE

@@ -6,8 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..errors import ConfigurationError
-from ..model.state import PendingOperation, Snapshot, State, now
-from ..model.values import (
+from ..model.property_values import (
     RESOURCE_SIGNATURE,
     SECRET_SIGNATURE,
     SIGNATURE,
@@ -18,6 +17,7 @@ from ..model.values import (
     Secret,
     plain_output,
 )
+from ..model.state import PendingOperation, Snapshot, State, now
 from .passphrase import Crypter
 
 ENGINE_VERSION = "offline"

@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 
 from ..model.graph import rebuild
+from ..model.property_values import without_secrets
 from ..model.state import PendingOperation, Snapshot, State
-from ..model.values import without_secrets
 from ..steps.base import Step
 from ..steps.changes import SameStep
 from ..steps.operations import (

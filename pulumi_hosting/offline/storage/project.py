@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from ..errors import ConfigurationError
-from ..model.values import Properties, Secret
+from ..model.property_values import Properties, Secret
 from .backend import write_private
 from .passphrase import WEAK_TEST_SECRETS, Crypter, passphrase_from
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ConfigurationError, OfflineError, UnfinishedCreates
+from ..model.property_values import Secret, hide_secrets, without_secrets
 from ..model.state import Snapshot, State
 from ..model.urns import STACK_TYPE, provider_urn
-from ..model.values import Secret, hide_secrets, without_secrets
 from .backend import Backend, backend_directory
 from .deployment_json import deployment_from_json, deployment_to_text
 from .passphrase import Crypter, passphrase_from

@@ -30,7 +30,7 @@ from pulumi_hosting.provider.names import NAME, class_of, token
 from pulumi_hosting.provider.plugin.engine_log import Link, engine_address
 from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.marshal import Opened, closed, opened
-from pulumi_hosting.provider.process import ProviderSession
+from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource

@@ -19,8 +19,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
     invalid_arguments,
     unusable,
 )
-from ansible_collections.hosting.cloud.plugins.module_utils.options import CLIENT_OPTIONS
 from ansible_collections.hosting.cloud.plugins.module_utils.planned_account import without_planned_ids
+from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import CLIENT_OPTIONS
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 IN_PROGRESS = "idempotency_in_progress"

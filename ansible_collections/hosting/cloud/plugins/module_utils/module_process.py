@@ -9,12 +9,12 @@ from typing import Any, NoReturn
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.hosting.cloud.plugins.module_utils.failures import invalid_arguments
-from ansible_collections.hosting.cloud.plugins.module_utils.options import (
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import (
     boolean_problem,
     private_key_lines,
     without_unknown_items,
 )
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import RunMemory
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 CONTROLLER = "_hosting"

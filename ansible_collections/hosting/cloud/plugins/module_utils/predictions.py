@@ -120,12 +120,12 @@ def _fields(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def _ptr(
     memory: RunMemory, request: Request, resource: Any, before: Mapping[str, Any], given: Mapping[str, Any]
 ) -> None:
-    from pulumi_hosting.exactly_once import addresses
+    from pulumi_hosting.exactly_once import address_list
 
     if before.get("id") and not given.get("server_id"):
         memory.predict_change("ptr", before["id"], {"ptr": given["domain"]})
         return
-    found = addresses.of_server(request, str(given["server_id"])) or []
+    found = address_list.of_server(request, str(given["server_id"])) or []
     ip = resource._ip(found, given.get("address"))
     if ip is not None:  # the address is assigned already
         memory.predict_change("ptr", f"{given['server_id']}/{ip.id}", {"ptr": given["domain"]})
@@ -136,14 +136,14 @@ def _ptr(
 
 def _server(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     from pulumi_hosting.actions.periods import after_hours, after_months
-    from pulumi_hosting.exactly_once import catalog
+    from pulumi_hosting.exactly_once import catalog_reads
 
-    tariff = catalog.tariffs(request)[given["tariff_id"]]
+    tariff = catalog_reads.tariffs(request)[given["tariff_id"]]
     hourly = given.get("hours") is not None or given.get("billing_cycle") == "hourly"
     months, now = given.get("months") or 1, _now(request)
     due = after_hours(now, given.get("hours") or 1) if hourly else after_months(now, months)
     # The price of a renewal: the first period may be longer, or cheaper by a promo code.
-    quote = catalog.quote(
+    quote = catalog_reads.quote(
         request, tariff.id, {"hours": 1, "billing_cycle": "hourly"} if hourly else {"months": months}
     )
     recurring = quote.total if quote else tariff.price_hourly if hourly else tariff.price_monthly * months

@@ -117,7 +117,7 @@ api_keys:
       sample: "2026-11-21T10:00:00Z"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -70,7 +70,7 @@ balance:
       sample: "25.00"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 

@@ -186,7 +186,7 @@ charge:
       sample: EUR
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.resource import ResourceModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import ResourceModule
 
 OPTIONS = {
     "id": {"type": "str"},

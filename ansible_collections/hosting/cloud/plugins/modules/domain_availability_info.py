@@ -81,7 +81,7 @@ availability:
       sample: 1
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS = {
     "name": {"type": "str", "required": True},

@@ -130,7 +130,7 @@ domains:
       sample: "2026-11-21T10:00:00Z"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import ResourceInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import ResourceInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -161,7 +161,7 @@ charge:
       sample: EUR
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.resource import TransferModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import TransferModule
 
 OPTIONS = {
     "name": {"type": "str", "required": True},

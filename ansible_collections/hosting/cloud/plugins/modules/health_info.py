@@ -50,7 +50,7 @@ health:
       sample: "1.0"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 

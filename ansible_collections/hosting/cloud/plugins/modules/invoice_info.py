@@ -163,7 +163,7 @@ invoices:
       sample: https://api.example.com/v1/invoices/801/pdf
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import InvoiceInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import InvoiceInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},

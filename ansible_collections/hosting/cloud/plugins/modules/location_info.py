@@ -66,7 +66,7 @@ locations:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 

@@ -141,7 +141,7 @@ me:
       sample: "1"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 

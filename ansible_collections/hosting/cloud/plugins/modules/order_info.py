@@ -102,7 +102,7 @@ orders:
       sample: out of stock
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -72,7 +72,7 @@ os_images:
       sample: 10
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS = {
     "tariff_id": {"type": "int"},

@@ -103,7 +103,7 @@ ptr:
       sample: web-1.example.com
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.server import PtrModule
+from ansible_collections.hosting.cloud.plugins.module_utils.server_module import PtrModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -146,7 +146,7 @@ quote:
       sample: "3.20"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS = {
     "tariff_id": {"type": "int", "required": True},

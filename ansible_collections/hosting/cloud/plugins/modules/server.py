@@ -374,7 +374,7 @@ charge:
       sample: EUR
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.server import ServerModule
+from ansible_collections.hosting.cloud.plugins.module_utils.server_module import ServerModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -271,7 +271,7 @@ servers:
           sample: "2026-11-21T10:00:00Z"
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import ServerInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import ServerInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},

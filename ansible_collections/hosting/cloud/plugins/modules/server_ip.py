@@ -183,7 +183,7 @@ charge:
       sample: EUR
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.server import ServerIpModule
+from ansible_collections.hosting.cloud.plugins.module_utils.server_module import ServerIpModule
 
 OPTIONS = {
     "id": {"type": "str"},

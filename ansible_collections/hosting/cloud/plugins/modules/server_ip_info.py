@@ -138,7 +138,7 @@ quote:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import ServerIpInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import ServerIpInfoModule
 
 OPTIONS = {
     "server_id": {"type": "str"},

@@ -77,7 +77,7 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.action import PasswordModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action_module import PasswordModule
 
 OPTIONS = {
     "id": {"type": "str"},

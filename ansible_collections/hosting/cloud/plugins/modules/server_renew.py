@@ -244,7 +244,7 @@ note:
   sample: it is paid already
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.action_module import CoreActionModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -104,7 +104,7 @@ ssh_key:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.resource import ResourceModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import ResourceModule
 
 OPTIONS = {
     "id": {"type": "str"},

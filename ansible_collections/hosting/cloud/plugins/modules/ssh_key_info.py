@@ -94,7 +94,7 @@ ssh_keys:
       sample: true
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import ResourceInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import ResourceInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -179,7 +179,7 @@ tariffs:
       sample: 8
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS = {
     "id": {"type": "int"},

@@ -176,7 +176,7 @@ deliveries:
           sample: /v1/servers/4711
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import DeliveryInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import DeliveryInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},

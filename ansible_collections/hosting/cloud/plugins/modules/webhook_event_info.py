@@ -53,7 +53,7 @@ events:
       sample: A server was suspended for lack of payment.
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import LookupInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule
 
 OPTIONS: dict[str, dict[str, object]] = {}
 

@@ -130,7 +130,7 @@ webhook_subscription:
       sample: iac2-5f0c2a9b41d7
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.resource import WebhookSubscriptionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import WebhookSubscriptionModule
 
 OPTIONS = {
     "id": {"type": "str"},

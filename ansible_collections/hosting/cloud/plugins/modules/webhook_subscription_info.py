@@ -92,7 +92,7 @@ webhook_subscriptions:
       sample: iac2-5f0c2a9b41d7
 """
 
-from ansible_collections.hosting.cloud.plugins.module_utils.info import ResourceInfoModule
+from ansible_collections.hosting.cloud.plugins.module_utils.info_module import ResourceInfoModule
 
 OPTIONS = {
     "id": {"type": "str"},

@@ -80,20 +80,20 @@ def read_servers(
 def _addresses(request: Request, server: Server, display: Any) -> list[dict[str, Any]]:
     """Every address of a server, with its reverse DNS name."""
     from pulumi_hosting.client.exceptions import ServiceState
-    from pulumi_hosting.exactly_once import addresses
+    from pulumi_hosting.exactly_once import address_list
     from pulumi_hosting.session.text import as_text
 
     if server["status"] in GONE:
         return []
     try:
-        found = addresses.of_server(request, server["id"]) or []
+        found = address_list.of_server(request, server["id"]) or []
     except ServiceState as error:  # a server without a record in the panel has no addresses
         display.v(f"{server['name']}: no addresses. {error}")
         return []
     return [
         {
             "id": f"{server['id']}/{ip.id}",
-            "address": addresses.plain_address(ip.address),
+            "address": address_list.plain_address(ip.address),
             "version": ip.ip_version,
             "primary": ip.primary,
             "ptr": ip.ptr,

@@ -31,12 +31,12 @@ from ansible_collections.hosting.cloud.plugins.module_utils.failures import (
 )
 from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
 from ansible_collections.hosting.cloud.plugins.module_utils.module_process import CONTROLLER
-from ansible_collections.hosting.cloud.plugins.module_utils.options import (
+from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
+from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import (
     boolean_problem,
     private_key_lines,
     without_unknown_items,
 )
-from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import UNKNOWN_ACCOUNT, RunMemory
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task, new_client
 from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import RunFiles
 
@@ -60,7 +60,7 @@ else:
         for model in (*row.responses.values(), row.query, row.request):
             if hasattr(model, "model_rebuild"):
                 model.model_rebuild()
-    for part in ("action", "info", "server"):
+    for part in ("action_module", "info_module", "server_module"):
         importlib.import_module(f"ansible_collections.hosting.cloud.plugins.module_utils.{part}")
     unusable()
 
@@ -267,7 +267,7 @@ def _remember(task: Task, result: dict[str, Any]) -> None:
 def _account_of(task: Task) -> str:
     """Whose money the task spends: two keys of one account have one limit. Asks the service."""
     from pulumi_hosting.client.exceptions import HostingError
-    from pulumi_hosting.session.account import account
+    from pulumi_hosting.session.key_owner import account
 
     if not task.params.get("api_key"):
         return UNKNOWN_ACCOUNT

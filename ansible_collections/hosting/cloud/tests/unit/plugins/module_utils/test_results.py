@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.hosting.cloud.plugins.module_utils import failures, resource, version
+from ansible_collections.hosting.cloud.plugins.module_utils import failures, resource_module, version
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import InMemory, RunMemory
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 from pulumi_hosting.client.exceptions import InvalidInput, TransportError, ValidationFailed
@@ -30,7 +30,7 @@ from pulumi_hosting.session.errors import (
 )
 
 SERVER = RESOURCES["server"]
-MODULE = resource.ResourceModule("server", {}, clears={"notes": ""})
+MODULE = resource_module.ResourceModule("server", {}, clears={"notes": ""})
 
 
 def mentioned(**params: Any) -> dict[str, Any]:
@@ -50,7 +50,9 @@ def test_a_null_that_cannot_empty_anything_leaves_it_out() -> None:
 
 
 def test_one_shape_without_secrets() -> None:
-    shaped = resource.shown_fields(SERVER, {"name": "web-1", "root_password": "hidden", "password": "hidden"})
+    shaped = resource_module.shown_fields(
+        SERVER, {"name": "web-1", "root_password": "hidden", "password": "hidden"}
+    )
     assert shaped["name"] == "web-1"
     assert shaped["id"] is None
     assert "hidden" not in shaped.values()
@@ -61,7 +63,7 @@ def test_one_shape_without_secrets() -> None:
 
 def test_diff_of_a_creation_is_what_was_mentioned_but_no_secret() -> None:
     given = {"tariff_id": 1, "name": "web-1", "password": "hidden"}
-    assert resource.difference(SERVER, given, Outcome("created", None, {"id": "1"}, None)) == {
+    assert resource_module.difference(SERVER, given, Outcome("created", None, {"id": "1"}, None)) == {
         "before": {},
         "after": {"name": "web-1", "tariff_id": 1},
     }
@@ -76,7 +78,7 @@ def test_diff_of_an_update_shows_what_was_mentioned_in_one_order() -> None:
         None,
         found,
     )
-    shown = resource.difference(
+    shown = resource_module.difference(
         SERVER,
         {"notes": "new", "name": "web-1", "auto_renew": False, "ssh_key_ids": ["1"], "months": 1},
         outcome,
@@ -92,11 +94,11 @@ def test_diff_never_shows_a_secret_that_differs() -> None:
     outcome = Outcome(
         "updated", {"name": "web-1"}, {}, None, Diff((Change("password", "(secret)", "(secret)", True),))
     )
-    assert "password" not in str(resource.difference(SERVER, {"password": "hidden"}, outcome))
+    assert "password" not in str(resource_module.difference(SERVER, {"password": "hidden"}, outcome))
 
 
 def test_diff_of_a_deletion_shows_what_goes() -> None:
-    shown = resource.difference(
+    shown = resource_module.difference(
         SERVER, {"name": "web-1"}, Outcome("deleted", {"id": "1", "name": "web-1"}, None, None)
     )
     assert shown["after"] == {}

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ansible_collections.hosting.cloud.plugins.module_utils import predictions
 from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule, as_charge
-from ansible_collections.hosting.cloud.plugins.module_utils.options import STATE_OPTION, WAIT_OPTIONS
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
+from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import STATE_OPTION, WAIT_OPTIONS
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:

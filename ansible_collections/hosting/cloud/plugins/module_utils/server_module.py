@@ -8,15 +8,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from ansible_collections.hosting.cloud.plugins.module_utils.action import CoreActionModule
-from ansible_collections.hosting.cloud.plugins.module_utils.options import STATE_OPTION
-from ansible_collections.hosting.cloud.plugins.module_utils.resource import (
+from ansible_collections.hosting.cloud.plugins.module_utils.action_module import CoreActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import (
     ALREADY_ABSENT,
     ResourceModule,
     shown_fields,
 )
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import is_planned
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import SecretFile
+from ansible_collections.hosting.cloud.plugins.module_utils.shared_options import STATE_OPTION
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 if TYPE_CHECKING:
@@ -233,16 +233,16 @@ class ServerIpModule(OfServerModule):
         return bought[position - 1].id if len(bought) >= position else None
 
     def _id_of_address(self, task: Task, request: Request, server_id: str, bought: list[Any]) -> str:
-        from pulumi_hosting.exactly_once import addresses
+        from pulumi_hosting.exactly_once import address_list
         from pulumi_hosting.session.errors import ResourceError
 
         address = task.params["address"]
         for state in bought:
-            if state.address is not None and addresses.plain_address(
+            if state.address is not None and address_list.plain_address(
                 state.address
-            ) == addresses.plain_address(address):
+            ) == address_list.plain_address(address):
                 return str(state.id)
-        if addresses.pick(addresses.of_server(request, server_id) or [], address) is not None:
+        if address_list.pick(address_list.of_server(request, server_id) or [], address) is not None:
             raise ResourceError(
                 f"{address} came with the server and cannot be released. Next: correct address"
             )

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from .display.events import Events, Listener, write_lines
+from .display.engine_events import Events, Listener, write_lines
 from .display.terminal import Display
 from .engine.deployment import Deployment
 from .engine.engine_service import EngineService, add_engine
+from .engine.grpc_server import Server
 from .engine.monitor import StackInfo
-from .engine.options import Options
 from .engine.program_process import ProgramProcess
-from .engine.server import Server
+from .engine.run_options import Options
 from .model.goals import Goal, Targets
+from .model.property_values import Properties, hide_secrets
 from .model.state import Snapshot
 from .model.urns import PROVIDER_PREFIX, STACK_TYPE
-from .model.values import Properties, hide_secrets
 from .providers.host import DYNAMIC_PACKAGE, PluginHost
 from .providers.registry import Registry
 from .steps.operations import NO_CHANGE

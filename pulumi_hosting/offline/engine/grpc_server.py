@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import grpc
 
-from ..providers.client import CHANNEL_OPTIONS
+from ..providers.provider_client import CHANNEL_OPTIONS
 
 
 class Server:

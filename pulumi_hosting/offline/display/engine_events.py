@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, TextIO
 
+from ..model.property_values import hide_secrets
 from ..model.state import State
-from ..model.values import hide_secrets
 from ..steps.base import Step
 
 Event = dict[str, Any]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from ..model.values import Properties, changed_keys
+from ..model.property_values import Properties, changed_keys
 
 Changes = Literal["none", "some", "unknown"]
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ansible_collections.hosting.cloud.plugins.module_utils.module import HostingModule
-from ansible_collections.hosting.cloud.plugins.module_utils.resource import shown_fields
+from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import shown_fields
 from ansible_collections.hosting.cloud.plugins.module_utils.secret_file import must_be_writable
-from ansible_collections.hosting.cloud.plugins.module_utils.server import server_named
+from ansible_collections.hosting.cloud.plugins.module_utils.server_module import server_named
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 if TYPE_CHECKING:

@@ -58,9 +58,9 @@ from pulumi_hosting.exactly_once.server_search import (
     namesake,
     world,
 )
-from pulumi_hosting.session.account import account
 from pulumi_hosting.session.clock import Poller
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError, WaitTimeout
+from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 
 GENERATIONS = 16

@@ -10,7 +10,7 @@ from pulumi_hosting.api.casing import camel
 from pulumi_hosting.provider.names import class_of, dynamic_token, token
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Resource
-from pulumi_hosting.resources.drift import Drift, drifts
+from pulumi_hosting.resources.drift_fields import Drift, drifts
 from pulumi_hosting.resources.powers import on_change
 
 Call = Callable[..., Any]

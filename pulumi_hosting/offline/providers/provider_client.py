@@ -13,11 +13,17 @@ from google.protobuf import empty_pb2, struct_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc, status_pb2
 
 from ..errors import InitError, ProviderError
+from ..model.property_values import (
+    Properties,
+    UnexpectedUnknown,
+    contains_unknowns,
+    mark_secrets,
+    without_secrets,
+)
 from ..model.protobuf import WireFormat, from_struct, to_struct
 from ..model.urns import package_of, urn_name, urn_type
-from ..model.values import Properties, UnexpectedUnknown, contains_unknowns, mark_secrets, without_secrets
-from .process import START_TIMEOUT, PluginProcess
-from .results import Changes, CheckFailure, CheckResult, Diff, ProviderResult
+from .plugin_process import START_TIMEOUT, PluginProcess
+from .provider_results import Changes, CheckFailure, CheckResult, Diff, ProviderResult
 
 _log = logging.getLogger(__name__)
 

@@ -16,9 +16,9 @@ from pulumi_hosting.planning.modes_and_scopes import refuse_other_mode
 from pulumi_hosting.provider.entries import Entries
 from pulumi_hosting.provider.run_budget import RunBudget
 from pulumi_hosting.provider.stack_settings import SETTINGS, Settings
-from pulumi_hosting.session.account import know_account
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.key_owner import know_account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.session import Session
 

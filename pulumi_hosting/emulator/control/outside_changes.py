@@ -9,8 +9,8 @@ from starlette.routing import Route
 
 from pulumi_hosting.api.models import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
 from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
+from pulumi_hosting.emulator.control.body_fields import Amount, account_of, find, one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
-from pulumi_hosting.emulator.control.fields import Amount, account_of, find, one_of
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.rows import Address, Delivery, Domain, Row, Server, Subscription
 

@@ -1,0 +1,86 @@
+"""Why the provider does not touch an object, or leaves it where it is, and what to do next."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulumi_hosting.provider.conversion import ACCOUNT, IDENTITY
+from pulumi_hosting.provider.names import NAME, class_of, dynamic_token
+from pulumi_hosting.resources.base import Resource
+from pulumi_hosting.session.errors import ResourceError, TakenOver
+
+PropertyValues = Mapping[str, Any]
+
+
+def name_of(resource: Resource[Any, Any], props: PropertyValues) -> str:
+    """The name of the resource in the program."""
+    return str(props.get(IDENTITY) or resource.title).rsplit("/", 1)[-1]
+
+
+def other_account(resource: Resource[Any, Any], id: str, olds: PropertyValues, own: str) -> ResourceError:
+    return ResourceError(
+        f"{resource.title} {id} is on account {olds[ACCOUNT]}, and this is a key of account {own}; nothing "
+        "was done. Next: use a key of its account"
+    )
+
+
+def made_with_a_test_key(resource: Resource[Any, Any], id: str) -> ResourceError:
+    return ResourceError(
+        f"{resource.title} {id} was made with a test key: nothing of it is real, and this is a live key; "
+        "nothing was done. Next: pulumi up, then pulumi destroy, both with the test key; then pulumi up with "
+        "the live key"
+    )
+
+
+def not_there_yet(resource: Resource[Any, Any], id: str) -> str:
+    return f"{resource.title} {id} is not there yet. Next: run again; it is waited for"
+
+
+def deleted_outside(resource: Resource[Any, Any], id: str) -> ResourceError:
+    return ResourceError(
+        f"{resource.title} {id} is gone: it was deleted outside of this program. Next: pulumi up --refresh "
+        "makes it again"
+    )
+
+
+def not_replaced(
+    resource: Resource[Any, Any], id: str, olds: PropertyValues, urn: str | None
+) -> ResourceError:
+    """The creation of the replacement took the object itself over."""
+    if resource.replacement == "once":
+        return ResourceError(
+            f"{resource.title} {id} was not replaced: the API deletes none and sells a name once, so the "
+            "creation took the same one over; nothing was changed. Next: pulumi up, which removes the older "
+            "of the two entries from the state"
+        )
+    # without a URN: a pattern that fits it alone
+    target = urn or f"**{NAME}:{class_of(resource.kind)}::{name_of(resource, olds)}"
+    return ResourceError(
+        f"{resource.title} {id} was not replaced: without a refresh the creation found it and took it over; "
+        f"nothing was deleted. Next: pulumi up --refresh --target-replace '{target}' --target-dependents"
+    )
+
+
+def taken_over(
+    resource: Resource[Any, Any], error: TakenOver, olds: PropertyValues, urn: str | None
+) -> ResourceError:
+    """With how to leave the object to the run that took it over, and how to take it back."""
+    parts = str(olds.get(IDENTITY) or "").partition(":")[2].split("/")
+    hint = ""
+    if urn is None and len(parts) == 4:
+        project = parts[0].rpartition("@")[2]
+        urn = f"urn:pulumi:{parts[1]}::{project}::{dynamic_token(resource.kind)}::{parts[3]}"
+    elif urn is None:
+        urn, hint = "URN", " (pulumi stack --show-urns names it)"
+    return ResourceError(
+        f"{error}. Next: pulumi state delete '{urn}'{hint} leaves it to that run; to take it back, then set "
+        f"adopt_id={error.id} and run pulumi up"
+    )
+
+
+def stays(resource: Resource[Any, Any], id: str, olds: PropertyValues) -> str:
+    """With its price, since it goes on costing that."""
+    price = olds.get("recurringAmount") or olds.get("priceMonthly")
+    amount = " ".join(str(part) for part in (price, olds.get("currency")) if part)
+    return (
+        f"{resource.title} {id}{f' ({amount})' if price else ''} stays: another resource of this stack has it"
+    )

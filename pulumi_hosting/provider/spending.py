@@ -1,0 +1,90 @@
+"""What a resource's creation may charge in this run: shown in the preview, checked again before the order."""
+
+from decimal import Decimal
+from typing import Any
+
+from pulumi_hosting.client.exceptions import InvalidInput
+from pulumi_hosting.planning.budget import Budget
+from pulumi_hosting.planning.plan import takeover_of
+from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.refusals import name_of
+from pulumi_hosting.resources.base import Resource, Takeover
+from pulumi_hosting.resources.powers import Priced
+from pulumi_hosting.session.cost import Cost
+from pulumi_hosting.session.errors import ResourceError
+from pulumi_hosting.session.request import Request
+
+_LOOK_AT_INVOICE = "Next: look at the invoice, then run again"
+
+
+def show_takeover(budget: Budget, request: Request, taken: Takeover) -> str | None:
+    """Show what is taken over instead of being made. It costs nothing and nothing is counted; a refusal where
+    that differs from what was planned before.
+    """
+    request.info(taken.announcement(request.service_now()))
+    return budget.found(request.identity, _nothing(taken))
+
+
+def show_price(budget: Budget, request: Request, cost: Cost) -> str | None:
+    """Show what making it charges; a refusal where that is more than the run may charge."""
+    if refusal := budget.refusal(request.identity, cost):
+        return refusal
+    total = budget.total(cost.currency)
+    charges = "would charge" if request.client.is_test_key else "charges"
+    line = (
+        f"{charges} {cost.amount} {cost.currency} now ({cost.what}); this run so far {total} {cost.currency}"
+    )
+    balance = budget.opening(cost)
+    if balance is None:
+        request.info(line)
+    elif total <= balance:
+        request.info(f"{line}, the balance of {balance} covers it")
+    else:
+        request.warn(
+            f"{line}, more than the balance of {balance}. Next: top up {total - balance} {cost.currency}"
+        )
+    return None
+
+
+def must_be_affordable(budget: Budget, request: Request, resource: Resource[Any, Any], inputs: Any) -> None:
+    """Raise ``ResourceError`` or ``InvalidInput`` where this run must not order it."""
+    if getattr(inputs, "adopt_id", None) is not None or not isinstance(resource, Priced):
+        return
+    if stopped := budget.stopped:
+        raise ResourceError(f"nothing more is ordered in this run: {stopped}. {_LOOK_AT_INVOICE}")
+    if budget.limit is None:
+        return
+    cost = budget.planned(request.identity)
+    if cost is None and (taken := takeover_of(request, resource, inputs)) is not None:
+        budget.found(request.identity, _nothing(taken))
+        return
+    cost = cost or resource.cost(request, inputs.given())
+    if cost is not None:
+        must_be_within_the_limit(budget, request, resource, cost)
+    elif refusal := budget.unpriced():
+        raise _beyond_the_limit(request, resource, refusal)
+
+
+def must_be_within_the_limit(
+    budget: Budget, request: Request, resource: Resource[Any, Any], cost: Cost
+) -> None:
+    """Book it, or raise ``InvalidInput``."""
+    if refusal := budget.refusal(request.identity, cost):
+        raise _beyond_the_limit(request, resource, refusal)
+
+
+def charged_more(budget: Budget, request: Request, state: Any) -> str | None:
+    """Book what the order cost; a message where that is more than was announced."""
+    charged = getattr(state, "charged", None)
+    if charged is None or not (exceeded := budget.charged(request.identity, Decimal(charged))):
+        return None
+    return f"{exceeded}; nothing more is ordered in this run. {_LOOK_AT_INVOICE}"
+
+
+def _nothing(taken: Takeover) -> Cost:
+    return Cost(Decimal("0.00"), taken.currency or "", taken.reason)
+
+
+def _beyond_the_limit(request: Request, resource: Resource[Any, Any], refusal: str) -> InvalidInput:
+    title = f"{resource.title} {name_of(resource, {IDENTITY: request.identity})}"
+    return InvalidInput({"max_charge": refusal}, title)

@@ -1,0 +1,58 @@
+"""Between what an entry of the stack's state records and a resource's inputs and state."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pulumi_hosting.provider.conversion import (
+    ENTRY,
+    IDENTITY,
+    MANAGED,
+    ORGANIZATION,
+    WAIT_TIMEOUT,
+    from_pulumi,
+    to_pulumi,
+)
+from pulumi_hosting.resources.base import Resource
+
+PropertyValues = Mapping[str, Any]
+
+
+def provider_fields(props: PropertyValues) -> dict[str, Any]:
+    """What is recorded beside the resource's own fields."""
+    return {key: props[key] for key in (IDENTITY, ORGANIZATION, WAIT_TIMEOUT) if props.get(key) is not None}
+
+
+def entry_stamp(olds: PropertyValues) -> dict[str, Any]:
+    """The stamp of an entry of the stack's state: made once, kept for ever."""
+    return {ENTRY: olds[ENTRY]} if olds.get(ENTRY) else {}
+
+
+def recorded_values(resource: Resource[Any, Any], id: str, olds: PropertyValues) -> dict[str, Any]:
+    """Everything that an entry records, the inputs that are no part of the state among them."""
+    return {**from_pulumi(olds, resource.State.nested_fields())[0], "id": id}
+
+
+def recorded_state(resource: Resource[Any, Any], values: Mapping[str, Any]) -> Any:
+    """The state in ``values``. States of other versions may have more fields or fewer."""
+    return resource.State.partial(
+        {name: value for name, value in values.items() if name in resource.State.model_fields}
+    )
+
+
+def outputs_of(resource: Resource[Any, Any], state: Any, declared: Mapping[str, Any]) -> dict[str, Any]:
+    """What to record: the state, and what was declared but is no part of it."""
+    beside = {name: value for name, value in declared.items() if name not in resource.State.model_fields}
+    return to_pulumi({**beside, **state.values()}, ("id",), resource.State.nested_fields())
+
+
+def managed_inputs(
+    resource: Resource[Any, Any], state: Any, olds: PropertyValues, inputs: Mapping[str, Any]
+) -> list[str]:
+    """The inputs that a refresh compares: those recorded as managed, and the latest ``inputs``, since an
+    update that changed nothing recorded no outputs. For an import: every input that the state shows.
+    """
+    managed = {name for name in olds.get(MANAGED, ()) if isinstance(name, str)}
+    if not managed:
+        values = state.values()
+        managed = {name for name in resource.Inputs.model_fields if values.get(name) not in (None, "", [])}
+    return sorted({*managed, *(name for name in inputs if name in resource.Inputs.model_fields)})

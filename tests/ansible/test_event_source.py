@@ -46,11 +46,11 @@ def test_a_delivery_reaches_the_queue(tmp_path: Path) -> None:
             main(queue, {"port": port, "secret": SECRET, "state_file": str(tmp_path / "events.sqlite")})
         )
         transport = httpx.AsyncHTTPTransport(retries=10)  # with growing pauses, until it listens
-        async with httpx.AsyncClient(transport=transport, timeout=120) as http:
+        async with httpx.AsyncClient(transport=transport, timeout=HANG_SECONDS) as http:
             assert (
                 await http.post(f"http://127.0.0.1:{port}/", content=raw, headers=signed(raw))
             ).status_code == 200
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(HANG_SECONDS):
             event = await queue.get()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -176,7 +176,7 @@ class Program:
 
     def deliver(self, raw: bytes, headers: Mapping[str, str]) -> int:
         return httpx.post(
-            f"http://127.0.0.1:{self.port}/hosting", content=raw, headers=dict(headers)
+            f"http://127.0.0.1:{self.port}/hosting", content=raw, headers=dict(headers), timeout=HANG_SECONDS
         ).status_code
 
     def said(self, text: str) -> int:

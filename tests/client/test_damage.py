@@ -20,6 +20,7 @@ from pulumi_hosting.client import exceptions
 from pulumi_hosting.client.exceptions import InvalidResponse
 from pulumi_hosting.client.results import matching, readable, whole
 from tests.client.support import KEY, answer, scripted
+from tests.support.waiting import HANG_SECONDS
 
 SERVER: dict[str, Any] = {
     "id": 20001,
@@ -374,4 +375,4 @@ def test_a_process_pool_brings_an_error_back() -> None:
         ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
         pytest.raises(exceptions.InsufficientFunds, match="balance"),
     ):
-        pool.submit(fail, 9).result(timeout=60)
+        pool.submit(fail, 9).result(timeout=HANG_SECONDS)

@@ -19,6 +19,9 @@ from tests.client.test_transport import certificate
 
 _ = certificate  # a fixture
 
+SOON = 30.0
+"""Seconds in which a call has ended, also on a busy machine. Its peer would hold it for ever."""
+
 Talk = Callable[[socket.socket, threading.Event], None]
 
 
@@ -94,7 +97,7 @@ def test_an_attempt_ends_with_its_timeout(name: str) -> None:
         began = time.monotonic()
         with pytest.raises(TimedOut, match="may have been processed") as caught:
             client.servers.power(1, action="stop")
-        assert time.monotonic() - began < 0.4 + 1
+        assert time.monotonic() - began < SOON
         assert caught.value.attempts == 1
 
 
@@ -102,9 +105,10 @@ def test_an_attempt_ends_with_its_timeout(name: str) -> None:
 def test_a_call_ends_with_its_deadline(name: str) -> None:
     with peer(PEERS[name]) as url, Client(KEY, url, timeout=0.4, deadline=1.2) as client:
         began = time.monotonic()
-        with pytest.raises(TimedOut):
+        with pytest.raises(TimedOut) as caught:
             client.me()
-        assert time.monotonic() - began < 1.2 + 1
+        assert caught.value.attempts <= 3  # of 0.4 seconds each
+        assert time.monotonic() - began < SOON
 
 
 def test_a_large_request_to_a_peer_that_does_not_read_ends_too() -> None:
@@ -112,7 +116,7 @@ def test_a_large_request_to_a_peer_that_does_not_read_ends_too() -> None:
         began = time.monotonic()
         with pytest.raises(TimedOut):
             client.servers.update(1, notes="x" * 60_000)
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < SOON
 
 
 def test_a_handshake_that_does_not_end_is_ended(certificate: tuple[Path, Path]) -> None:
@@ -126,7 +130,7 @@ def test_a_handshake_that_does_not_end_is_ended(certificate: tuple[Path, Path]) 
         with pytest.raises(TransportError) as caught:
             client.servers.power(1, action="stop")
         assert not caught.value.outcome_unknown
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < SOON
 
 
 def test_slow_headers_inside_of_tls_are_cut_off(certificate: tuple[Path, Path]) -> None:
@@ -146,4 +150,4 @@ def test_slow_headers_inside_of_tls_are_cut_off(certificate: tuple[Path, Path]) 
         began = time.monotonic()
         with pytest.raises(TimedOut):
             client.health()
-        assert time.monotonic() - began < 2
+        assert time.monotonic() - began < SOON

@@ -31,6 +31,7 @@ from pulumi_hosting.client.exceptions import (
     Unauthorized,
 )
 from tests.client.support import KEY, FakeTime, answer, scripted
+from tests.support.waiting import HANG_SECONDS
 
 OK = b'{"status": "ok", "time": "2026-01-01T00:00:00Z", "version": "1"}'
 Act = Callable[[BaseHTTPRequestHandler], None]
@@ -291,7 +292,7 @@ def test_silence_is_a_timeout() -> None:
     release = threading.Event()
 
     def hang(handler: BaseHTTPRequestHandler) -> None:
-        release.wait(20)
+        release.wait(HANG_SECONDS)
         handler.close_connection = True
 
     with serving(hang) as url, client_for(url, timeout=0.05, deadline=0.1) as client:

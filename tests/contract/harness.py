@@ -16,6 +16,7 @@ from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
 from tests.support.operations import Arguments, arguments
+from tests.support.waiting import HANG_SECONDS
 
 HOOKS = "https://hooks.example.org"
 PUBLIC_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOMqqnkVzrm0SdG6UOoqKLsabgH5C9okWi0dh2l9GKJl test"
@@ -69,7 +70,7 @@ class ApiHarness:
         self.receiver = receiver
         self._transport = transport
         self._http = httpx.Client(
-            base_url=emulator.control_url, transport=transport, trust_env=False, timeout=30
+            base_url=emulator.control_url, transport=transport, trust_env=False, timeout=HANG_SECONDS
         )
         self.begin()
 

@@ -12,13 +12,17 @@ from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.emulator.webhook_delivery import Attempt, Outcome
+from tests.support.waiting import HANG_SECONDS
 
 # 2029-04-15T08:00:00Z: the first month from here has 30 days, the next one 31, the first two years 365.
 START = 1_870_934_400.0
 DAY = 86400
 # For clients of an emulator process: by default httpx loads the certificates of the machine, which takes
-# longer than a test.
-NO_CERTIFICATES = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+# longer than a test, and gives up after 5 seconds.
+OVER_HTTP: dict[str, Any] = {
+    "verify": ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+    "timeout": HANG_SECONDS,
+}
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 # Webhook URLs with a route.
 GOOD, ODD = "https://hooks.example.org/good", "https://hooks.example.org/é?q=ö€"

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator import running
-from tests.emulator.support import NO_CERTIFICATES, START, EmulatorHarness
+from tests.emulator.support import OVER_HTTP, START, EmulatorHarness
 
 
 def sent_at(response: httpx.Response) -> float:
@@ -48,9 +48,7 @@ def test_the_date_of_replayed_and_delayed_answers(emu: EmulatorHarness) -> None:
 def test_the_date_over_http_is_the_time_of_the_clock() -> None:
     with (
         running(clock="manual") as emulator,
-        httpx.Client(
-            verify=NO_CERTIFICATES, headers={"Authorization": f"Bearer {emulator.live_key}"}
-        ) as http,
+        httpx.Client(**OVER_HTTP, headers={"Authorization": f"Bearer {emulator.live_key}"}) as http,
     ):
         before = sent_at(http.get(f"{emulator.control_url}/"))
         http.post(f"{emulator.control_url}/clock", json={"advance": 40 * 86400}).raise_for_status()

@@ -12,6 +12,7 @@ from pulumi_hosting.emulator import asgi, webhook_delivery
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
 from tests.emulator.support import GOOD, ODD, SERVER, EmulatorHarness, assert_deliveries_work, subscribe
+from tests.support.waiting import HANG_SECONDS
 
 # --- deliveries --------------------------------------------------------------------------------------------
 
@@ -152,10 +153,10 @@ def test_the_delivery_loop_survives_errors(
 
     monkeypatch.setattr(core, "deliver_due", fail_once)
     http.post("/servers", json=SERVER, headers={"Idempotency-Key": "0123456789abcdef"}).raise_for_status()
-    assert failed.wait(10)
+    assert failed.wait(HANG_SECONDS)
     core.wake()
-    assert arrived.wait(10)
+    assert arrived.wait(HANG_SECONDS)
     arrived.clear()
     http.post("/servers", json=SERVER, headers={"Idempotency-Key": "0123456789abcdeg"}).raise_for_status()
-    assert arrived.wait(10)
+    assert arrived.wait(HANG_SECONDS)
     assert "an error in the delivery loop" in caplog.text

@@ -18,8 +18,9 @@ from pulumi_hosting.emulator import NotStarted, Running, log_redaction, running
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from tests.emulator.calls import CALLS
-from tests.emulator.support import NO_CERTIFICATES, EmulatorHarness
+from tests.emulator.support import OVER_HTTP, EmulatorHarness
 from tests.support.emulators import EmulatorPool
+from tests.support.waiting import HANG_SECONDS
 from tests.support.warm import PYTHON
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
@@ -30,11 +31,11 @@ pytestmark = pytest.mark.usefixtures("warm")  # processes are forked from one th
 
 def api(emulator: Running, **options: Any) -> httpx.Client:
     headers = {"Authorization": f"Bearer {emulator.live_key}"}
-    return httpx.Client(base_url=emulator.base_url, headers=headers, **{"verify": NO_CERTIFICATES, **options})
+    return httpx.Client(base_url=emulator.base_url, headers=headers, **{**OVER_HTTP, **options})
 
 
 def control(emulator: Running, method: str, path: str, body: Any = None) -> Any:
-    response = httpx.request(method, f"{emulator.control_url}{path}", json=body, verify=NO_CERTIFICATES)
+    response = httpx.request(method, f"{emulator.control_url}{path}", json=body, **OVER_HTTP)
     assert response.status_code == 200, response.text
     return response.json()
 
@@ -61,10 +62,10 @@ def test_ready_line_and_exit_code_0(sign: signal.Signals) -> None:
         httpx.get(
             f"{line['base_url']}/me",
             headers={"Authorization": f"Bearer {line['live_key']}"},
-            verify=NO_CERTIFICATES,
+            **OVER_HTTP,
         ).raise_for_status()
         process.send_signal(sign)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=HANG_SECONDS)
         assert (process.returncode, out, err) == (0, "", "")
 
 
@@ -72,7 +73,7 @@ def test_a_port_in_use_is_one_line_and_exit_code_2() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = start("--port", str(port))
-        out, err = done.communicate(timeout=30)
+        out, err = done.communicate(timeout=HANG_SECONDS)
         assert (done.returncode, out, len(err.splitlines())) == (2, "", 1)
         assert f"port {port}" in err
         with pytest.raises(NotStarted, match="exit code 2"), running(port=port):
@@ -88,7 +89,7 @@ def test_an_unreadable_state_file_is_one_line_and_exit_code_2(content: bytes | N
     else:
         state.write_bytes(content)
     done = start("--state", str(state))
-    out, err = done.communicate(timeout=30)
+    out, err = done.communicate(timeout=HANG_SECONDS)
     assert (done.returncode, out, len(err.splitlines())) == (2, "", 1)
     assert str(state) in err
 
@@ -104,7 +105,7 @@ def test_an_unreadable_state_file_is_one_line_and_exit_code_2(content: bytes | N
 )
 def test_wrong_options(arguments: list[str]) -> None:
     done = start(*arguments)
-    _, err = done.communicate(timeout=30)
+    _, err = done.communicate(timeout=HANG_SECONDS)
     assert done.returncode == 2
     assert "Traceback" not in err
 
@@ -306,18 +307,18 @@ def test_an_incomplete_request_changes_nothing(emulator: Running) -> None:
 def test_paths_outside_the_api(emulator: Running) -> None:
     root = emulator.base_url.removesuffix("/v1")
     for path in ("/", "/v2/me", "/servers"):
-        response = httpx.get(root + path, verify=NO_CERTIFICATES)
+        response = httpx.get(root + path, **OVER_HTTP)
         assert (response.status_code, response.json()["error"]["code"]) == (404, "not_found")
     for method in ("HEAD", "OPTIONS", "TRACE"):
-        refused = httpx.request(method, f"{emulator.base_url}/servers")
+        refused = httpx.request(method, f"{emulator.base_url}/servers", **OVER_HTTP)
         assert (refused.status_code, refused.headers["Allow"]) == (405, "GET, POST")
-    assert httpx.get(emulator.base_url, verify=NO_CERTIFICATES).status_code == 404
-    assert httpx.get(emulator.control_url, verify=NO_CERTIFICATES).json()["pid"] == emulator.pid
-    server = httpx.post(f"{emulator.control_url}/servers", json={}, verify=NO_CERTIFICATES).json()["id"]
+    assert httpx.get(emulator.base_url, **OVER_HTTP).status_code == 404
+    assert httpx.get(emulator.control_url, **OVER_HTTP).json()["pid"] == emulator.pid
+    server = httpx.post(f"{emulator.control_url}/servers", json={}, **OVER_HTTP).json()["id"]
     response = httpx.get(
         f"{emulator.base_url}/servers%2F{server}",
         headers={"Authorization": f"Bearer {emulator.live_key}"},
-        verify=NO_CERTIFICATES,
+        **OVER_HTTP,
     )
     assert response.status_code == 404
 
@@ -393,7 +394,7 @@ def test_a_state_file_holds_no_password(tmp_path: Path) -> None:
 def test_a_state_file_is_locked(tmp_path: Path) -> None:
     with running(state=tmp_path / "state"):
         second = start("--state", str(tmp_path / "state"))
-        out, err = second.communicate(timeout=30)
+        out, err = second.communicate(timeout=HANG_SECONDS)
     assert (second.returncode, out, len(err.splitlines())) == (2, "", 1)
     assert "locked" in err
 

@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator import running, webhook_delivery
-from tests.emulator.support import DAY, NO_CERTIFICATES, EmulatorHarness, code
+from tests.emulator.support import DAY, OVER_HTTP, EmulatorHarness, code
+from tests.support.waiting import HANG_SECONDS
 
 
 def deliveries(emu: EmulatorHarness, hook: int, query: str = "") -> list[dict[str, Any]]:
@@ -342,7 +343,7 @@ def receiver() -> Iterator[Receiver]:
 @pytest.mark.parametrize("clock", ["real", "manual"])
 def test_delivery_over_http(clock: str, receiver: Receiver) -> None:
     routes = {"https://hooks.example.org": receiver.url}
-    with running(clock=clock, webhook_route=routes) as emulator, httpx.Client(verify=NO_CERTIFICATES) as http:
+    with running(clock=clock, webhook_route=routes) as emulator, httpx.Client(**OVER_HTTP) as http:
         http.headers["Authorization"] = f"Bearer {emulator.live_key}"
         body = {"url": "https://hooks.example.org/in?q=1", "events": ["server.created", "server.terminated"]}
         hook = http.post(f"{emulator.base_url}/webhooks", json=body).json()
@@ -350,7 +351,7 @@ def test_delivery_over_http(clock: str, receiver: Receiver) -> None:
         created = http.post(
             f"{emulator.base_url}/servers", json=order, headers={"Idempotency-Key": "0123456789abcdef"}
         ).json()
-        assert receiver.arrived.wait(10)
+        assert receiver.arrived.wait(HANG_SECONDS)
         path, headers, raw = receiver.got[0]
         assert path == "/in?q=1"
         assert headers["X-Webhook-Signature"] == webhook_delivery.signature(
@@ -405,7 +406,7 @@ def test_undeliverable_urls_do_not_block_others(receiver: Receiver) -> None:
     routes = {"https://hooks.example.org": receiver.url, "https://dead.example.org": unreachable}
     with (
         running(webhook_route=routes) as emulator,
-        httpx.Client(base_url=emulator.base_url, verify=NO_CERTIFICATES) as http,
+        httpx.Client(base_url=emulator.base_url, **OVER_HTTP) as http,
     ):
         http.headers["Authorization"] = f"Bearer {emulator.live_key}"
         hooks = {}

@@ -13,6 +13,7 @@ from pulumi_hosting.offline.model.state import PendingOperation, Snapshot
 from pulumi_hosting.offline.providers.plugin_process import PluginProcess
 from tests.offline.conftest import TWO, MakeProject, up
 from tests.offline.replay import ToyProject, children, end, runs
+from tests.support.waiting import HANG_SECONDS
 from tests.support.warm import PYTHON
 
 
@@ -143,5 +144,5 @@ def test_a_provider_ends_although_it_ignores_interrupts(
         "toy", [sys.executable, str(script)], tmp_path, dict(os.environ), lambda line, is_error: None
     )
     assert started.port == 4711
-    started.stop(timeout=60)
+    started.stop(timeout=HANG_SECONDS)
     assert started._process.returncode not in (None, 0, -signal.SIGKILL)

@@ -161,7 +161,7 @@ def test_without_a_cli_it_is_put_where_one_would_look(tmp_path: Path) -> None:
         with stub(port(started)) as asked:
             assert asked.GetPluginInfo(empty_pb2.Empty()).version == install.version()
         started.terminate()
-        assert started.wait(30) == 0
+        assert started.wait(HANG_SECONDS) == 0
     assert install.uninstall(home) == place
     assert install.uninstall(home) is None
 

@@ -3,6 +3,7 @@ of each other.
 """
 
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from pulumi_hosting.session.errors import ResourceError
 from pulumi_hosting.session.ownership import Ownership
 from tests.resources.conftest import GOOD, EmulatorClock, KillingTransport, ProcessKilled, ResourceHarness
 from tests.support.account import Account
+from tests.support.waiting import HANG_SECONDS
 
 PURCHASE = "/ips"
 A, B = "pulumi:t/dev/server_ip/a", "pulumi:t/prod/server_ip/a"
@@ -56,7 +58,7 @@ class WrongClock(EmulatorClock):
 @dataclass
 class TogetherTransport(KillingTransport):
     """Purchases of several runs leave together: each waits until the others want to send theirs as well,
-    or have ended.
+    or have ended, or wait for a lock.
     """
 
     meeting: threading.Barrier = field(kw_only=True)
@@ -64,7 +66,7 @@ class TogetherTransport(KillingTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         if request.method == "POST" and request.url.path.endswith(PURCHASE):
             with suppress(threading.BrokenBarrierError):
-                self.meeting.wait(timeout=20)
+                self.meeting.wait(HANG_SECONDS)
         return super().handle_request(request)
 
 
@@ -187,11 +189,28 @@ def separate_machines(monkeypatch: pytest.MonkeyPatch, home: Path) -> Iterator[N
         yield
 
 
+@contextmanager
+def meeting_of(runs: int) -> Iterator[threading.Barrier]:
+    """Where the purchases of several runs meet. Whoever waits for a lock does not come: the others go on."""
+    meeting = threading.Barrier(runs)
+
+    class Pauses:
+        monotonic = staticmethod(time.monotonic)
+
+        @staticmethod
+        def sleep(seconds: float) -> None:
+            meeting.abort()
+            time.sleep(seconds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(local_files, "time", Pauses)
+        yield meeting
+
+
 def at_the_same_time(
     harness: ResourceHarness, server: str, *identities: str
 ) -> dict[str, ServerIpState | ResourceError]:
     """What each of the runs ends with; their purchases leave together, if nothing keeps them apart."""
-    meeting = threading.Barrier(len(identities))
     ends: dict[str, ServerIpState | ResourceError] = {}
 
     def run(identity: str) -> None:
@@ -207,10 +226,11 @@ def at_the_same_time(
         threading.Thread(target=run, args=(identity,), name=str(number))
         for number, identity in enumerate(identities)
     ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with meeting_of(len(identities)) as meeting:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
     return ends
 
 
@@ -254,8 +274,7 @@ def test_two_machines_one_killed_after_both_paid(
     keys alone to go by.
     """
     made_first = inputs_of(server)
-    with separate_machines(monkeypatch, tmp_path):
-        meeting = threading.Barrier(2)
+    with separate_machines(monkeypatch, tmp_path), meeting_of(2) as meeting:
         kept: dict[str, str] = {}
 
         class Dies(TogetherTransport):
@@ -310,7 +329,6 @@ def test_where_refusals_are_not_remembered_two_machines_stop_and_pay_no_more(
 def test_two_plays_that_want_the_first_address_buy_one(
     harness: ResourceHarness, server: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, machines: int
 ) -> None:
-    meeting = threading.Barrier(2)
     ids: list[str] = []
 
     def run() -> None:
@@ -325,7 +343,8 @@ def test_two_plays_that_want_the_first_address_buy_one(
         )
         meeting.abort()
 
-    with separate_machines(monkeypatch, tmp_path) if machines == 2 else nullcontext():
+    apart = separate_machines(monkeypatch, tmp_path) if machines == 2 else nullcontext()
+    with apart, meeting_of(2) as meeting:
         threads = [threading.Thread(target=run, name=str(number)) for number in range(2)]
         for thread in threads:
             thread.start()

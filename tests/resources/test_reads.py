@@ -11,6 +11,7 @@ from pulumi_hosting.session.clock import Clock, Poller
 from pulumi_hosting.session.ownership import Ownership
 from pulumi_hosting.session.shared_reads import FEW, Reads
 from tests.resources.conftest import GOOD, KillingTransport, ResourceHarness
+from tests.support.waiting import HANG_SECONDS
 
 
 class Hand(Clock):
@@ -91,14 +92,14 @@ def test_sixteen_askers_wait_for_one_answer() -> None:
         return "once"
 
     def ask() -> None:
-        everybody.wait(30)
+        everybody.wait(HANG_SECONDS)
         answers.append(reads.get(("servers",), fetch, clock.monotonic, 60.0))
 
     threads = [threading.Thread(target=ask) for _ in range(16)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(HANG_SECONDS)
     assert answers == ["once"] * 16
     assert len(asked) == 1
 

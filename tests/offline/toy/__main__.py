@@ -27,7 +27,7 @@ def in_order(call: Any) -> Callable[[Any], Any]:
     def send(request: Any) -> Any:
         if request.name in declared_names:
             for name in order[: order.index(request.name)] if request.name in sent else order:
-                sent[name].wait(30)
+                sent[name].wait(300)
         future = call.future(request)
         if request.name in sent:
             time.sleep(0.02)  # let it arrive before the next one

@@ -65,6 +65,7 @@ from pulumi_hosting.session.request import Request
 
 GENERATIONS = 16
 _MONEY_WINDOW = timedelta(minutes=5)  # how far before our first request a movement of money is looked at
+_CLOCKS_DIFFER = timedelta(seconds=5)  # what two clocks of the service may differ by, with rounding
 _TURN = 60.0  # seconds to wait at least for another process that orders a server of the same name
 # seconds for which another process's request for an order may be under way without showing anywhere
 _UNDER_WAY = 30.0
@@ -307,8 +308,10 @@ class ServerOrder:
     # --- parts
 
     def _accepted(self, answer: m.ServerCreated | m.Order) -> Ordered | None:
-        """An accepted order, read before it is believed: None when it is bound to a dead server, a failed
-        order, or one that is ours.
+        """An accepted order, read before it is believed: None when it is bound to a dead server, an order
+        that failed before this call, or one that is ours. One that this call placed and that failed already
+        is handed on like one under way, so that whoever waits for it reports it: only the user starts a
+        second purchase.
         """
         if isinstance(answer, m.Order):
             try:
@@ -316,7 +319,11 @@ class ServerOrder:
             # it is paid for all the same: what waits for it looks again, and by then it is recorded
             except HostingError:
                 order = answer
-            if order.is_failed:
+            if order.is_failed and not self._was_just_placed(order):
+                self.request.info(
+                    f"an earlier order for server {self.body['name']!r}, {order.invoice_id}, ended as "
+                    f"{order.status} and its charge was returned: ordering anew"
+                )
                 return None
             if order.is_active and order.server_id is not None:
                 server = self._alive(order.server_id, order.server_name)
@@ -347,6 +354,14 @@ class ServerOrder:
             found=True,
             reason=reason,
             attempts=attempts,
+        )
+
+    def _was_just_placed(self, order: m.Order) -> bool:
+        """Whether this call placed the order: its answer may be a replay to a key of an earlier run."""
+        return (
+            self.started is not None
+            and order.created_at is not None
+            and order.created_at > self.started - _CLOCKS_DIFFER
         )
 
     def _accepted_in_part(self, error: InvalidResponse) -> Ordered | None:

@@ -16,6 +16,7 @@ from pulumi_hosting.planning import engine
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import (
     AmbiguousMatch,
+    OrderFailed,
     ResourceConflict,
     ResourceError,
     TakenOver,
@@ -244,6 +245,38 @@ def test_an_order_that_comes_to_nothing_is_reported_and_ordered_anew_by_the_next
     harness.order()
     assert len(harness.living) == 1
     assert harness.charges == 1
+
+
+@dataclass
+class AfterThePurchase(KillingTransport):
+    """``meanwhile`` happens after each order was processed, before its answer is read."""
+
+    meanwhile: Callable[[], Any] = lambda: None
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        if self.sent[-1] == "POST /v1/servers":
+            response.read()
+            self.meanwhile()
+        return response
+
+
+@pytest.mark.parametrize("name_is_identity", [False, True])
+@pytest.mark.parametrize("end", ["cancelled", "failed"])
+def test_an_order_that_comes_to_nothing_before_its_answer_is_read_is_not_placed_again(
+    harness: ResourceHarness, end: str, name_is_identity: bool
+) -> None:
+    harness.fault({"panel_timeout": end})
+    transport = AfterThePurchase(meanwhile=lambda: harness.control("POST", "/clock", {"advance": 31}))
+    with pytest.raises(OrderFailed, match=f"ended as {end}.*returned.*run again"):
+        harness.order(transport=transport, name_is_identity=name_is_identity)
+    assert transport.sent.count("POST /v1/servers") == 1
+    assert harness.living == []
+    assert harness.charges == 0
+    state = harness.order(name_is_identity=name_is_identity)
+    assert [str(server["id"]) for server in harness.living] == [state.id]
+    assert harness.charges == 1
+    assert any("an earlier order" in line and end in line for line in harness.messages)
 
 
 def test_a_foreign_namesake_stops_it_and_the_message_says_how_to_go_on(harness: ResourceHarness) -> None:

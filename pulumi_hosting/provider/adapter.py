@@ -41,7 +41,7 @@ from pulumi_hosting.provider.conversion import (
     is_unknown,
     to_pulumi,
 )
-from pulumi_hosting.provider.half_way import Partial
+from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import SESSION, ProviderSession
 from pulumi_hosting.provider.stack_state import (
     entry_stamp,
@@ -234,7 +234,7 @@ class Adapter:
     # --- doing
 
     def create(self, props: PropertyValues) -> tuple[str, dict[str, Any]]:
-        """Id and outputs. Raises :class:`Partial` when something went wrong after the object, or its
+        """Id and outputs. Raises :class:`PartialFailure` when something went wrong after the object, or its
         order, was there.
         """
         self.session.must_be_able_to_write(creating=True)
@@ -252,22 +252,22 @@ class Adapter:
         except Exception as error:  # whatever goes wrong now: what was paid for must be remembered
             if not made:
                 raise
-            partial = self._partial(made[-1], self._created(made[-1], props, inputs.given()), error)
-            if not partial.refresh:
+            failure = self._failure(made[-1], self._created(made[-1], props, inputs.given()), error)
+            if not failure.refresh:
                 next_step = "pulumi up, which sets the rest"
                 what = (
                     f"{error.summary}. Next: {next_step}"
                     if isinstance(error, CallError)
-                    else f"{partial.reasons[0]}; then {next_step}"
+                    else f"{failure.reasons[0]}; then {next_step}"
                 )
-                partial.reasons = [f"{self._exists(request, made[-1])}, but: {what}"]
+                failure.reasons = [f"{self._exists(request, made[-1])}, but: {what}"]
             if exceeded := spending.charged_more(budget, request, made[-1]):
-                partial.reasons.append(exceeded)
-            raise partial from None
+                failure.reasons.append(exceeded)
+            raise failure from None
         outputs = self._created(state, props, inputs.given())
         if exceeded := spending.charged_more(budget, request, state):
             reason = f"{self._exists(request, state)}, but: {exceeded}"
-            raise Partial(state.id, outputs, [reason], refresh=False)
+            raise PartialFailure(state.id, outputs, [reason], refresh=False)
         return state.id, outputs
 
     def _exists(self, request: Request, state: Any) -> str:
@@ -307,7 +307,7 @@ class Adapter:
                 state = apply.wait(request, self.resource, state)
             except HostingError as error:
                 outputs = {**outputs_of(self.resource, state, declared), **kept}
-                raise self._partial(state, outputs, error, inputs) from None
+                raise self._failure(state, outputs, error, inputs) from None
         self.session.saw(state.mode)
         self.session.entries.read(
             (self.resource.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None)
@@ -328,7 +328,7 @@ class Adapter:
         inputs, given = checked.inputs, checked.values
         state = self._state(values)
         if self.ids_may_change and is_provisional(self.resource, state):
-            raise Partial(id, olds, [refusals.not_there_yet(self.resource, id)], refresh=True)
+            raise PartialFailure(id, olds, [refusals.not_there_yet(self.resource, id)], refresh=True)
         request = self._request(news)
         found = diff(self.resource, values, given, same=same_as(request, self.resource))
         refuse_forbidden(self.resource, state, found)
@@ -350,7 +350,7 @@ class Adapter:
                 # What was declared beside the state is recorded once it was acted on, and that is not known
                 # here.
                 outputs = {**olds, **outputs_of(self.resource, done[-1], {})}
-                raise self._partial(done[-1], outputs, error) from None
+                raise self._failure(done[-1], outputs, error) from None
         return {**self._outputs(state, news, given), **entry_stamp(olds)}
 
     def delete(self, id: str, olds: PropertyValues) -> None:
@@ -410,15 +410,15 @@ class Adapter:
     def _account(self) -> str:
         return str(account(self.session.client).account_id)
 
-    def _partial(
+    def _failure(
         self, state: Any, outputs: PropertyValues, error: Exception, inputs: PropertyValues | None = None
-    ) -> Partial:
+    ) -> PartialFailure:
         reason = (
             str(error)
             if isinstance(error, HostingError)
             else f"the provider failed ({type(error).__name__}): a defect. Next: report it"
         )
-        return Partial(
+        return PartialFailure(
             state.id, outputs, [reason], refresh=is_provisional(self.resource, state), inputs=inputs
         )
 

@@ -81,23 +81,27 @@ class _Provider(ResourceProvider):
         )
 
     def create(self, props: dict[str, Any]) -> CreateResult:
-        from pulumi_hosting.provider.half_way import Partial, not_in_any_state, waited_in_vain
+        from pulumi_hosting.provider.partial_failure import (
+            PartialFailure,
+            order_still_open,
+            paid_and_not_recorded,
+        )
         from pulumi_hosting.session.errors import WaitTimeout
 
         with self._adapter() as adapter:
             try:
                 return CreateResult(*adapter.create(props))
             except WaitTimeout as error:  # what an earlier run ordered
-                raise waited_in_vain(error) from None
-            except Partial as partial:
+                raise order_still_open(error) from None
+            except PartialFailure as failure:
                 # the id is not final, and nothing here could change it later: the next run finds what was
                 # begun
-                if partial.refresh:
-                    raise not_in_any_state(partial, adapter.resource.title) from None
+                if failure.refresh:
+                    raise paid_and_not_recorded(failure, adapter.resource.title) from None
                 # What was made must be remembered; what is still to be set shows as a difference in the next
                 # run.
-                print(f"warning: {partial}", flush=True)
-                return CreateResult(partial.id, partial.outputs)
+                print(f"warning: {failure}", flush=True)
+                return CreateResult(failure.id, failure.outputs)
 
     def read(self, id_: str, props: dict[str, Any]) -> ReadResult:
         from pulumi_hosting.api.secrets import clean_text

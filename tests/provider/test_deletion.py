@@ -5,7 +5,7 @@ from decimal import Decimal
 import pytest
 
 from pulumi_hosting.provider.conversion import IDENTITY
-from pulumi_hosting.provider.half_way import Partial
+from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 from tests.emulator.support import PUBLIC_KEY
 from tests.provider.processes import WEB, Entry, provider_process
@@ -142,7 +142,7 @@ def ordered(account: Account) -> Entry:
     )
     process = provider_process(account)
     inputs = process.check("server", "web", {**WEB, "waitTimeout": 3.0})
-    with pytest.raises(Partial) as waiting:
+    with pytest.raises(PartialFailure) as waiting:
         process.of("server", native=True).create(inputs)
     return Entry(waiting.value.id, waiting.value.outputs, inputs)
 
@@ -160,7 +160,7 @@ def test_a_destroy_that_cannot_wait_so_long_fails_and_keeps_the_order() -> None:
     account = Account(provisioning_delay=600)
     web = ordered(account)
     later = provider_process(account)
-    with pytest.raises(Partial) as waiting:  # the refresh that comes before an order is deleted
+    with pytest.raises(PartialFailure) as waiting:  # the refresh that comes before an order is deleted
         later.of("server", native=True).read(web.id, web.outputs, web.inputs)
     assert waiting.value.id == web.id
     assert later.of("server", native=True).diff(web.id, waiting.value.outputs, web.inputs).changes is False

@@ -11,7 +11,7 @@ from pulumi_hosting.client.exceptions import HostingError, InvalidInput
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
 from pulumi_hosting.provider.dynamic import ServerProvider
-from pulumi_hosting.provider.half_way import Partial
+from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
@@ -75,7 +75,7 @@ def test_a_reinstallation_is_remembered_though_the_power_fails_afterwards(
         "/faults",
         {"path": "/actions/power$", "action": {"status": 500, "code": "server_error"}, "times": 9},
     )
-    with pytest.raises(Partial) as stopped:
+    with pytest.raises(PartialFailure) as stopped:
         first.of("server").update(id, outputs, desired)
     assert not stopped.value.refresh
     left = stopped.value.outputs
@@ -99,7 +99,7 @@ def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: A
         {"path": "/rotate-secret$", "action": {"status": 500, "code": "server_error"}, "times": 9},
     )
     desired = {**inputs, "rotation": "1", "description": "ops"}
-    with pytest.raises(Partial) as stopped:
+    with pytest.raises(PartialFailure) as stopped:
         process.of("webhook_subscription").update(id, outputs, desired)
     left = stopped.value.outputs
     assert left["description"] == "ops"
@@ -127,7 +127,7 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
     process = processes()
     desired = {**WEB, "notes": "the shop", IDENTITY: "pulumi:t/dev/server/web"}
     if form == "adapter":
-        with pytest.raises(Partial) as stopped:
+        with pytest.raises(PartialFailure) as stopped:
             process.of("server").create(desired)
         id, left, line = stopped.value.id, stopped.value.outputs, str(stopped.value)
     else:
@@ -309,7 +309,7 @@ def test_a_purchase_under_way_goes_with_its_server(processes: Any, control: Cont
     process = processes()
     server, _, _ = process.made("server", "web", WEB)
     desired = {"serverId": server, "waitTimeout": 0.01}
-    with pytest.raises(Partial) as waiting:
+    with pytest.raises(PartialFailure) as waiting:
         process.made("server_ip", "spare", desired)
     assert waiting.value.refresh
     pending = waiting.value.id
@@ -364,7 +364,7 @@ def test_reading_writes_nothing(processes: Any, control: Control) -> None:
     inputs, _ = process.of("server").check(
         {}, {**WEB, "notes": "one", "waitTimeout": 0.01, IDENTITY: "pulumi:t/dev/server/web"}
     )
-    with pytest.raises(Partial) as waiting:
+    with pytest.raises(PartialFailure) as waiting:
         process.of("server").create(inputs)
     control("POST", "/clock", {"advance": 3600})
     before = len(control("GET", "/requests"))

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.provider.conversion import IDENTITY, ORGANIZATION
-from pulumi_hosting.provider.plugin.servicer import Subject
+from pulumi_hosting.provider.plugin.resource_call import ResourceUrn
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, provider_process
@@ -32,7 +32,7 @@ def test_an_identity_names_organization_and_scope(
     session = ProviderSession({})
     session.configure({"scope": scope})
     assert session.identity(BASE, organization) == identity
-    subject = Subject.of("urn:pulumi:dev::t::hosting:index:Server::web")
+    subject = ResourceUrn.parse("urn:pulumi:dev::t::hosting:index:Server::web")
     assert session.identity(subject.identity, organization) == identity  # dynamic and native are one resource
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidInput
 from pulumi_hosting.provider.conversion import IDENTITY
-from pulumi_hosting.provider.half_way import Partial
+from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.stack_settings import Settings, failures_of
 from pulumi_hosting.session.errors import ResourceError
 from tests.provider.processes import WEB, Process, provider_process
@@ -63,7 +63,7 @@ def priced_up(account: Account, process: Process, name: str) -> dict[str, Any]:
 def test_a_charge_above_its_announced_price_stops_the_run(account: Account) -> None:
     process = provider_process(account, maxCharge="20.00")
     other = process.check("server", "other", {**WEB, "name": "other"})
-    with pytest.raises(Partial) as stopped:
+    with pytest.raises(PartialFailure) as stopped:
         process.of("server").create(priced_up(account, process, "web"))
     assert not stopped.value.refresh
     assert stopped.value.outputs["charged"] == "50.00"

@@ -23,7 +23,7 @@ from pulumi.runtime.proto import (
 
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.plugin.engine_log import engine_address
-from pulumi_hosting.provider.plugin.marshal import SECRET, SIGNATURE, UNKNOWN, Opened, closed, opened
+from pulumi_hosting.provider.plugin.marshal import SECRET, SIGNATURE, UNKNOWN, Properties, marshal, unmarshal
 from pulumi_hosting.provider.plugin.servicer import Plugin, serve
 from pulumi_hosting.rehearsal.control_client import Control
 from tests.support.programs import PUBLIC_KEY
@@ -87,7 +87,7 @@ class Asked:
         self(
             "Configure",
             provider_pb2.ConfigureRequest(
-                urn=urn, name=name, args=closed({**self.settings, **settings}, {"apiKey"})
+                urn=urn, name=name, args=marshal({**self.settings, **settings}, {"apiKey"})
             ),
         )
 
@@ -102,7 +102,7 @@ class Asked:
         return self(
             "Check",
             provider_pb2.CheckRequest(
-                urn=urn, name=name, olds=closed(olds or {}), news=closed(news, secrets)
+                urn=urn, name=name, olds=marshal(olds or {}), news=marshal(news, secrets)
             ),
         )
 
@@ -158,7 +158,7 @@ def asked(emulator: Any) -> Iterator[Asked]:
         yield made
         plugin.end()
         server.stop(None).wait()
-    plugin.link.close()
+    plugin.engine.close()
     engine_server.stop(None).wait()
     plugin.session.client.close()
 
@@ -173,8 +173,8 @@ def plugin(emulator: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
 
 def reseen(struct: Struct, **changes: Any) -> Struct:
     """The same properties, some changed, the same ones secret."""
-    received = opened(struct)
-    return closed({**received.values, **changes}, received.secrets)
+    received = unmarshal(struct)
+    return marshal({**received.values, **changes}, received.secrets)
 
 
 # --- a resource's life
@@ -182,11 +182,11 @@ def reseen(struct: Struct, **changes: Any) -> Struct:
 
 def test_the_life_of_a_server(plugin: Asked) -> None:
     inputs = plugin.inputs(SERVER, {**WEB, "notes": "one"})
-    assert opened(inputs).values == {**WEB, "notes": "one", "name": "web"}
+    assert unmarshal(inputs).values == {**WEB, "notes": "one", "name": "web"}
 
     predicted = plugin.create(SERVER, inputs, preview=True)
     assert predicted.id == ""
-    seen = opened(predicted.properties).values
+    seen = unmarshal(predicted.properties).values
     assert seen["name"] == "web"
     assert seen["charged"] == "5.00"
     assert predicted.properties.fields["ip"].string_value == UNKNOWN
@@ -194,7 +194,7 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
 
     made = plugin.create(SERVER, inputs)
     assert made.id.isdigit()
-    outputs = opened(made.properties).values
+    outputs = unmarshal(made.properties).values
     assert outputs["charged"] == "5.00"
     # the same as a dynamic resource's, so that a stack can be taken over
     assert outputs["__identity"] == "pulumi:toys/dev/server/web"
@@ -203,27 +203,27 @@ def test_the_life_of_a_server(plugin: Asked) -> None:
         SERVER,
         made.id,
         made.properties,
-        plugin.inputs(SERVER, {**WEB, "notes": "one"}, opened(inputs).values),
+        plugin.inputs(SERVER, {**WEB, "notes": "one"}, unmarshal(inputs).values),
     )
     assert same.changes == provider_pb2.DiffResponse.DIFF_NONE
     assert same.hasDetailedDiff
 
-    renamed = plugin.inputs(SERVER, {**WEB, "notes": "two", "name": "www"}, opened(inputs).values)
+    renamed = plugin.inputs(SERVER, {**WEB, "notes": "two", "name": "www"}, unmarshal(inputs).values)
     found = plugin.diff(SERVER, made.id, made.properties, renamed)
     assert found.changes == provider_pb2.DiffResponse.DIFF_SOME
     assert sorted(found.diffs) == ["name", "notes"]
     assert {key: item.kind for key, item in found.detailedDiff.items()} == {"name": 4, "notes": 4}  # UPDATE
     assert not found.replaces
     previewed = plugin.update(SERVER, made.id, made.properties, renamed, preview=True)
-    assert opened(previewed.properties).values["name"] == "www"
+    assert unmarshal(previewed.properties).values["name"] == "www"
     updated = plugin.update(SERVER, made.id, made.properties, renamed)
-    after = opened(updated.properties).values
+    after = unmarshal(updated.properties).values
     assert (after["name"], after["notes"], after["rootPassword"]) == ("www", "two", outputs["rootPassword"])
 
     plugin.control("PATCH", f"/servers/{made.id}", {"notes": "changed in the control panel"})
     live = plugin.read(SERVER, made.id, updated.properties, renamed)
     assert live.id == made.id
-    assert opened(live.inputs).values == {**WEB, "name": "www", "notes": "changed in the control panel"}
+    assert unmarshal(live.inputs).values == {**WEB, "name": "www", "notes": "changed in the control panel"}
 
     plugin.configure()  # the next command: within one, what is to stay as it is is not deleted
     plugin.delete(SERVER, made.id, live.properties)
@@ -242,7 +242,7 @@ def test_a_change_that_replaces_says_so_for_its_property(plugin: Asked) -> None:
 def test_an_unknown_value_is_handed_on_and_may_replace(plugin: Asked) -> None:
     inputs, id, outputs = plugin.made(news={**WEB, "sshKeyIds": []})
     later = plugin.inputs(
-        SERVER, {**WEB, "rebuild": "replace", "sshKeyIds": [UNKNOWN]}, opened(inputs).values
+        SERVER, {**WEB, "rebuild": "replace", "sshKeyIds": [UNKNOWN]}, unmarshal(inputs).values
     )
     assert later.fields["sshKeyIds"].list_value.values[0].string_value == UNKNOWN
     assert list(plugin.diff(SERVER, id, outputs, later).replaces) == ["sshKeyIds"]
@@ -255,17 +255,17 @@ def test_an_import_finds_outputs_and_inputs_that_then_show_no_difference(plugin:
     _, id, outputs = plugin.made(news={**WEB, "notes": "one"})
     found = plugin.read(SERVER, id)
     assert found.id == id
-    inputs = opened(found.inputs).values
+    inputs = unmarshal(found.inputs).values
     assert {"name": "web", "tariffId": 1, "os": "debian-12", "notes": "one"}.items() <= inputs.items()
     assert not any(key.startswith("__") for key in inputs)
-    seen = opened(found.properties).values
-    assert seen["ip"] == opened(outputs).values["ip"]
+    seen = unmarshal(found.properties).values
+    assert seen["ip"] == unmarshal(outputs).values["ip"]
     assert seen["__identity"] == "pulumi:toys/dev/server/web"
     assert (
         plugin.diff(SERVER, id, found.properties, found.inputs).changes == provider_pb2.DiffResponse.DIFF_NONE
     )
     key_inputs, key, _ = plugin.made(KEY, {"name": "me", "publicKey": PUBLIC_KEY})
-    assert opened(plugin.read(KEY, key).inputs).values == opened(key_inputs).values
+    assert unmarshal(plugin.read(KEY, key).inputs).values == unmarshal(key_inputs).values
 
 
 def test_an_import_of_what_is_not_there_fails(plugin: Asked) -> None:
@@ -282,14 +282,14 @@ def test_an_import_of_what_is_not_there_fails(plugin: Asked) -> None:
 
 def test_what_was_secret_comes_back_secret(plugin: Asked) -> None:
     answer = plugin.check(SERVER, {**WEB, "notes": "hush", "password": "Abcdefg1"}, secrets=("notes",))
-    assert opened(answer.inputs).secrets == {"notes", "password"}
+    assert unmarshal(answer.inputs).secrets == {"notes", "password"}
     made = plugin.create(SERVER, answer.inputs)
-    assert {"notes", "password", "rootPassword"} <= opened(made.properties).secrets
+    assert {"notes", "password", "rootPassword"} <= unmarshal(made.properties).secrets
     live = plugin.read(SERVER, made.id, made.properties, answer.inputs)
-    assert {"notes", "password", "rootPassword"} <= opened(live.properties).secrets
-    assert {"notes", "password"} <= opened(live.inputs).secrets
+    assert {"notes", "password", "rootPassword"} <= unmarshal(live.properties).secrets
+    assert {"notes", "password"} <= unmarshal(live.inputs).secrets
     updated = plugin.update(SERVER, made.id, made.properties, reseen(answer.inputs, notes="quiet"))
-    assert {"notes", "password", "rootPassword"} <= opened(updated.properties).secrets
+    assert {"notes", "password", "rootPassword"} <= unmarshal(updated.properties).secrets
     predicted = plugin.create(SERVER, answer.inputs, preview=True).properties
     assert predicted.fields["rootPassword"].struct_value.fields[SIGNATURE].string_value == SECRET
 
@@ -356,20 +356,20 @@ def test_a_type_that_is_none_of_ours_is_refused(plugin: Asked) -> None:
 )
 def test_the_urn_names_the_declaration(plugin: Asked, urn: str, identity: str) -> None:
     made = plugin.create(urn, plugin.inputs(urn, {**WEB, "name": "a"}))
-    assert opened(made.properties).values["__identity"] == identity
+    assert unmarshal(made.properties).values["__identity"] == identity
 
 
 def test_a_declaration_taken_over_keeps_its_identity(plugin: Asked) -> None:
     inputs, id, outputs = plugin.made()
     old = reseen(outputs, __identity="pulumi:toys/dev/server/before", __provider="gASV")
-    before = {**opened(inputs).values, "__identity": "pulumi:toys/dev/server/before", "__provider": "gASV"}
+    before = {**unmarshal(inputs).values, "__identity": "pulumi:toys/dev/server/before", "__provider": "gASV"}
     checked = plugin.inputs(SERVER, WEB, before)
     assert not any(key.startswith("__") for key in checked.fields)
     assert plugin.diff(SERVER, id, old, checked).changes == provider_pb2.DiffResponse.DIFF_NONE
     updated = plugin.update(SERVER, id, old, reseen(checked, notes="two"))
-    assert opened(updated.properties).values["__identity"] == "pulumi:toys/dev/server/before"
-    live = plugin.read(SERVER, id, old, closed(before))
-    assert opened(live.properties).values["__identity"] == "pulumi:toys/dev/server/before"
+    assert unmarshal(updated.properties).values["__identity"] == "pulumi:toys/dev/server/before"
+    live = plugin.read(SERVER, id, old, marshal(before))
+    assert unmarshal(live.properties).values["__identity"] == "pulumi:toys/dev/server/before"
     assert not any(key.startswith("__") for key in live.inputs.fields)
 
 
@@ -386,7 +386,7 @@ def test_an_order_under_way_is_saved_and_the_next_read_brings_the_server(plugin:
     assert partial.id.startswith("order:")
     assert partial.refresh_before_update
     assert list(partial.reasons) == [refused.value.message]
-    kept = opened(partial.properties).values
+    kept = unmarshal(partial.properties).values
     assert kept["__identity"] == "pulumi:toys/dev/server/web"
     assert "waitTimeout" not in kept
 
@@ -398,14 +398,14 @@ def test_an_order_under_way_is_saved_and_the_next_read_brings_the_server(plugin:
         plugin.read(SERVER, partial.id, partial.properties, inputs, timeout=NOT_AT_ALL)
     assert still.value.partial.id == partial.id
     assert still.value.partial.refresh_before_update
-    assert opened(still.value.partial.inputs).values == opened(inputs).values
+    assert unmarshal(still.value.partial.inputs).values == unmarshal(inputs).values
 
     plugin.control("POST", "/clock", {"advance": 61})
     (server,) = plugin.control("GET", "/objects")["servers"]
     ready = plugin.read(SERVER, partial.id, partial.properties, inputs)
     assert ready.id == str(server["id"])
-    assert opened(ready.inputs).values == opened(inputs).values
-    outputs = opened(ready.properties)
+    assert unmarshal(ready.inputs).values == unmarshal(inputs).values
+    outputs = unmarshal(ready.properties)
     assert outputs.values["__managed"] == ["name", "os", "tariff_id"]
     assert (
         plugin.diff(SERVER, ready.id, ready.properties, inputs).changes == provider_pb2.DiffResponse.DIFF_NONE
@@ -435,7 +435,7 @@ def test_a_waiting_time_of_the_program_comes_before_the_custom_timeout(plugin: A
     inputs = plugin.inputs(SERVER, {**WEB, "waitTimeout": NOT_AT_ALL})
     with pytest.raises(Refused, match="is still provisioning") as refused:
         plugin.create(SERVER, inputs, timeout=3600)
-    assert opened(refused.value.partial.properties).values["waitTimeout"] == NOT_AT_ALL
+    assert unmarshal(refused.value.partial.properties).values["waitTimeout"] == NOT_AT_ALL
 
 
 def test_sixteen_steps_at_once(plugin: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -451,7 +451,7 @@ def test_sixteen_steps_at_once(plugin: Asked, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("settings", [{"mode": "cAnary"}, {"maxCharge": "cAnary"}])
 def test_wrong_settings_are_refused_by_name(plugin: Asked, settings: dict[str, Any]) -> None:
-    answer = plugin("CheckConfig", provider_pb2.CheckRequest(news=closed({**plugin.settings, **settings})))
+    answer = plugin("CheckConfig", provider_pb2.CheckRequest(news=marshal({**plugin.settings, **settings})))
     (failure,) = answer.failures
     assert failure.property == ""
     assert failure.reason.startswith(f"{next(iter(settings))}: must be ")
@@ -460,9 +460,9 @@ def test_wrong_settings_are_refused_by_name(plugin: Asked, settings: dict[str, A
 
 def test_the_api_key_is_a_secret_whatever_the_program_says(plugin: Asked) -> None:
     answer = plugin(
-        "CheckConfig", provider_pb2.CheckRequest(news=closed({"apiKey": "k", "baseUrl": UNKNOWN}))
+        "CheckConfig", provider_pb2.CheckRequest(news=marshal({"apiKey": "k", "baseUrl": UNKNOWN}))
     )
-    assert opened(answer.inputs).secrets == {"apiKey"}
+    assert unmarshal(answer.inputs).secrets == {"apiKey"}
     assert answer.inputs.fields["baseUrl"].string_value == UNKNOWN
 
 
@@ -470,7 +470,7 @@ def test_any_other_setting_configures_anew_and_replaces_nothing(plugin: Asked) -
     def changes(olds: dict[str, Any], news: dict[str, Any]) -> Any:
         return plugin(
             "DiffConfig",
-            provider_pb2.DiffRequest(old_inputs=closed(olds, {"apiKey"}), news=closed(news, {"apiKey"})),
+            provider_pb2.DiffRequest(old_inputs=marshal(olds, {"apiKey"}), news=marshal(news, {"apiKey"})),
         )
 
     kinds = provider_pb2.DiffResponse
@@ -512,12 +512,12 @@ def test_the_schema_names_every_resource_it_serves(plugin: Asked) -> None:
 
 def test_lookups_answer(plugin: Asked) -> None:
     answer = plugin("Invoke", provider_pb2.InvokeRequest(tok="hosting:index:getMe", args=Struct()))
-    found = opened(getattr(answer, "return")).values
+    found = unmarshal(getattr(answer, "return")).values
     assert found["livemode"] is True
     with pytest.raises(Refused, match="not_found"):
         plugin(
             "Invoke",
-            provider_pb2.InvokeRequest(tok="hosting:index:getServer", args=closed({"serverId": 4242})),
+            provider_pb2.InvokeRequest(tok="hosting:index:getServer", args=marshal({"serverId": 4242})),
         )
 
 
@@ -549,18 +549,18 @@ def test_the_engines_address_is_found_among_its_arguments(arguments: list[str], 
 
 
 def test_opened_values_do_not_show() -> None:
-    assert "cAnary" not in repr(Opened({"password": "cAnary"}, frozenset({"password"})))
+    assert "cAnary" not in repr(Properties({"password": "cAnary"}, frozenset({"password"})))
 
 
 def test_what_is_declared_after_an_import_and_never_shown_is_compared_from_then_on(plugin: Asked) -> None:
     id = plugin.made()[1]
     found = plugin.read(SERVER, id)  # as an import asks
-    declared = plugin.inputs(SERVER, {**WEB, "password": "Abcdefg1"}, opened(found.inputs).values)
+    declared = plugin.inputs(SERVER, {**WEB, "password": "Abcdefg1"}, unmarshal(found.inputs).values)
     none = provider_pb2.DiffResponse.DIFF_NONE
     assert plugin.diff(SERVER, id, found.properties, declared).changes == none
     # The engine saw no difference: it has the password among the inputs alone.
     again = plugin.inputs(
-        SERVER, {**WEB, "password": "Zyxwvut9", "rebuild": "replace"}, opened(declared).values
+        SERVER, {**WEB, "password": "Zyxwvut9", "rebuild": "replace"}, unmarshal(declared).values
     )
     changed = plugin(
         "Diff",
@@ -568,5 +568,5 @@ def test_what_is_declared_after_an_import_and_never_shown_is_compared_from_then_
     )
     assert list(changed.replaces) == ["password"]
     live = plugin.read(SERVER, id, found.properties, declared)
-    assert opened(live.inputs).values["password"] == "Abcdefg1"
-    assert "password" in opened(live.inputs).secrets
+    assert unmarshal(live.inputs).values["password"] == "Abcdefg1"
+    assert "password" in unmarshal(live.inputs).secrets

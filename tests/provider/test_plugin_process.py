@@ -21,7 +21,7 @@ from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 from pulumi_hosting import cli
 from pulumi_hosting.provider import version
 from pulumi_hosting.provider.plugin import install
-from pulumi_hosting.provider.plugin.marshal import closed
+from pulumi_hosting.provider.plugin.marshal import marshal
 from pulumi_hosting.provider.plugin.servicer import Plugin, main
 from pulumi_hosting.rehearsal.account_check import check
 from pulumi_hosting.rehearsal.control_client import Control
@@ -102,7 +102,7 @@ def test_it_finishes_what_it_began_and_ends_when_its_engine_is_killed(emulator: 
     ):
         with stub(port(started)) as asked, ThreadPoolExecutor(1) as pool:
             asked.Configure(provider_pb2.ConfigureRequest(name="default"))
-            inputs = closed({"name": "web", "tariffId": 1, "os": "debian-12"})
+            inputs = marshal({"name": "web", "tariffId": 1, "os": "debian-12"})
             making = pool.submit(asked.Create, provider_pb2.CreateRequest(urn=URN, properties=inputs))
             wait_until(lambda: control.ledger() or making.done())
             assert not making.done()
@@ -130,7 +130,7 @@ def test_no_write_is_begun_for_an_engine_that_is_gone(emulator: Any) -> None:
         def abort(self, code: grpc.StatusCode, message: str) -> None:
             self.message = message
 
-    inputs = closed({"name": "web", "tariffId": 1, "os": "debian-12"})
+    inputs = marshal({"name": "web", "tariffId": 1, "os": "debian-12"})
     for method, request in (
         (made.Create, provider_pb2.CreateRequest(urn=URN, properties=inputs)),
         (made.Update, provider_pb2.UpdateRequest(urn=URN, id="20001", olds=inputs, news=inputs)),

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pulumi.runtime.proto import provider_pb2
 
-from pulumi_hosting.provider.plugin.marshal import opened
-from pulumi_hosting.provider.plugin.servicer import Subject
+from pulumi_hosting.provider.plugin.marshal import unmarshal
+from pulumi_hosting.provider.plugin.resource_call import ResourceUrn
 from pulumi_hosting.resources import RESOURCES
 from tests.provider.test_plugin import NOT_AT_ALL, SERVER, WEB, Asked, Refused, asked, plugin  # noqa: F401  fixtures are found by name
 from tests.support.programs import PUBLIC_KEY
@@ -30,9 +30,9 @@ DECLARED: dict[str, dict[str, Any]] = {
 
 
 def test_what_is_declared_here_are_resources() -> None:
-    assert {Subject.of(f"urn:pulumi:dev::toys::{token}::x").resource.kind for token in DECLARED} <= set(
-        RESOURCES
-    )
+    assert {
+        ResourceUrn.parse(f"urn:pulumi:dev::toys::{token}::x").resource.kind for token in DECLARED
+    } <= set(RESOURCES)
 
 
 @pytest.mark.parametrize("token", DECLARED)
@@ -49,21 +49,21 @@ def test_what_was_made_is_read_and_imported_without_a_difference(
     assert isinstance(id, str)
     assert id
     none = provider_pb2.DiffResponse.DIFF_NONE
-    again = plugin.inputs(urn, declared, opened(inputs).values)
+    again = plugin.inputs(urn, declared, unmarshal(inputs).values)
     assert plugin.diff(urn, id, outputs, again).changes == none
 
     with asked(emulator) as later:  # the next command of the engine is another process
         live = later.read(urn, id, outputs, inputs)
         assert live.id == id
-        assert opened(live.inputs).values == opened(inputs).values
-        assert opened(outputs).secrets <= opened(live.properties).secrets
+        assert unmarshal(live.inputs).values == unmarshal(inputs).values
+        assert unmarshal(outputs).secrets <= unmarshal(live.properties).secrets
 
         found = later.read(urn, id)
         assert found.id == id
         # the program declares what was imported
         assert later.diff(urn, id, found.properties, inputs).changes == none
         assert (
-            later.diff(urn, id, found.properties, later.inputs(urn, opened(found.inputs).values)).changes
+            later.diff(urn, id, found.properties, later.inputs(urn, unmarshal(found.inputs).values)).changes
             == none
         )
 
@@ -100,6 +100,6 @@ def test_an_address_that_is_assigned_later_is_saved_and_the_next_read_brings_it(
     plugin.control("POST", "/clock", {"advance": 61})
     ready = plugin.read(urn, partial.id, partial.properties, inputs)
     assert ready.id != partial.id
-    assert opened(ready.properties).values["address"]
+    assert unmarshal(ready.properties).values["address"]
     assert plugin.diff(urn, ready.id, ready.properties, inputs).changes == provider_pb2.DiffResponse.DIFF_NONE
     assert len(plugin.control.ledger()) == 2

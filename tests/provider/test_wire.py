@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pulumi.output import Unknown
 
 from pulumi_hosting.provider.conversion import is_unknown
-from pulumi_hosting.provider.plugin.marshal import OUTPUT, SECRET, SIGNATURE, UNKNOWN, closed, opened
+from pulumi_hosting.provider.plugin.marshal import OUTPUT, SECRET, SIGNATURE, UNKNOWN, marshal, unmarshal
 
 numbers = st.integers(-(2**53) + 1, 2**53 - 1) | st.floats(allow_nan=False, allow_infinity=False)
 values = st.recursive(
@@ -21,12 +21,12 @@ values = st.recursive(
 
 @given(st.dictionaries(st.text(), values))
 def test_what_is_closed_opens_as_it_was(properties: dict[str, Any]) -> None:
-    assert opened(closed(properties)).values == properties
+    assert unmarshal(marshal(properties)).values == properties
 
 
 @given(st.dictionaries(st.text(), values), st.sets(st.text()))
 def test_secrets_are_known_again_by_their_keys(properties: dict[str, Any], secrets: set[str]) -> None:
-    received = opened(closed(properties, secrets))
+    received = unmarshal(marshal(properties, secrets))
     assert received.values == properties
     assert received.secrets == {key for key in secrets if properties.get(key) is not None}
 
@@ -38,13 +38,13 @@ def struct(**properties: Any) -> Struct:
 
 
 def test_a_secret_inside_a_value_makes_the_whole_value_one() -> None:
-    received = opened(struct(keys=["a", {SIGNATURE: SECRET, "value": "b"}], plain="c"))
+    received = unmarshal(struct(keys=["a", {SIGNATURE: SECRET, "value": "b"}], plain="c"))
     assert received.values == {"keys": ["a", "b"], "plain": "c"}
     assert received.secrets == {"keys"}
 
 
 def test_outputs_are_their_values() -> None:
-    received = opened(
+    received = unmarshal(
         struct(
             a={SIGNATURE: OUTPUT, "value": 1, "secret": True, "dependencies": ["urn"]}, b={SIGNATURE: OUTPUT}
         )
@@ -58,17 +58,17 @@ def test_outputs_are_their_values() -> None:
     "mark", [UNKNOWN, "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7", "dd056dcd-154b-4c76-9bd3-c8f88648b5ff"]
 )
 def test_unknowns_of_every_type_go_back_as_unknown(mark: str) -> None:
-    received = opened(struct(a=[mark], b={SIGNATURE: SECRET, "value": mark}))
+    received = unmarshal(struct(a=[mark], b={SIGNATURE: SECRET, "value": mark}))
     assert is_unknown(received.values["a"])
-    answer = closed(received.values, received.secrets)
+    answer = marshal(received.values, received.secrets)
     assert answer.fields["a"].list_value.values[0].string_value == UNKNOWN
     assert answer.fields["b"].struct_value.fields["value"].string_value == UNKNOWN
 
 
 def test_what_the_wire_cannot_carry_is_named_by_its_type_alone() -> None:
     with pytest.raises(TypeError, match=r"^a bytes has no place in a property$"):
-        closed({"password": b"cAnary"})
+        marshal({"password": b"cAnary"})
 
 
 def test_nothing_received_is_shown() -> None:
-    assert "cAnary" not in repr(opened(struct(password={SIGNATURE: SECRET, "value": "cAnary"})))
+    assert "cAnary" not in repr(unmarshal(struct(password={SIGNATURE: SECRET, "value": "cAnary"})))

@@ -1,4 +1,4 @@
-"""The engine at the other end of a plugin: where lines for people go, and whether it is still there."""
+"""The engine that started the plugin: its log, which people read, and whether it still runs."""
 
 import contextlib
 import threading
@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 import grpc
 from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
 
-_LOG_TIMEOUT = 5.0  # seconds; a line that is lost is better than a step that hangs
+_LOG_TIMEOUT = 5.0  # seconds; a lost line is better than a step that hangs
 
 
 def engine_address(arguments: Collection[str]) -> str:
@@ -20,14 +20,14 @@ def engine_address(arguments: Collection[str]) -> str:
     return found
 
 
-class Link:
-    """Connected to nothing until :meth:`connect`; every line told until then is dropped."""
+class EngineConnection:
+    """Not connected until :meth:`connect`; lines logged until then are dropped."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._channel: grpc.Channel | None = None
         self._stub: engine_pb2_grpc.EngineStub | None = None
-        self._told: dict[str, str] = {}
+        self._last_lines: dict[str, str] = {}
         self.address: str | None = None
         """The engine's ``host:port``: another one for each of its runs."""
 
@@ -36,13 +36,13 @@ class Link:
         with self._lock:
             if self._channel is None and address:
                 self.address = address
-                # A proxy of the environment has no business between two processes of one machine.
+                # Both processes are on one machine: no proxy.
                 self._channel = grpc.insecure_channel(address, options=[("grpc.enable_http_proxy", 0)])
                 self._stub = engine_pb2_grpc.EngineStub(self._channel)
 
-    def watch(self, gone: Callable[[], None]) -> None:
-        """Call ``gone`` when an engine that was there is there no more: killed, it has ended no plugin."""
-        channel, met = self._channel, threading.Event()
+    def watch(self, on_end: Callable[[], None]) -> None:
+        """Call ``on_end`` when the engine has ended. One that was killed did not end its plugins."""
+        channel, connected = self._channel, threading.Event()
         if channel is None:
             return
 
@@ -51,22 +51,22 @@ class Link:
 
         def changed(state: grpc.ChannelConnectivity) -> None:
             if state is grpc.ChannelConnectivity.READY:
-                met.set()
+                connected.set()
             elif state is grpc.ChannelConnectivity.IDLE:
-                # Nothing was said for long, or the other end is gone: only connecting again tells which.
+                # Nothing was sent for long, or the engine has ended: only connecting again tells which.
                 channel.subscribe(nothing, try_to_connect=True)
                 channel.unsubscribe(nothing)
-            elif state is not grpc.ChannelConnectivity.CONNECTING and met.is_set():
-                gone()
+            elif state is not grpc.ChannelConnectivity.CONNECTING and connected.is_set():
+                on_end()
 
         channel.subscribe(changed, try_to_connect=True)
 
     def info(self, urn: str, line: str) -> None:
-        """Information under the resource. What repeats itself is shown to those who watch, and kept once."""
+        """Information under the resource. A repeated line is shown, and kept once."""
         with self._lock:
-            again = self._told.get(urn) == line
-            self._told[urn] = line
-        self._log(engine_pb2.INFO, urn, line, ephemeral=again)
+            repeated = self._last_lines.get(urn) == line
+            self._last_lines[urn] = line
+        self._log(engine_pb2.INFO, urn, line, ephemeral=repeated)
 
     def warn(self, urn: str, line: str) -> None:
         self._log(engine_pb2.WARNING, urn, line)

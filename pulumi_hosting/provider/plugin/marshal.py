@@ -1,9 +1,9 @@
 """Between the protocol's ``Struct`` and plain Python values.
 
-What arrives is *opened*: secrets are unmarshalled in plain text and remembered by their top-level key,
-unknowns become ``pulumi.output.Unknown``. What is answered is *closed* again: every key that was secret on
-the way in, and every one that is secret by nature, is wrapped. Whole keys are wrapped, never parts of a
-value: what is beside a secret in a list or a map is as much a secret.
+Requests are unmarshalled: secrets in plain text, with the top-level keys that hold any; unknowns as
+``pulumi.output.Unknown``. Answers are marshalled: every key that was secret in the request, and every one
+that is always secret, is wrapped as a whole, since what is beside a secret in a list or a map is as much a
+secret.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -16,7 +16,7 @@ from pulumi.output import Unknown
 from pulumi_hosting.provider import conversion
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
-SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  a mark of the protocol, not a secret
+SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  a signature of the protocol, not a secret
 OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 
 UNKNOWN = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
@@ -34,26 +34,26 @@ _UNKNOWNS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class Properties:
     """Plain values, and the keys of those that hold a secret anywhere."""
 
     values: dict[str, Any] = field(repr=False)
     secrets: frozenset[str]
 
 
-def opened(struct: Struct) -> Opened:
+def unmarshal(struct: Struct) -> Properties:
     """The values of a request, secrets in plain text."""
     plain: dict[str, Any] = {}
     secrets = set()
     for key, value in struct.fields.items():
-        marks: list[str] = []
-        plain[key] = _open(value, marks)
-        if marks:
+        signatures: list[str] = []
+        plain[key] = _unmarshal_value(value, signatures)
+        if signatures:
             secrets.add(key)
-    return Opened(plain, frozenset(secrets))
+    return Properties(plain, frozenset(secrets))
 
 
-def closed(properties: Mapping[str, Any], secrets: Collection[str] = ()) -> Struct:
+def marshal(properties: Mapping[str, Any], secrets: Collection[str] = ()) -> Struct:
     """An answer: every key of ``secrets`` that has a value is wrapped. Raises TypeError for what the wire
     cannot carry, by type only.
     """
@@ -63,11 +63,11 @@ def closed(properties: Mapping[str, Any], secrets: Collection[str] = ()) -> Stru
         if key in secrets and value is not None:
             target.struct_value.fields[SIGNATURE].string_value = SECRET
             target = target.struct_value.fields["value"]
-        _close(value, target)
+        _marshal_value(value, target)
     return struct
 
 
-def _open(value: Value, marks: list[str]) -> Any:
+def _unmarshal_value(value: Value, signatures: list[str]) -> Any:
     kind = value.WhichOneof("kind")
     if kind == "string_value":
         text = value.string_value
@@ -78,25 +78,25 @@ def _open(value: Value, marks: list[str]) -> Any:
     if kind == "bool_value":
         return value.bool_value
     if kind == "list_value":
-        return [_open(item, marks) for item in value.list_value.values]
+        return [_unmarshal_value(item, signatures) for item in value.list_value.values]
     if kind == "struct_value":
-        return _open_fields(value.struct_value.fields, marks)
+        return _unmarshal_fields(value.struct_value.fields, signatures)
     return None
 
 
-def _open_fields(fields: Mapping[str, Value], marks: list[str]) -> Any:
+def _unmarshal_fields(fields: Mapping[str, Value], signatures: list[str]) -> Any:
     signature = fields[SIGNATURE].string_value if SIGNATURE in fields else ""
     if signature == SECRET:
-        marks.append(SECRET)
-        return _open(fields["value"], marks) if "value" in fields else None
+        signatures.append(SECRET)
+        return _unmarshal_value(fields["value"], signatures) if "value" in fields else None
     if signature == OUTPUT:
         if "secret" in fields and fields["secret"].bool_value:
-            marks.append(SECRET)
-        return _open(fields["value"], marks) if "value" in fields else conversion.UNKNOWN
-    return {key: _open(item, marks) for key, item in fields.items()}
+            signatures.append(SECRET)
+        return _unmarshal_value(fields["value"], signatures) if "value" in fields else conversion.UNKNOWN
+    return {key: _unmarshal_value(item, signatures) for key, item in fields.items()}
 
 
-def _close(value: Any, target: Value) -> None:
+def _marshal_value(value: Any, target: Value) -> None:
     if value is None:
         target.null_value = 0  # type: ignore[assignment]  # the only value of its enum
     elif isinstance(value, Unknown):
@@ -110,10 +110,10 @@ def _close(value: Any, target: Value) -> None:
     elif isinstance(value, Mapping):
         target.struct_value.CopyFrom(Struct())  # an empty map is a map too
         for key, item in value.items():
-            _close(item, target.struct_value.fields[str(key)])
+            _marshal_value(item, target.struct_value.fields[str(key)])
     elif isinstance(value, Iterable) and not isinstance(value, bytes | set | frozenset):
         target.list_value.CopyFrom(ListValue())
         for item in value:
-            _close(item, target.list_value.values.add())
+            _marshal_value(item, target.list_value.values.add())
     else:
         raise TypeError(f"a {type(value).__name__} has no place in a property")

@@ -1,39 +1,36 @@
 """The native provider ``pulumi-resource-hosting``: a provider plugin over Pulumi's own protocol.
 
-The servicer is thin: it opens the wire's values, asks the adapter, and closes what the adapter answers. What
-it adds is what only the protocol knows: the URN (which names the declaration), previews, secrets, custom
-timeouts, partial creations, and the engine's log.
+The servicer is thin: it unmarshals a request, calls the adapter and marshals what that returns. It adds what
+only the protocol has: the URN (which names the resource), previews, secrets, custom timeouts, partial
+failures, and the engine's log.
 """
 
 import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cache, wraps
 from queue import SimpleQueue
 from typing import Any
 
 import grpc
-from google.protobuf import any_pb2, empty_pb2
-from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc, status_pb2
+from google.protobuf import empty_pb2
+from pulumi.runtime.proto import plugin_pb2, provider_pb2, provider_pb2_grpc
 
 from pulumi_hosting.api.secrets import clean_text
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.provider.adapter import Adapter
-from pulumi_hosting.provider.conversion import IDENTITY, MANAGED, ORGANIZATION, WAIT_TIMEOUT, camel
-from pulumi_hosting.provider.failures import Failed, as_user_error, fail
-from pulumi_hosting.provider.half_way import Partial
-from pulumi_hosting.provider.names import NAME, class_of, token
-from pulumi_hosting.provider.plugin.engine_log import Link, engine_address
+from pulumi_hosting.provider.conversion import IDENTITY, MANAGED, camel
+from pulumi_hosting.provider.failures import fail
+from pulumi_hosting.provider.names import NAME
+from pulumi_hosting.provider.partial_failure import PartialFailure
+from pulumi_hosting.provider.plugin.engine_log import EngineConnection, engine_address
 from pulumi_hosting.provider.plugin.install import version
-from pulumi_hosting.provider.plugin.marshal import Opened, closed, opened
+from pulumi_hosting.provider.plugin.marshal import Properties, marshal, unmarshal
+from pulumi_hosting.provider.plugin.resource_call import Props, ResourceCall, program_inputs
+from pulumi_hosting.provider.plugin.rpc_errors import reports_errors
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.provider.stack_settings import SETTINGS, failures_of
-from pulumi_hosting.resources import RESOURCES
-from pulumi_hosting.resources.base import Resource
 
 SECRET_SETTINGS = frozenset({"apiKey"})
 
@@ -42,101 +39,12 @@ _GRACE = 4.0  # seconds; the engine waits five before it kills
 # as the engine's own
 _MESSAGE_SIZE = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 
-Props = dict[str, Any]
-Method = Callable[[Any, Any, grpc.ServicerContext], Any]
-
-_TYPES: Mapping[str, Resource[Any, Any]] = {
-    token(class_of(kind)): resource for kind, resource in RESOURCES.items()
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """The resource a request is about, as its URN names it: ``urn:pulumi:<stack>::<project>::<parents'
-    types$type>::<name>``.
-    """
-
-    urn: str
-    resource: Resource[Any, Any]
-
-    @classmethod
-    def of(cls, urn: str) -> "Subject":
-        token = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else urn
-        resource = _TYPES.get(token)
-        if resource is None:
-            fail(
-                f"there is no resource {clean_text(token, 80)} in {NAME}. Next: correct the type, one of "
-                f"{', '.join(sorted(_TYPES))}"
-            )
-        return cls(urn, resource)
-
-    @property
-    def name(self) -> str:
-        return self.urn.split("::", 3)[3]
-
-    @property
-    def identity(self) -> str:
-        """What names the resource: the same as for a dynamic resource, if it has no parent."""
-        head, project, types, name = self.urn.split("::", 3)
-        parents = types.rpartition("$")[0]
-        family = f"{parents}/" if parents else ""
-        return f"pulumi:{project}/{head.removeprefix('urn:pulumi:')}/{self.resource.kind}/{family}{name}"
-
-    @property
-    def secrets(self) -> frozenset[str]:
-        """Keys that are secret whatever the program says."""
-        return _secrets(self.resource)
-
-
-@cache
-def _secrets(resource: Resource[Any, Any]) -> frozenset[str]:
-    return frozenset(map(camel, resource.State.secret_fields() | resource.Inputs.secret_fields()))
-
-
-def _answering(method: Method) -> Method:
-    """A step that fails ends as one line of the engine's; grpc would print a traceback."""
-
-    @wraps(method)
-    def answered(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
-        try:
-            with as_user_error(_HalfDone):
-                return method(self, request, context)
-        except Failed as failed:
-            line = str(failed)
-        except _HalfDone as half:
-            line = half.line
-            context.set_trailing_metadata((("grpc-status-details-bin", half.status()),))
-        return context.abort(grpc.StatusCode.UNKNOWN, line)
-
-    return answered
-
-
-class _HalfDone(Exception):
-    """Something exists, but is not what was asked for yet: the engine saves it, and the next run goes on."""
-
-    def __init__(self, detail: provider_pb2.ErrorResourceInitFailed) -> None:
-        super().__init__()
-        self.detail = detail
-
-    @property
-    def line(self) -> str:
-        return "; ".join(self.detail.reasons)
-
-    def status(self) -> bytes:
-        detail = any_pb2.Any()
-        detail.Pack(self.detail)
-        # Pulumi's own Status: google.rpc's, in the same process, is a second symbol of one name, and kills
-        # it.
-        code: int = grpc.StatusCode.UNKNOWN.value[0]
-        answer: bytes = status_pb2.Status(code=code, message=self.line, details=[detail]).SerializeToString()
-        return answer
-
 
 class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     """One provider instance: one configuration, one account. Serves any number of requests at once."""
 
-    def __init__(self, link: Link | None = None) -> None:
-        self.link = link or Link()
+    def __init__(self, engine: EngineConnection | None = None) -> None:
+        self.engine = engine or EngineConnection()
         self.session = ProviderSession()
 
     def end(self) -> None:
@@ -148,65 +56,63 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
 
     # --- the plugin
 
-    @_answering
+    @reports_errors
     def Handshake(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self.link.connect(request.engine_address)
+        self.engine.connect(request.engine_address)
         return provider_pb2.ProviderHandshakeResponse(
             accept_secrets=True, accept_resources=False, accept_outputs=True
         )
 
-    @_answering
+    @reports_errors
     def Attach(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self.link.connect(request.address)
+        self.engine.connect(request.address)
         return empty_pb2.Empty()
 
-    @_answering
+    @reports_errors
     def GetPluginInfo(self, request: Any, context: grpc.ServicerContext) -> Any:
         return plugin_pb2.PluginInfo(version=version())
 
-    @_answering
+    @reports_errors
     def GetSchema(self, request: Any, context: grpc.ServicerContext) -> Any:
         from pulumi_hosting.provider.plugin.package_schema import package_spec  # few runs ask for it
 
         return provider_pb2.GetSchemaResponse(schema=json.dumps(package_spec(version())))
 
-    @_answering
+    @reports_errors
     def GetMapping(self, request: Any, context: grpc.ServicerContext) -> Any:
         return provider_pb2.GetMappingResponse()
 
-    @_answering
+    @reports_errors
     def GetMappings(self, request: Any, context: grpc.ServicerContext) -> Any:
         return provider_pb2.GetMappingsResponse()
 
-    @_answering
+    @reports_errors
     def Cancel(self, request: Any, context: grpc.ServicerContext) -> Any:
         self.session.cancel()
         return empty_pb2.Empty()
 
     # --- its configuration
 
-    @_answering
+    @reports_errors
     def CheckConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
-        news = opened(request.news)
+        news = unmarshal(request.news)
         failures = failures_of(news.values)
         return provider_pb2.CheckResponse(
-            inputs=closed(news.values, news.secrets | SECRET_SETTINGS), failures=_failures(failures)
+            inputs=marshal(news.values, news.secrets | SECRET_SETTINGS), failures=_failures(failures)
         )
 
-    @_answering
+    @reports_errors
     def DiffConfig(self, request: Any, context: grpc.ServicerContext) -> Any:
         # Answered "none" after a key was rotated, the engine would go on with the old key for a whole run.
-        olds, news = (
-            opened(request.old_inputs).values or opened(request.olds).values,
-            opened(request.news).values,
-        )
+        olds = unmarshal(request.old_inputs).values or unmarshal(request.olds).values
+        news = unmarshal(request.news).values
         differing = sorted(key for key in olds.keys() | news.keys() if olds.get(key) != news.get(key))
         kinds = provider_pb2.DiffResponse
         return kinds(changes=kinds.DIFF_SOME if differing else kinds.DIFF_NONE, diffs=differing)
 
-    @_answering
+    @reports_errors
     def Configure(self, request: Any, context: grpc.ServicerContext) -> Any:
-        given = opened(request.args).values
+        given = unmarshal(request.args).values
         # A provider that the program declares is another account beside the one of the environment: its own
         # settings come first.
         others = {
@@ -220,42 +126,39 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             {variable: value for variable, value in os.environ.items() if variable in others}
         )
         self.session.configure({name: given.get(name) for name in SETTINGS})
-        self.session.budget.run = self.link.address
+        self.session.budget.run = self.engine.address
         return provider_pb2.ConfigureResponse(
             acceptSecrets=True, supportsPreview=True, acceptResources=False, acceptOutputs=True
         )
 
     # --- resources
 
-    @_answering
-    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
-        subject, olds, news = Subject.of(request.urn), opened(request.olds), opened(request.news)
-        props = _without_ours(news.values)
-        if subject.resource.default_name and props.get("name") is None:
-            props["name"] = subject.name
-        identity = self._identity(subject, news.values)
-        inputs, failures = self._adapter(subject).check(
-            {**olds.values, IDENTITY: identity}, {**props, IDENTITY: identity}
-        )
-        answer = closed(
-            {**_without_ours(inputs), **_organization(news.values)}, news.secrets | subject.secrets
-        )
-        return provider_pb2.CheckResponse(inputs=answer, failures=_failures(failures))
+    def _call(
+        self,
+        urn: str,
+        *received: Properties,
+        declared: Props,
+        recorded: Props | None = None,
+    ) -> ResourceCall:
+        return ResourceCall(self.session, self.engine, urn, *received, declared=declared, recorded=recorded)
 
-    @_answering
+    @reports_errors
+    def Check(self, request: Any, context: grpc.ServicerContext) -> Any:
+        olds, news = unmarshal(request.olds).values, unmarshal(request.news)
+        call = self._call(request.urn, news, declared=news.values)
+        props = program_inputs(news.values)
+        if call.resource.default_name and props.get("name") is None:
+            props["name"] = call.urn.name
+        inputs, failures = call.adapter.check(call.with_identity(olds), call.with_identity(props))
+        return provider_pb2.CheckResponse(inputs=call.inputs(inputs), failures=_failures(failures))
+
+    @reports_errors
     def Diff(self, request: Any, context: grpc.ServicerContext) -> Any:
-        subject, olds, news = (
-            Subject.of(request.urn),
-            opened(request.olds).values,
-            opened(request.news).values,
-        )
-        # Both names of the declaration, old and new, are told whose the object is: a replacement is ordered
-        # under the new one.
-        declared = opened(request.old_inputs).values
-        before = {**_unseen(subject, declared), **olds, IDENTITY: self._identity(subject, news, olds)}
-        found = self._adapter(subject).diff(
-            request.id, before, {**news, IDENTITY: self._identity(subject, news)}
-        )
+        olds, news = unmarshal(request.olds).values, unmarshal(request.news).values
+        call = self._call(request.urn, declared=news, recorded=olds)
+        before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
+        # a replacement is ordered under the identity that is declared now
+        found = call.adapter.diff(request.id, before, {**news, IDENTITY: call.declared_identity})
         kinds = provider_pb2.DiffResponse
         answer = kinds(
             changes=kinds.DIFF_SOME if found.changes else kinds.DIFF_NONE,
@@ -269,84 +172,73 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             answer.detailedDiff[name].kind = provider_pb2.PropertyDiff.Kind.Value(kind)
         return answer
 
-    @_answering
+    @reports_errors
     def Create(self, request: Any, context: grpc.ServicerContext) -> Any:
-        subject, props = Subject.of(request.urn), opened(request.properties)
-        answering = _Answering(subject, self._identity(subject, props.values), props)
-        asked = answering.asked(props.values, request.timeout)
+        props = unmarshal(request.properties)
+        call = self._call(request.urn, props, declared=props.values)
+        desired = call.with_identity(props.values, request.timeout)
         if request.preview:
-            return provider_pb2.CreateResponse(
-                properties=answering.outputs(self._adapter(subject).preview_create(asked))
-            )
+            return provider_pb2.CreateResponse(properties=call.outputs(call.adapter.preview_create(desired)))
         try:
-            id, outputs = self._adapter(subject).create(asked)
-        except Partial as partial:
-            raise answering.half_done(partial) from None
-        return provider_pb2.CreateResponse(id=id, properties=answering.outputs(outputs))
+            id, outputs = call.adapter.create(desired)
+        except PartialFailure as failure:
+            raise call.init_failed(failure) from None
+        return provider_pb2.CreateResponse(id=id, properties=call.outputs(outputs))
 
-    @_answering
+    @reports_errors
     def Read(self, request: Any, context: grpc.ServicerContext) -> Any:
-        subject, olds, inputs = Subject.of(request.urn), opened(request.properties), opened(request.inputs)
-        known = MANAGED in olds.values  # else it is an import or a lookup, by the id alone
-        answering = _Answering(subject, self._identity(subject, inputs.values, olds.values), olds, inputs)
+        olds, inputs = unmarshal(request.properties), unmarshal(request.inputs)
+        call = self._call(request.urn, olds, inputs, declared=inputs.values, recorded=olds.values)
+        before = call.with_identity(olds.values, request.timeout)
         try:
-            found = self._adapter(subject).read(
-                request.id, answering.asked(olds.values, request.timeout), inputs.values or None
-            )
-        except Partial as partial:
-            raise answering.half_done(partial) from None
+            found = call.adapter.read(request.id, before, inputs.values or None)
+        except PartialFailure as failure:
+            raise call.init_failed(failure) from None
         if found is None:
-            if not known:  # "gone" would be imported as an empty resource
-                title = subject.resource.title
+            # An import or a lookup has only the id; "gone" would be imported as an empty resource.
+            if MANAGED not in olds.values:
                 fail(
-                    f"there is no {title} with id {clean_text(request.id, 80)} on this account. Next: "
-                    f"correct the id"
+                    f"there is no {call.resource.title} with id {clean_text(request.id, 80)} on this "
+                    "account. Next: correct the id"
                 )
             return provider_pb2.ReadResponse()
         id, outputs, live = found
-        return provider_pb2.ReadResponse(
-            id=id, properties=answering.outputs(outputs), inputs=answering.inputs(live)
-        )
+        return provider_pb2.ReadResponse(id=id, properties=call.outputs(outputs), inputs=call.inputs(live))
 
-    @_answering
+    @reports_errors
     def Update(self, request: Any, context: grpc.ServicerContext) -> Any:
-        subject, olds, news = Subject.of(request.urn), opened(request.olds), opened(request.news)
-        declared = opened(request.old_inputs).values
-        answering = _Answering(subject, self._identity(subject, news.values, olds.values), news)
-        before, asked = (
-            answering.asked({**_unseen(subject, declared), **olds.values}),
-            answering.asked(news.values, request.timeout),
-        )
+        olds, news = unmarshal(request.olds).values, unmarshal(request.news)
+        call = self._call(request.urn, news, declared=news.values, recorded=olds)
+        before = call.with_write_only(unmarshal(request.old_inputs).values, olds)
+        desired = call.with_identity(news.values, request.timeout)
         if request.preview:
-            predicted = self._adapter(subject).preview_update(request.id, before, asked)
-            return provider_pb2.UpdateResponse(properties=answering.outputs(predicted))
+            predicted = call.adapter.preview_update(request.id, before, desired)
+            return provider_pb2.UpdateResponse(properties=call.outputs(predicted))
         try:
-            outputs = self._adapter(subject).update(request.id, before, asked)
-        except Partial as partial:
-            raise answering.half_done(partial) from None
-        return provider_pb2.UpdateResponse(properties=answering.outputs(outputs))
+            outputs = call.adapter.update(request.id, before, desired)
+        except PartialFailure as failure:
+            raise call.init_failed(failure) from None
+        return provider_pb2.UpdateResponse(properties=call.outputs(outputs))
 
-    @_answering
+    @reports_errors
     def Delete(self, request: Any, context: grpc.ServicerContext) -> Any:
-        subject, olds = Subject.of(request.urn), opened(request.properties)
-        answering = _Answering(
-            subject, self._identity(subject, opened(request.old_inputs).values, olds.values), olds
-        )
-        self._adapter(subject).delete(request.id, answering.asked(olds.values, request.timeout))
+        olds, declared = unmarshal(request.properties), unmarshal(request.old_inputs).values
+        call = self._call(request.urn, olds, declared=declared, recorded=olds.values)
+        call.adapter.delete(request.id, call.with_identity(olds.values, request.timeout))
         return empty_pb2.Empty()
 
     # --- functions
 
-    @_answering
+    @reports_errors
     def Invoke(self, request: Any, context: grpc.ServicerContext) -> Any:
         from pulumi_hosting.provider.lookup_tokens import call  # few programs ask for any
         from pulumi_hosting.schema.lookups import LOOKUPS
 
         name = request.tok.rpartition(":")[2]
-        found = call(self.session.client, name, opened(request.args).values)
+        found = call(self.session.client, name, unmarshal(request.args).values)
         secret = {field.wire for field in LOOKUPS[name].results if field.secret}
         answer = provider_pb2.InvokeResponse()
-        getattr(answer, "return").CopyFrom(closed(found, secret))
+        getattr(answer, "return").CopyFrom(marshal(found, secret))
         return answer
 
     def Construct(self, request: Any, context: grpc.ServicerContext) -> Any:
@@ -355,103 +247,17 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
     def Call(self, request: Any, context: grpc.ServicerContext) -> Any:
         return context.abort(grpc.StatusCode.UNIMPLEMENTED, f"resources of {NAME} have no methods")
 
-    # --- parts
-
-    def _identity(
-        self, subject: Subject, declared: Mapping[str, Any], recorded: Mapping[str, Any] | None = None
-    ) -> str:
-        """As recorded when the object was made: a renamed resource keeps the identity that its object's
-        tag is made of.
-        """
-        if recorded and recorded.get(IDENTITY):
-            return str(recorded[IDENTITY])
-        organization = declared.get(ORGANIZATION)
-        return self.session.identity(
-            subject.identity, organization if isinstance(organization, str) else None
-        )
-
-    def _adapter(self, subject: Subject) -> Adapter:
-        urn, known = subject.urn, f"{subject.name}: "  # the engine shows the name beside the line
-        return Adapter(
-            subject.resource,
-            self.session,
-            info=lambda line: self.link.info(urn, line.removeprefix(known)),
-            warn=lambda line: self.link.warn(urn, line.removeprefix(known)),
-            ids_may_change=True,
-            urn=urn,
-        )
-
-
-def _unseen(subject: Subject, declared: Mapping[str, Any]) -> Props:
-    """What the service never shows, as it was declared last: an engine that saw no difference recorded it
-    among the inputs alone.
-    """
-    names = [
-        camel(name)
-        for name in subject.resource.Inputs.model_fields
-        if subject.resource.Inputs.trait(name).write_only
-    ]
-    return {name: declared[name] for name in names if declared.get(name) is not None}
-
-
-class _Answering:
-    """One request about a resource: what goes to the adapter with its values, and what comes back for the
-    wire.
-    """
-
-    def __init__(self, subject: Subject, identity: str, *received: Opened) -> None:
-        self.identity = identity
-        self._secrets = subject.secrets.union(*(part.secrets for part in received))
-        self._organization = {
-            name: value for part in received for name, value in _organization(part.values).items()
-        }
-        self._own_timeout = any(part.values.get(WAIT_TIMEOUT) is not None for part in received)
-
-    def asked(self, values: Mapping[str, Any], timeout: float = 0.0) -> Props:
-        """With the declaration's identity, and the custom timeout where the program sets no waiting time
-        of its own.
-        """
-        waiting = {WAIT_TIMEOUT: timeout} if timeout > 0 and not self._own_timeout else {}
-        return {**values, **waiting, IDENTITY: self.identity}
-
-    def outputs(self, values: Mapping[str, Any]) -> Any:
-        kept = {key: value for key, value in values.items() if key != WAIT_TIMEOUT or self._own_timeout}
-        return closed({**kept, IDENTITY: self.identity}, self._secrets)
-
-    def inputs(self, values: Mapping[str, Any]) -> Any:
-        kept = {key: value for key, value in values.items() if key != WAIT_TIMEOUT or self._own_timeout}
-        return closed({**_without_ours(kept), **self._organization}, self._secrets)
-
-    def half_done(self, partial: Partial) -> _HalfDone:
-        detail = provider_pb2.ErrorResourceInitFailed(
-            id=partial.id,
-            properties=self.outputs(partial.outputs),
-            reasons=[" ".join(reason.split()) for reason in partial.reasons],
-            refresh_before_update=partial.refresh,
-        )
-        if partial.inputs is not None:
-            detail.inputs.CopyFrom(self.inputs(partial.inputs))
-        return _HalfDone(detail)
-
-
-def _organization(declared: Mapping[str, Any]) -> Props:
-    return {ORGANIZATION: declared[ORGANIZATION]} if declared.get(ORGANIZATION) else {}
-
 
 def _is_default(name: str) -> bool:
     """Whether it is the provider that the engine makes of the stack's configuration."""
     return not name or name == "default" or name.startswith("default_")
 
 
-def _without_ours(values: Mapping[str, Any]) -> Props:
-    return {key: value for key, value in values.items() if not key.startswith("__")}
-
-
 def _failures(failures: Mapping[str, str]) -> list[provider_pb2.CheckFailure]:
     # A failure that names its property is printed with the property's value, secret or not: so the name goes
     # into the reason.
     return [
-        provider_pb2.CheckFailure(reason=(f"{camel(name)}: {why}") if name else why)
+        provider_pb2.CheckFailure(reason=f"{camel(name)}: {why}" if name else why)
         for name, why in failures.items()
     ]
 
@@ -488,11 +294,11 @@ def main() -> None:
     for sign in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sign, lambda *_: ended.put(None))
     plugin = Plugin()
-    plugin.link.connect(engine_address(sys.argv[1:]))
+    plugin.engine.connect(engine_address(sys.argv[1:]))
     server, port = serve(plugin)
     print(port, flush=True)  # the one line the engine reads
     sys.stdout = sys.stderr
-    plugin.link.watch(lambda: ended.put(None))
+    plugin.engine.watch(lambda: ended.put(None))
     ended.get()
     plugin.end()
     server.stop(_GRACE).wait()

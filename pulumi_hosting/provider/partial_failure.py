@@ -1,4 +1,4 @@
-"""What is said and kept of a creation or update that ended half way."""
+"""A creation or update that failed after something existed already, and what the state keeps of it."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 
 PropertyValues = Mapping[str, Any]
-_WAITS = "pulumi up, which waits for it; run it before destroy"
-"""The next step for what is paid and in no state: a destroy alone would know nothing of it."""
+_NEXT = "Next: pulumi up, which waits for it; run it before destroy"
+"""The next step for what is paid and in no state: a destroy alone would not know of it."""
 
 
-class Partial(Exception):
-    """Something was made and is not ready. ``refresh``: only a read can go on from here, since the id is
-    not the final one yet.
+class PartialFailure(Exception):
+    """Something exists and is not ready. ``refresh``: only a read can go on from here, since the id is not
+    the final one yet.
     """
 
     def __init__(
@@ -32,22 +32,22 @@ class Partial(Exception):
         return "; ".join(self.reasons)
 
 
-def waited_in_vain(error: WaitTimeout) -> ResourceError:
+def order_still_open(error: WaitTimeout) -> ResourceError:
     """For the dynamic provider, which cannot record an order: what to do about one that an earlier run
     placed.
     """
-    return ResourceError(f"{str(error).partition(' Next:')[0]} Next: {_WAITS}")
+    return ResourceError(f"{str(error).partition(' Next:')[0]} {_NEXT}")
 
 
-def not_in_any_state(partial: Partial, title: str) -> ResourceError:
+def paid_and_not_recorded(failure: PartialFailure, title: str) -> ResourceError:
     """For the dynamic provider: an order is paid and cannot be recorded, unless it has ended: then
     nothing is paid for any more.
     """
-    cause, reasons = partial.__context__, str(partial)
+    cause, reasons = failure.__context__, str(failure)
     if isinstance(cause, ResourceError) and not isinstance(cause, WaitTimeout):
         return ResourceError(reasons)
-    kind, _, number = partial.id.partition(":")
-    what = f"order {number}" if kind == "order" else f"{title} {partial.id}"
+    kind, _, number = failure.id.partition(":")
+    what = f"order {number}" if kind == "order" else f"{title} {failure.id}"
     return ResourceError(
-        f"{reasons.partition(' Next:')[0].rstrip('.')}; {what} is paid and in no state. Next: {_WAITS}"
+        f"{reasons.partition(' Next:')[0].rstrip('.')}; {what} is paid and in no state. {_NEXT}"
     )

@@ -1,0 +1,144 @@
+"""One request of the engine about a resource: what its URN names, its adapter, its properties."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from google.protobuf.struct_pb2 import Struct
+from pulumi.runtime.proto import provider_pb2
+
+from pulumi_hosting.api.secrets import clean_text
+from pulumi_hosting.provider.adapter import Adapter
+from pulumi_hosting.provider.conversion import IDENTITY, ORGANIZATION, WAIT_TIMEOUT, camel
+from pulumi_hosting.provider.failures import fail
+from pulumi_hosting.provider.names import NAME, class_of, token
+from pulumi_hosting.provider.partial_failure import PartialFailure
+from pulumi_hosting.provider.plugin.engine_log import EngineConnection
+from pulumi_hosting.provider.plugin.marshal import Properties, marshal
+from pulumi_hosting.provider.plugin.rpc_errors import InitFailed
+from pulumi_hosting.provider.provider_session import ProviderSession
+from pulumi_hosting.resources import RESOURCES
+from pulumi_hosting.resources.base import Resource
+
+Props = dict[str, Any]
+
+_TYPES: Mapping[str, Resource[Any, Any]] = {
+    token(class_of(kind)): resource for kind, resource in RESOURCES.items()
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceUrn:
+    """``urn:pulumi:<stack>::<project>::<parents' types$type>::<name>``, and the resource of that type."""
+
+    urn: str
+    resource: Resource[Any, Any]
+
+    @classmethod
+    def parse(cls, urn: str) -> "ResourceUrn":
+        type = urn.split("::")[2].rpartition("$")[2] if urn.count("::") >= 3 else urn
+        resource = _TYPES.get(type)
+        if resource is None:
+            fail(
+                f"there is no resource {clean_text(type, 80)} in {NAME}. Next: correct the type, one of "
+                f"{', '.join(sorted(_TYPES))}"
+            )
+        return cls(urn, resource)
+
+    @property
+    def name(self) -> str:
+        return self.urn.split("::", 3)[3]
+
+    @property
+    def identity(self) -> str:
+        """What names the resource: the same as for a dynamic resource, if it has no parent."""
+        head, project, types, name = self.urn.split("::", 3)
+        parents = types.rpartition("$")[0]
+        path = f"{parents}/{name}" if parents else name
+        return f"pulumi:{project}/{head.removeprefix('urn:pulumi:')}/{self.resource.kind}/{path}"
+
+
+class ResourceCall:
+    """The properties of a request go to ``adapter`` with the identity of the resource; what the adapter
+    returns is marshalled, and what was secret in the request stays so.
+
+    - ``declared``: the inputs, ``recorded``: the outputs of before, where the request has any. A renamed
+      resource keeps the recorded identity, since its object's tag is made of it.
+    - ``received``: the properties from which secrets, organization and waiting time are kept.
+    """
+
+    def __init__(
+        self,
+        session: ProviderSession,
+        engine: EngineConnection,
+        urn: str,
+        *received: Properties,
+        declared: Mapping[str, Any],
+        recorded: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.urn = ResourceUrn.parse(urn)
+        self.resource = self.urn.resource
+        organization = declared.get(ORGANIZATION)
+        self.declared_identity = session.identity(
+            self.urn.identity, organization if isinstance(organization, str) else None
+        )
+        self.identity = str((recorded or {}).get(IDENTITY) or self.declared_identity)
+        self._secrets = _always_secret(self.resource).union(*(part.secrets for part in received))
+        organizations = [part.values[ORGANIZATION] for part in received if part.values.get(ORGANIZATION)]
+        self._organization = {ORGANIZATION: organizations[-1]} if organizations else {}
+        self._has_own_timeout = any(part.values.get(WAIT_TIMEOUT) is not None for part in received)
+        known = f"{self.urn.name}: "  # the engine shows the name beside the line
+        self.adapter = Adapter(
+            self.resource,
+            session,
+            info=lambda line: engine.info(urn, line.removeprefix(known)),
+            warn=lambda line: engine.warn(urn, line.removeprefix(known)),
+            ids_may_change=True,
+            urn=urn,
+        )
+
+    def with_identity(self, values: Mapping[str, Any], timeout: float = 0.0) -> Props:
+        """For the adapter. ``timeout``: the custom timeout, where the program sets no waiting time itself."""
+        waiting = {WAIT_TIMEOUT: timeout} if timeout > 0 and not self._has_own_timeout else {}
+        return {**values, **waiting, IDENTITY: self.identity}
+
+    def with_write_only(self, declared: Mapping[str, Any], recorded: Mapping[str, Any]) -> Props:
+        """The recorded values, with what the API never shows as it was declared last: an engine that saw no
+        difference recorded it among the inputs only.
+        """
+        inputs = self.resource.Inputs
+        names = [camel(name) for name in inputs.model_fields if inputs.trait(name).write_only]
+        shown = {name: declared[name] for name in names if declared.get(name) is not None}
+        return self.with_identity({**shown, **recorded})
+
+    def outputs(self, values: Mapping[str, Any]) -> Struct:
+        return marshal({**self._without_timeout(values), IDENTITY: self.identity}, self._secrets)
+
+    def inputs(self, values: Mapping[str, Any]) -> Struct:
+        return marshal({**program_inputs(self._without_timeout(values)), **self._organization}, self._secrets)
+
+    def init_failed(self, failure: PartialFailure) -> InitFailed:
+        detail = provider_pb2.ErrorResourceInitFailed(
+            id=failure.id,
+            properties=self.outputs(failure.outputs),
+            reasons=[" ".join(reason.split()) for reason in failure.reasons],
+            refresh_before_update=failure.refresh,
+        )
+        if failure.inputs is not None:
+            detail.inputs.CopyFrom(self.inputs(failure.inputs))
+        return InitFailed(detail)
+
+    def _without_timeout(self, values: Mapping[str, Any]) -> Props:
+        return {key: value for key, value in values.items() if key != WAIT_TIMEOUT or self._has_own_timeout}
+
+
+@cache
+def _always_secret(resource: Resource[Any, Any]) -> frozenset[str]:
+    """Keys that are secret whatever the program says."""
+    return frozenset(map(camel, resource.State.secret_fields() | resource.Inputs.secret_fields()))
+
+
+def program_inputs(values: Mapping[str, Any]) -> Props:
+    """Without the provider's own keys."""
+    return {key: value for key, value in values.items() if not key.startswith("__")}

@@ -1,0 +1,48 @@
+"""How a method of the plugin fails: one line for the engine, and what exists nevertheless."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import grpc
+from google.protobuf import any_pb2
+from pulumi.runtime.proto import provider_pb2, status_pb2
+
+from pulumi_hosting.provider.failures import Failed, as_user_error
+
+Method = Callable[[Any, Any, grpc.ServicerContext], Any]
+
+
+class InitFailed(Exception):
+    """Something exists, but is not what was asked for yet: the engine saves it, and the next run goes on."""
+
+    def __init__(self, detail: provider_pb2.ErrorResourceInitFailed) -> None:
+        super().__init__("; ".join(detail.reasons))
+        self.detail = detail
+
+    def status(self) -> bytes:
+        """The details that accompany the error."""
+        detail = any_pb2.Any()
+        detail.Pack(self.detail)
+        # Pulumi's own Status: google.rpc's is a second symbol of that name, which ends the process.
+        code: int = grpc.StatusCode.UNKNOWN.value[0]
+        status: bytes = status_pb2.Status(code=code, message=str(self), details=[detail]).SerializeToString()
+        return status
+
+
+def reports_errors(method: Method) -> Method:
+    """Have a method's errors end as one line for the engine; grpc would print a traceback."""
+
+    @wraps(method)
+    def reporting(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            with as_user_error(InitFailed):
+                return method(self, request, context)
+        except Failed as error:
+            line = str(error)
+        except InitFailed as error:
+            line = str(error)
+            context.set_trailing_metadata((("grpc-status-details-bin", error.status()),))
+        return context.abort(grpc.StatusCode.UNKNOWN, line)
+
+    return reporting

@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 from uuid import uuid4
 
+from pulumi_hosting.api.models import Request
 from pulumi_hosting.api.operations import BY_ID, Operation
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client import responses
@@ -121,12 +122,12 @@ class Client(Services):
         operation: Operation | str,
         *ids: int | str,
         query: Mapping[str, Any] | None = None,
-        body: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | Request | None = None,
         idempotency_key: str | None = None,
         cursor: str | None = None,
     ) -> Any:
         """Calls an operation, given as its row or its id: ``ids`` fill its path in order, ``query`` and
-        ``body`` hold its fields.
+        ``body`` hold its fields. A body may also be given as the operation's model.
 
         A field that is ``UNSET`` is not sent. A list comes as one page, the one at ``cursor``. Raises
         ``InvalidInput`` and ``WriteRefused`` before anything is sent, then the error of the response.

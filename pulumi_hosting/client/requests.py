@@ -43,29 +43,24 @@ def prepare(
     operation: Operation,
     ids: Sequence[int | str],
     query: Mapping[str, Any],
-    body: Mapping[str, Any],
+    body: Mapping[str, Any] | Request,
     *,
     key: str | None = None,
     cursor: str | None = None,
     base_url: str,
     api_key: Secret,
 ) -> HttpRequest:
-    """The request of an operation; fields that are ``UNSET`` are left out. Raises ``InvalidInput``."""
+    """The request of an operation; fields that are ``UNSET`` are left out. A body that is a model already was
+    checked when it was made. Raises ``InvalidInput``.
+    """
     path = build_path(operation, ids)
     payload: bytes | None = None
     wrong: dict[str, str] = {}
+    if isinstance(body, Request) and type(body) is not operation.request:
+        raise TypeError(f"{operation.id} takes no {type(body).__name__}")
     try:
-        # The models are strict about lists and maps; callers may give any sequence and mapping.
-        parameters, content = (
-            (model or NoFields)(
-                **{
-                    name: {**value} if isinstance(value, Mapping) else [*value] if _is_list(value) else value
-                    for name, value in fields.items()
-                    if value is not UNSET
-                }
-            )
-            for model, fields in ((operation.query, query), (operation.request, body))
-        )
+        parameters = _checked(operation.query, query)
+        content = body if isinstance(body, Request) else _checked(operation.request, body)
         if operation.request is not None and not (operation.body_optional and not content.model_fields_set):
             payload = content.model_dump_json(exclude_unset=True, by_alias=True, context=REVEALED).encode()
     except ValidationError as error:
@@ -93,6 +88,19 @@ def prepare(
     secrets = (value for value in vars(content).values() if isinstance(value, Secret))
     return HttpRequest(
         operation, base_url + path, path, text, key, headers, payload, Redactor(secrets, own_key=api_key)
+    )
+
+
+def _checked(model: type[Request] | None, fields: Mapping[str, Any]) -> Request:
+    """The model of these fields. It is strict about lists and maps; callers may give any sequence and
+    mapping.
+    """
+    return (model or NoFields)(
+        **{
+            name: {**value} if isinstance(value, Mapping) else [*value] if _is_list(value) else value
+            for name, value in fields.items()
+            if value is not UNSET
+        }
     )
 
 
@@ -126,10 +134,15 @@ def _id_number(given: object) -> int | None:
     return None
 
 
-def check_body(operation: Operation, body: Mapping[str, Any]) -> None:
-    """Raise ``InvalidInput`` where this body could not be sent."""
+def check_body(operation: Operation, make: Callable[[], Request]) -> None:
+    """Raise ``InvalidInput`` where the body that ``make`` makes could not be sent."""
     ids = [1] * len(operation.path_parameters)
-    prepare(operation, ids, {}, body, base_url="", api_key=Secret(""))
+    try:
+        prepare(operation, ids, {}, make(), base_url="", api_key=Secret(""))
+        return
+    except ValidationError as error:
+        wrong = _reasons(error)
+    raise InvalidInput(wrong, operation.id)  # outside of the except block: see prepare
 
 
 def query_text(operation: Operation, parameters: Request) -> dict[str, str]:

@@ -25,11 +25,10 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any
 
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
@@ -126,29 +125,37 @@ def classify(error: ApiError, contradicted: Callable[[ApiError], bool]) -> KeySt
 
 @dataclass
 class ServerOrder:
-    """One declaration's order. ``body`` is what ``POST /servers`` is sent; its password stays outside the
-    keys.
+    """One declaration's order. ``body`` is what ``POST /servers`` is sent, with a name; its password stays
+    outside the keys.
     """
 
     request: Request
-    body: dict[str, Any]
+    body: m.ServerCreate
     attempt: int = 0
+    started: datetime | None = field(default=None, init=False)
 
-    def __post_init__(self) -> None:
+    @property
+    def name(self) -> str:
+        """The name of the server; a declaration always has one."""
+        return self.body.name or ""
+
+    def keys(self) -> Iterator[str]:
+        """The key of each generation."""
         me = account(self.request.client)
-        self.started: datetime | None = None
-        self.keys = KeyRing(
+        ring = KeyRing(
             account_id=me.account_id,
             livemode=me.livemode,
             identity=self.request.identity,
             operation="create_server",
-            body={
-                name: value
-                for name, value in self.body.items()
-                if name == "name" or (name != "password" and not self.request.name_is_identity)
-            },
+            body=self.body.model_dump(
+                exclude_unset=True,
+                include={"name"} if self.request.name_is_identity else None,
+                exclude={"password"},
+            ),
             attempt=self.attempt,
         )
+        for generation in range(GENERATIONS):
+            yield ring.key(generation)
 
     # --- the steps
 
@@ -161,8 +168,7 @@ class ServerOrder:
                 return found
             looked_again = False
             self.started = self.request.service_now()
-            for generation in range(GENERATIONS):
-                key = self.keys.key(generation)
+            for key in self.keys():
                 try:
                     answer = self.request.client.call("create_server", body=self.body, idempotency_key=key)
                 except InvalidResponse as error:
@@ -177,7 +183,7 @@ class ServerOrder:
                 if accepted := self._accepted(answer):
                     return accepted
         raise ResourceError(
-            f"{GENERATIONS} orders of server {self.body['name']!r} within seven days are all spent. "
+            f"{GENERATIONS} orders of server {self.name!r} within seven days are all spent. "
             "Next: wait for the oldest to be forgotten, or set order_attempt to a new number"
         )
 
@@ -186,13 +192,10 @@ class ServerOrder:
         """Hold the name against other threads and processes, so that each sees what the one before it has
         ordered.
         """
-        request, purpose = self.request, f"server name {self.body['name']}"
-        with request.ownership.lock(f"server {self.body['name']}"):
+        request, purpose = self.request, f"server name {self.name}"
+        with request.ownership.lock(f"server {self.name}"):
             scope = local_files.account_scope(request.client)
-            waiting = (
-                f"another run on this machine is ordering a server named {self.body['name']!r}: "
-                f"waiting for it"
-            )
+            waiting = f"another run on this machine is ordering a server named {self.name!r}: waiting for it"
             with local_files.lock(
                 scope,
                 purpose,
@@ -215,14 +218,12 @@ class ServerOrder:
     def _found(self, *, after_sending: bool = False) -> Ordered | None:
         """``after_sending``: this call has sent an order itself, and may find its result."""
         self._quiesce()
-        namesakes = [server for server in candidates(self.request) if server.name == self.body["name"]]
+        namesakes = [server for server in candidates(self.request) if server.name == self.name]
         if self.request.name_is_identity:
             if len(namesakes) > 1:
-                raise AmbiguousMatch(
-                    f"server name {self.body['name']!r}", [str(server.id) for server in namesakes]
-                )
+                raise AmbiguousMatch(f"server name {self.name!r}", [str(server.id) for server in namesakes])
             return Ordered(namesakes[0], found=True, reason="it has the name") if namesakes else None
-        own = find_tagged(self.request, self.body["name"], attempt=self.attempt, lenient=after_sending)
+        own = find_tagged(self.request, self.name, attempt=self.attempt, lenient=after_sending)
         if own is not None:
             return Ordered(own, found=True, reason=TAGGED)
         if not namesakes or self.attempt > 0:
@@ -242,7 +243,7 @@ class ServerOrder:
             known = ", ".join(str(order.invoice_id) for order in pending)
             if wait.over:
                 raise WaitTimeout(
-                    f"order {known} for a server named {self.body['name']!r} is still {pending[0].status} "
+                    f"order {known} for a server named {self.name!r} is still {pending[0].status} "
                     f"after "
                     f"{self.request.wait_timeout:.0f} s; nothing was ordered. Next: run again, it will be "
                     f"waited for",
@@ -259,8 +260,8 @@ class ServerOrder:
             or f"{ORDER_PREFIX}{order.invoice_id}" in self.request.ownership.of_others(self.request.identity)
         ):
             return False
-        return order.server_name == self.body["name"] or (
-            order.server_name is None and order.tariff_id in (None, self.body["tariff_id"])
+        return order.server_name == self.name or (
+            order.server_name is None and order.tariff_id in (None, self.body.tariff_id)
         )
 
     def _after_refusal(self, error: ApiError, *, looked_again: bool) -> tuple[Ordered | None, bool]:
@@ -321,7 +322,7 @@ class ServerOrder:
                 order = answer
             if order.is_failed and not self._was_just_placed(order):
                 self.request.info(
-                    f"an earlier order for server {self.body['name']!r}, {order.invoice_id}, ended as "
+                    f"an earlier order for server {self.name!r}, {order.invoice_id}, ended as "
                     f"{order.status} and its charge was returned: ordering anew"
                 )
                 return None
@@ -417,8 +418,7 @@ class ServerOrder:
         bound ends the search. Asking binds that one key; the next probe and the next order see it as bound
         and go on.
         """
-        for generation in range(GENERATIONS):
-            key = self.keys.key(generation)
+        for key in self.keys():
             if not self._is_bound(key):
                 return None
             try:
@@ -441,11 +441,11 @@ class ServerOrder:
             if isinstance(error, InsufficientFunds):
                 return error.required is not None and client.balance.get().balance >= error.required
             if error.code in ("no_capacity", "tariff_unavailable"):
-                return client.catalog.tariff(self.body["tariff_id"]).in_stock is True
+                return client.catalog.tariff(self.body.tariff_id).in_stock is True
             if error.code == "os_not_allowed":
                 return any(
-                    image.slug == self.body["os"]
-                    for image in client.catalog.os_images(tariff_id=self.body["tariff_id"])
+                    image.slug == self.body.os
+                    for image in client.catalog.os_images(tariff_id=self.body.tariff_id)
                 )
         except (Forbidden, NotFound):
             return False

@@ -195,42 +195,42 @@ class ServerInputs(base.Inputs):
         """
         if self.tariff_id is None or self.os is None or self.name is None:  # not known yet
             return
-        late = {
-            "name": self.name,
-            "notes": with_tag(self.notes, ownership_tag("", 10**9 - 1)),
-            "auto_renew": self.auto_renew is True,
-        }
-        for id, body, where in (
-            ("create_server", self.order_body(), "custom_fields"),
-            ("update_server", late, "notes"),
+        for id, make, where in (
+            ("create_server", self.order_body, "custom_fields"),
+            ("update_server", self._longest_change, "notes"),
         ):
             try:
-                check_body(BY_ID[id], body)
+                check_body(BY_ID[id], make)
             except InvalidInput as error:
                 field, reason = next(iter(error.fields.items()))
                 field = field.split(".")[0] if field.split(".")[0] in type(self).model_fields else where
                 raise ValueError(f"{field}: {reason}") from None
 
-    def order_body(self) -> dict[str, Any]:
+    def order_body(self) -> m.ServerCreate:
         """The body of ``POST /servers`` in one canonical form: what was not given is absent, hourly
         orders say so in both fields.
         """
-        body: dict[str, Any] = {"tariff_id": self.tariff_id, "os": self.os, "name": self.name}
+        options: dict[str, Any] = {}
         if self.hours is not None or self.billing_cycle == "hourly":
-            body |= {"hours": self.hours or 1, "billing_cycle": "hourly"}
+            options |= {"hours": self.hours or 1, "billing_cycle": "hourly"}
         else:
-            body["months"] = self.months
+            options["months"] = self.months
             if self.billing_cycle is not None:
-                body["billing_cycle"] = self.billing_cycle
+                options["billing_cycle"] = self.billing_cycle
         if self.ssh_key_ids:
-            body["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids]
+            options["ssh_key_ids"] = [int(key) for key in self.ssh_key_ids]
         if self.password is not None:
-            body["password"] = self.password
+            options["password"] = self.password
         if self.promo_code is not None:
-            body["promo_code"] = self.promo_code
+            options["promo_code"] = self.promo_code
         if self.custom_fields:
-            body["custom_fields"] = dict(sorted(self.custom_fields.items()))
-        return body
+            options["custom_fields"] = dict(sorted(self.custom_fields.items()))
+        return m.ServerCreate(tariff_id=self.tariff_id, os=self.os, name=self.name, **options)
+
+    def _longest_change(self) -> m.ServerUpdate:
+        """The longest body of the change that follows the order."""
+        notes = with_tag(self.notes or "", ownership_tag("", 10**9 - 1))
+        return m.ServerUpdate(name=self.name, notes=notes, auto_renew=self.auto_renew is True)
 
 
 def _one_of(value: int, allowed: tuple[int, ...]) -> int:
@@ -454,9 +454,8 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
             request, [name for name in ("notes", "auto_renew") if getattr(inputs, name) is not None]
         )
         fingerprints = fingerprints_of(request, inputs.ssh_key_ids)
-        body = inputs.order_body()
-        self._drop_simulated_keys(request, body)
-        ordered = ServerOrder(request, body, attempt=inputs.order_attempt or 0).place()
+        sent = inputs.model_copy(update={"ssh_key_ids": self._sent_keys(request, inputs.ssh_key_ids)})
+        ordered = ServerOrder(request, sent.order_body(), attempt=inputs.order_attempt or 0).place()
         state = from_api(ordered.server) if ordered.server else provisional(_expect_order(ordered))
         extra = {
             "invoice_id": None if ordered.invoice_id is None else str(ordered.invoice_id),
@@ -481,15 +480,14 @@ class ServerBase(base.Resource[ServerInputs, ServerState]):
         )
 
     @staticmethod
-    def _drop_simulated_keys(request: Request, body: dict[str, Any]) -> None:
-        """A simulated order is not sent the ids of simulated keys: no document says that it would know
-        them.
+    def _sent_keys(request: Request, ids: list[str] | None) -> list[str] | None:
+        """The ids of keys that an order is sent. A simulated one is not sent those of simulated keys: no
+        document says that it would know them.
         """
-        if request.client.is_test_key and "ssh_key_ids" in body:
-            real = {key.id for key in request.shared(("ssh_keys",), request.client.ssh_keys.list)}
-            body["ssh_key_ids"] = [key for key in body["ssh_key_ids"] if key in real]
-            if not body["ssh_key_ids"]:
-                del body["ssh_key_ids"]
+        if not ids or not request.client.is_test_key:
+            return ids
+        real = {str(key.id) for key in request.shared(("ssh_keys",), request.client.ssh_keys.list)}
+        return [id for id in ids if id in real]
 
     def _taken(
         self,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.api.models import INT64
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS
 from pulumi_hosting.api.secrets import Secret
@@ -106,6 +107,15 @@ def test_only_what_was_given_is_sent_and_null_is_something() -> None:
     client.servers.update(1, notes=None)
     client.servers.update(1, notes=None, auto_renew=False, name=UNSET)
     assert script.bodies == [{"name": "a"}, {"notes": None}, {"notes": None, "auto_renew": False}]
+
+
+def test_a_body_may_be_the_model_of_its_operation_and_of_no_other() -> None:
+    client, script = scripted(answer(200, {"id": 1, "name": "web-1", "status": "active"}))
+    client.call("update_server", 1, body=m.ServerUpdate(notes=None))
+    assert script.bodies == [{"notes": None}]
+    with pytest.raises(TypeError, match="create_server takes no ServerUpdate"):
+        client.call("create_server", body=m.ServerUpdate(notes=None))
+    assert len(script.requests) == 1
 
 
 def test_an_operation_without_a_body_sends_none_and_no_content_type() -> None:

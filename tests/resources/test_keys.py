@@ -2,6 +2,7 @@
 frozen.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pulumi_hosting.api.operations import KEY_LENGTH
+from pulumi_hosting.exactly_once import server_order
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, canonical
 from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, with_tag
+from pulumi_hosting.exactly_once.server_order import ServerOrder
+from pulumi_hosting.resources.server import ServerInputs
 
 BODY: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1", "months": 1}
 
@@ -40,6 +44,39 @@ def test_vectors_are_frozen(generation: int, key: str) -> None:
 def test_the_vector_of_a_name_that_is_the_identity_is_frozen() -> None:
     named = ring(identity="ansible:/server/web-1", body={"name": "web-1"})
     assert named.key(0) == "iac2-idz54oevrvkkhtvcixuge7ibfp7g7ouzona2fol4hl3teftprhsq"
+
+
+@pytest.mark.parametrize(
+    ("declared", "key"),
+    [
+        ({}, VECTORS[0]),
+        (
+            {
+                "tariff_id": 7,
+                "months": 3,
+                "billing_cycle": "monthly",
+                "ssh_key_ids": ["12", "3"],
+                "password": "Abcdefg1!",
+                "promo_code": "SPRING",
+                "custom_fields": {"zone": "é\n2", "area": "ü"},
+                "notes": "the shop",
+                "auto_renew": True,
+            },
+            "iac2-ylimtgftgy6dlb6aac7muo2j5mrss3o6v63umgmp6xji7o6fh7gq",
+        ),
+        ({"hours": 5}, "iac2-4hd7a63thsre7jjuyvjozvhm3tzsy22iqgsqipbnbhnveyxpmaya"),
+        ({"billing_cycle": "hourly"}, "iac2-muz4zvaqrj6q2y37irnclortamc2vewhpr5fhskgvvfnwwfbbgzq"),
+    ],
+)
+def test_the_vectors_of_declared_servers_are_frozen(
+    monkeypatch: pytest.MonkeyPatch, declared: dict[str, Any], key: str
+) -> None:
+    monkeypatch.setattr(server_order, "account", lambda client: SimpleNamespace(account_id=1, livemode=True))
+    request: Any = SimpleNamespace(
+        client=None, identity="pulumi:demo/dev/server/web-1", name_is_identity=False
+    )
+    body = ServerInputs.model_validate({"tariff_id": 1, "os": "debian-12", "name": "web-1", **declared})
+    assert next(ServerOrder(request, body.order_body()).keys()) == key
 
 
 @pytest.mark.parametrize(

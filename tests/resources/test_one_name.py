@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from pulumi_hosting.api import models as m
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.server_order import ServerOrder
 from pulumi_hosting.planning import engine
@@ -122,6 +123,11 @@ def test_a_refused_order_of_the_name_does_not_keep_a_different_one_from_being_pl
 
 
 def test_the_key_of_a_name_that_is_the_identity_is_made_of_the_name_alone(harness: ResourceHarness) -> None:
-    for named, body in ((True, {"name": "web-1"}), (False, GOOD)):
-        order = ServerOrder(harness.context(name_is_identity=named), {**GOOD, "password": "Abcdefg1"})
-        assert order.keys.body == body
+    def first_key(**changes: Any) -> str:
+        body = m.ServerCreate(**{**GOOD, **changes})
+        return next(ServerOrder(harness.context(name_is_identity=named), body).keys())
+
+    for named in (True, False):
+        assert first_key() == first_key(password="Abcdefg1")
+        assert first_key() != first_key(name="web-2")
+        assert (first_key() == first_key(months=3)) is named

@@ -32,7 +32,9 @@ from pulumi_hosting.api.models import Response
 
 OURS = re.compile(r"/(pulumi_hosting/(?!emulator/)|ansible_collections/hosting/).*\.py$")
 COMPREHENSIONS = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
-DEPTH = 5
+DEPTH = 8
+"""How deep a container is looked into: a request holds the functions that were given with it, and these hold
+the options of the task."""
 CONTAINERS = (int, float, str, bytes, dict, list, tuple, set, frozenset, BaseModel)
 JSON = "JSON"  # text or bytes that contain the value
 

@@ -1,8 +1,8 @@
 """Prints the measures; keeps those of the walks in ``ARCHITECTURE.md``.
 
 ``python -m tools.measures`` prints them all; ``--write`` writes the walks between the marks of
-``ARCHITECTURE.md``; ``--check`` fails if they are out of date there. ``--sizes FOLDER`` prints the sizes of
-another checkout.
+``ARCHITECTURE.md``; ``--check`` fails if they are out of date there, or over a limit. ``--sizes
+FOLDER`` prints the sizes of another checkout.
 """
 
 import argparse
@@ -22,7 +22,9 @@ LIMITS = {"Pulumi": (15, 5), "Ansible": (12, 4)}
 def main() -> int:
     """Exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.measures", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if ARCHITECTURE.md is out of date")
+    parser.add_argument(
+        "--check", action="store_true", help="fail if ARCHITECTURE.md is out of date, or a walk too long"
+    )
     parser.add_argument("--write", action="store_true", help="update ARCHITECTURE.md")
     parser.add_argument("--sizes", metavar="FOLDER", type=Path, help="print the sizes of this checkout only")
     options = parser.parse_args()
@@ -42,13 +44,29 @@ def main() -> int:
     wanted = f"{before}{BEGIN}\n\n{text}\n{END}{after}"
     if options.write:
         PAGE.write_text(wanted, encoding="utf-8")
-    elif page != wanted:
-        print(
-            "ARCHITECTURE.md: the measures are out of date. Next: python -m tools.measures --write",
-            file=sys.stderr,
+        return 0
+    problems = over_limit(walks)
+    if page != wanted:
+        problems.append(
+            "ARCHITECTURE.md: the measures are out of date. Next: python -m tools.measures --write"
         )
-        return 1
-    return 0
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+def over_limit(walks: dict[str, Walk]) -> list[str]:
+    """What exceeds its limit, one sentence each."""
+    found = []
+    for name, walk in walks.items():
+        hops, changes = LIMITS[name]
+        for what, count, most in (("hops", len(walk.hops), hops), ("changes", walk.changes, changes)):
+            if count > most:
+                found.append(
+                    f"the walk of {name} has {count} {what}, at most {most} are allowed. Next: see them with "
+                    f"python -m tools.measures, and pass the value on with fewer"
+                )
+    return found
 
 
 def walks_text(walks: dict[str, Walk]) -> str:

@@ -26,17 +26,19 @@ ANSIBLE_TYPES = {
 RENAMED = {"invoices.items": "lines"}  # in a template, invoice.items is a method
 
 CHARGE = {
-    "description": "What the task's own request charges to the balance, or would in check mode. Null where "
-    "it charges nothing; with the "
-    "amount null where the price is not known before an earlier task has really run, which a warning says "
-    "too. "
-    "A task that failed shows what it had charged before.",
+    "description": "What the request of this task charges to the balance, or would charge in check mode. "
+    "Null where it charges nothing. A failed task shows what it charged before it failed.",
     "returned": "success, and where a failed task had charged something",
     "type": "dict",
     "contains": {
-        "amount": {"description": "A decimal number as text.", "type": "str", "sample": "5.00"},
+        "amount": {
+            "description": "The sum, a decimal number as text. Null where the price is not known before an "
+            "earlier task has really run; a warning says so too.",
+            "type": "str",
+            "sample": "5.00",
+        },
         "currency": {
-            "description": ("ISO 4217 code, where the service names it."),
+            "description": "ISO 4217 code of the currency of the sum, where the service names it.",
             "type": "str",
             "sample": "EUR",
         },
@@ -57,7 +59,9 @@ def sentence(text: str) -> str:
 
 
 def contents(model: type[BaseModel], owner: str) -> dict[str, Any]:
-    """What a result of this model holds, without its secrets. ``owner`` is the path of the result."""
+    """What a result of this model holds, without its secrets. ``owner`` is the path of the result. Raises
+    ``LookupError`` for a field without a description.
+    """
     found: dict[str, Any] = {}
     for item in fields(model):
         if not item.secret:
@@ -67,6 +71,8 @@ def contents(model: type[BaseModel], owner: str) -> dict[str, Any]:
 
 
 def _returned(model: type[BaseModel], item: Field, path: str) -> dict[str, Any]:
+    if not item.description:
+        raise LookupError(f"{model.__name__}.{item.name} has no description: give its Field one")
     entry: dict[str, Any] = {"description": sentence(item.description), "type": ANSIBLE_TYPES[item.type.kind]}
     if item.type.kind == "array" and item.type.of is not None:
         entry["elements"] = ANSIBLE_TYPES[item.type.of.kind]

@@ -32,8 +32,8 @@ class ApiKeyRevokeInputs(Inputs):
 
 
 class ApiKeyGone(Result):
-    id: str = Field(description="Id of the API key.")
-    name: str | None = Field(default=None, description="Name of the API key.")
+    id: str = Field(description="Number of the key in the list of the account's keys; it is not the secret.")
+    name: str | None = Field(default=None, description="What the owner called the key.")
     mode: str | None = Field(
         default=None,
         description="live or test: the kind of the key. A test key is revoked as really as a live one.",

@@ -66,9 +66,13 @@ class BalanceTopupAsked(Result):
     payment_url: str | None = Field(
         default=None, description="Where a person pays it; empty when none is needed, and in a dry run."
     )
-    gateway: str | None = Field(default=None, description="Code of the payment gateway.")
+    gateway: str | None = Field(
+        default=None, description="Code of the gateway that the payment page belongs to."
+    )
     amount: str | None = Field(default=None, description="What to top up by (decimal, in currency).")
-    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
+    )
     balance: str | None = Field(
         default=None, description="The balance at present, without the top-up (decimal, in currency)."
     )

@@ -57,10 +57,16 @@ class DomainRenewed(DomainState):
         default=None, description="Years that the renewal buys; empty when nothing is done."
     )
     charged: str | None = Field(
-        default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done."
+        default=None,
+        description=(
+            "What the renewal of the domain cost (decimal, in currency); empty when nothing was done."
+        ),
     )
     balance_after: str | None = Field(
-        default=None, description="The balance after the renewal (decimal, in currency)."
+        default=None,
+        description=(
+            "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
+        ),
     )
 
 

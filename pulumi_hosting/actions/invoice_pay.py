@@ -32,17 +32,23 @@ class InvoicePayInputs(Inputs):
 
 
 class InvoicePaid(Result):
-    id: str = Field(description="Id of the invoice.")
+    id: str = Field(description="Number by which the invoice is read and paid.")
     status: str = Field(description="paid, or not_paid while it is only planned.")
-    type: str = Field(description="What it is for: vds_renewal, domain_renewal and so on.")
-    amount: str = Field(description="Amount (decimal, in currency).")
-    currency: str = Field(description="ISO 4217 code.")
-    description: str | None = Field(default=None, description="What it is for, in words.")
-    created_at: str | None = Field(default=None, description="When it was made (RFC 3339, UTC).")
-    due_at: str | None = Field(default=None, description="When it is to be paid (RFC 3339, UTC).")
-    paid_at: str | None = Field(default=None, description="When it was paid (RFC 3339, UTC).")
-    server_ids: list[str] = Field(default=[], description="Ids of the servers that it is for.")
-    domain_ids: list[str] = Field(default=[], description="Ids of the domains that it is for.")
+    type: str = Field(description="What was bought: vds_renewal, domain_renewal and so on.")
+    amount: str = Field(description="Sum that leaves the balance (decimal, in currency).")
+    currency: str = Field(description="ISO 4217 code of the currency of the amounts, such as EUR.")
+    description: str | None = Field(
+        default=None, description="What the invoice is for, in words of the service."
+    )
+    created_at: str | None = Field(default=None, description="When the invoice was made (RFC 3339, UTC).")
+    due_at: str | None = Field(
+        default=None, description="Last moment to pay it (RFC 3339, UTC); empty where there is none."
+    )
+    paid_at: str | None = Field(
+        default=None, description="When the money left the balance (RFC 3339, UTC); empty while it has not."
+    )
+    server_ids: list[str] = Field(default=[], description="Ids of the servers that its lines pay for.")
+    domain_ids: list[str] = Field(default=[], description="Ids of the domains that its lines pay for.")
     balance_after: str | None = Field(
         default=None, description="The balance after this payment; empty when nothing was done."
     )

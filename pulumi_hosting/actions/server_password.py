@@ -22,8 +22,8 @@ class ServerPasswordInputs(OfServer):
 
 
 class ServerPasswordReset(Result):
-    id: Annotated[str, Field(description="Id of the server.")]
-    name: Annotated[str | None, Field(description="Name of the server.")] = None
+    id: Annotated[str, Field(description="Id of the server that has the new password.")]
+    name: Annotated[str | None, Field(description="Host name of that server.")] = None
     password: Annotated[Secret | None, Field(description="The new root password, shown this once.")] = None
 
 

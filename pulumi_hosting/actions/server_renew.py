@@ -73,13 +73,19 @@ class ServerRenewed(ServerState):
         description="Hours that the renewal buys; empty for a monthly server, or when nothing is done.",
     )
     charged: str | None = Field(
-        default=None, description="What the renewal cost (decimal, in currency); empty when nothing was done."
+        default=None,
+        description=(
+            "What the renewal of the server cost (decimal, in currency); empty when nothing was done."
+        ),
     )
     invoice_id: str | None = Field(
         default=None, description="Invoice of the renewal; empty in the sandbox and when nothing was done."
     )
     balance_after: str | None = Field(
-        default=None, description="The balance after the renewal (decimal, in currency)."
+        default=None,
+        description=(
+            "What the account holds after the renewal (decimal, in currency); empty when nothing was done."
+        ),
     )
 
 

@@ -40,7 +40,7 @@ class WebhookRedeliverInputs(OfSubscription):
 
 
 class WebhookRedelivered(Result):
-    id: str = Field(description="Id of the delivery.")
+    id: str = Field(description="Id of the delivery that is made again.")
     event_id: str | None = Field(default=None, description="Id of the event, the same in every attempt.")
     event_type: str = Field(description="Type of the event, such as server.created.")
     status: str | None = Field(
@@ -51,7 +51,9 @@ class WebhookRedelivered(Result):
         default=None, description="HTTP status of the receiver at the last attempt; empty if none came."
     )
     last_error: str | None = Field(default=None, description="What went wrong at the last attempt.")
-    created_at: str | None = Field(default=None, description="When the delivery was made (RFC 3339, UTC).")
+    created_at: str | None = Field(
+        default=None, description="When the event was first queued (RFC 3339, UTC)."
+    )
 
 
 class WebhookRedeliver(Action[WebhookRedeliverInputs, WebhookRedelivered]):

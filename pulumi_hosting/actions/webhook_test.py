@@ -20,8 +20,8 @@ class WebhookTestInputs(OfSubscription):
 
 
 class WebhookTested(Result):
-    id: Annotated[str, Field(description="Id of the webhook subscription.")]
-    url: Annotated[str, Field(description="Where the ping went.")]
+    id: Annotated[str, Field(description="Id of the subscription that the ping was sent for.")]
+    url: Annotated[str, Field(description="Address of the receiver that the ping went to.")]
     ok: Annotated[
         bool | None,
         Field(description="Whether the receiver answered with a status from 200 to 299; empty in a dry run."),

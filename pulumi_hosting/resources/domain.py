@@ -197,9 +197,16 @@ class DomainState(base.State):
     price_renew: str | None = Field(
         default=None, description="Price of one more year (decimal, in currency)."
     )
-    currency: str | None = Field(default=None, description="Currency of its prices (ISO 4217), such as EUR.")
-    charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
-    created_at: str | None = Field(default=None, description="When it was ordered (RFC 3339, UTC).")
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
+    )
+    charged: str | None = Field(
+        default=None,
+        description=(
+            "What the registration or transfer cost (decimal, in currency); empty for adopted domains."
+        ),
+    )
+    created_at: str | None = Field(default=None, description="When it was ordered here (RFC 3339, UTC).")
 
 
 def _from_api(domain: m.Domain, last: DomainState | None = None) -> DomainState:

@@ -54,9 +54,9 @@ class PtrInputs(base.Inputs):
 
 class PtrState(base.State):
     id: str = Field(description="<server id>/<address id>.")
-    server_id: str = Field(description="Id of the server.")
-    address: str | None = Field(default=None, description="The IPv4 or IPv6 address of the record.")
-    domain: str | None = Field(default=None, description="Host name the address resolves to.")
+    server_id: str = Field(description="Id of the server whose address has the record.")
+    address: str | None = Field(default=None, description="The IPv4 or IPv6 address that is looked up.")
+    domain: str | None = Field(default=None, description="Host name that the address resolves to.")
 
 
 def _state(server_id: str, ip: m.Ip, domain: str | None) -> PtrState:

@@ -243,24 +243,30 @@ class RefundQuote(BaseModel):
     """What a deletion would credit now."""
 
     amount: str = Field(description="What would be credited (decimal, in currency).")
-    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the credit, such as EUR."
+    )
     refundable: bool = Field(description="Whether anything would be credited.")
     excluded_reason: str | None = Field(default=None, description="Why nothing would be.")
 
 
 class ServerState(base.State):
     id: str = Field(description="Id of the server; order:<invoice id> while it is being created.")
-    name: str | None = Field(default=None, description="Host name.")
-    hostname: str | None = Field(default=None, description="Host name kept by the panel.")
+    name: str | None = Field(
+        default=None, description="Host name that the server was ordered with, or renamed to."
+    )
+    hostname: str | None = Field(
+        default=None, description="Host name that the control panel keeps, which a rename may not change."
+    )
     status: str = Field(
         description="active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while "
         "being created."
     )
     tariff_id: int | None = Field(
-        default=None, description="Id of the tariff; empty once the tariff is gone."
+        default=None, description="Number of the tariff in the catalog; empty once the tariff is gone."
     )
-    tariff: str | None = Field(default=None, description="Name of the tariff.")
-    os: str | None = Field(default=None, description="Image slug.")
+    tariff: str | None = Field(default=None, description="Name of the tariff that bills the server.")
+    os: str | None = Field(default=None, description="Slug of the installed image, such as debian-12.")
     os_shown: str | None = Field(
         default=None,
         description="Image slug that the API goes on showing after a reinstallation, where it "
@@ -269,31 +275,46 @@ class ServerState(base.State):
     power: str | None = Field(
         default=None, description="running or stopped; empty while the service keeps it suspended."
     )
-    location: str | None = Field(default=None, description="Name of the location.")
-    ip: str | None = Field(default=None, description="Primary address.")
-    ips: list[str] = Field(default=[], description="Every address, v4 and v6.")
+    location: str | None = Field(default=None, description="Name of the location where the server stands.")
+    ip: str | None = Field(default=None, description="Primary address: the one that was assigned first.")
+    ips: list[str] = Field(default=[], description="Every address of the server, IPv4 and IPv6.")
     notes: str | None = Field(
-        default=None, description="Free text shown in the control panel, without the provider's tag."
+        default=None, description="Notes shown in the control panel, without the provider's tag."
     )
     auto_renew: bool | None = Field(
         default=None, description="Whether the service renews it from the balance."
     )
-    billing_cycle: str | None = Field(default=None, description="monthly or hourly.")
-    price_monthly: str | None = Field(default=None, description="Price per month (decimal, in currency).")
+    billing_cycle: str | None = Field(
+        default=None, description="Whether it is paid by the month (monthly) or by the hour (hourly)."
+    )
+    price_monthly: str | None = Field(
+        default=None, description="Price of the tariff per month (decimal, in currency)."
+    )
     recurring_amount: str | None = Field(
         default=None, description="Price of the next renewal (decimal, in currency)."
     )
-    currency: str | None = Field(default=None, description="ISO 4217 code.")
-    next_due_at: str | None = Field(default=None, description="When the next renewal is due (RFC 3339, UTC).")
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
+    )
+    next_due_at: str | None = Field(
+        default=None, description="When the next renewal is due (RFC 3339, UTC); empty where none is."
+    )
     refund_quote: RefundQuote | None = Field(
         default=None, description="What a deletion would credit, as of the last single read."
     )
-    blocked: bool | None = Field(default=None, description="Locked by staff.")
-    created_at: str | None = Field(default=None, description="When it was created (RFC 3339, UTC).")
+    blocked: bool | None = Field(
+        default=None, description="Whether staff of the service locked it, so that every change is refused."
+    )
+    created_at: str | None = Field(
+        default=None,
+        description="When the order was carried out (RFC 3339, UTC); empty for imported servers.",
+    )
     invoice_id: str | None = Field(
         default=None, description="Invoice of the order; empty in the sandbox and for adopted servers."
     )
-    charged: str | None = Field(default=None, description="What the order cost (decimal, in currency).")
+    charged: str | None = Field(
+        default=None, description="What the order cost (decimal, in currency); empty for adopted servers."
+    )
     root_password: Secret | None = Field(
         default=None, description="Root password, where it was shown or declared."
     )

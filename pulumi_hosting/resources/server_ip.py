@@ -91,14 +91,23 @@ class ServerIpState(base.State):
     id: str = Field(
         description="<server id>/<address id>; pending:<server id>/… until the address is assigned."
     )
-    server_id: str = Field(description="Id of the server.")
+    server_id: str = Field(description="Id of the server that has the address.")
     address: str | None = Field(default=None, description="The address; empty until it is assigned.")
-    gateway: str | None = Field(default=None, description="Gateway of the address.")
-    netmask: str | None = Field(default=None, description="Netmask of the address.")
-    price_monthly: str | None = Field(default=None, description="Price per month (decimal, in currency).")
-    currency: str | None = Field(default=None, description="ISO 4217 code.")
+    gateway: str | None = Field(
+        default=None, description="Router of the address, to be set in the server's network configuration."
+    )
+    netmask: str | None = Field(default=None, description="Netmask to be set with the address.")
+    price_monthly: str | None = Field(
+        default=None, description="What the address adds to each month (decimal, in currency)."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts, such as EUR."
+    )
     charged: str | None = Field(default=None, description="What the purchase cost (decimal, in currency).")
-    added_at: str | None = Field(default=None, description="When it was assigned (RFC 3339, UTC).")
+    added_at: str | None = Field(
+        default=None,
+        description="When the address was assigned to the server (RFC 3339, UTC); empty until then.",
+    )
     purchase_key: str | None = Field(
         default=None, description="Idempotency key of the purchase; it holds no secret."
     )

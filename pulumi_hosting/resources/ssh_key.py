@@ -61,13 +61,16 @@ class SshKeyInputs(base.Inputs):
 
 
 class SshKeyState(base.State):
+    id: str = Field(description="Number that orders and reinstallations take to install the key.")
     name: str = Field(description="Name under which the account shows it.")
     public_key: str = Field(
         description="The public key line, as declared where the account holds the same key."
     )
     fingerprint: str = Field(description="Fingerprint as ssh-keygen -l prints it: SHA256:…")
-    type: str = Field(description="Key type, for example ssh-ed25519.")
-    created_at: str | None = Field(default=None, description="When it was added (RFC 3339, UTC).")
+    type: str = Field(description="Algorithm of the key, such as ssh-ed25519.")
+    created_at: str | None = Field(
+        default=None, description="When the key was added to the account (RFC 3339, UTC)."
+    )
     taken_over: bool | None = Field(
         default=None,
         description="With Pulumi: whether it was on the account already, so that destroy keeps it. Absent "

@@ -124,6 +124,7 @@ class WebhookSubscriptionInputs(base.Inputs):
 
 
 class WebhookSubscriptionState(base.State):
+    id: str = Field(description="Number by which the subscription is changed, tested and deleted.")
     url: str = Field(description="The https:// address that events are delivered to.")
     events: list[str] = Field(
         default=[], description="Event types that are delivered, in alphabetical order, or * for all."
@@ -141,7 +142,9 @@ class WebhookSubscriptionState(base.State):
     disabled_reason: str | None = Field(
         default=None, description="Why the service stopped delivering. Absent while it delivers."
     )
-    created_at: str | None = Field(default=None, description="When it was made (RFC 3339, UTC).")
+    created_at: str | None = Field(
+        default=None, description="When the subscription was made (RFC 3339, UTC)."
+    )
     ownership_tag: str | None = Field(
         default=None,
         description="Tag behind the description on the account, as last written: tells whether "

@@ -119,9 +119,7 @@ def _field(model: type[BaseModel], attribute: str, info: FieldInfo) -> Field:
     annotation, optional = _without_none(info.annotation)
     found = type_of(annotation, name, model)
     required = info.is_required() if issubclass(model, Inputs | m.Request) else not optional
-    return Field(
-        name, found, required, _is_secret(info.annotation), _description(annotation, name, found, info)
-    )
+    return Field(name, found, required, _is_secret(info.annotation), _description(annotation, info))
 
 
 def type_of(annotation: Any, name: str = "", owner: type[BaseModel] | None = None) -> Type:
@@ -173,20 +171,18 @@ def _is_secret(annotation: Any) -> bool:
     return annotation is Secret or any(_is_secret(part) for part in get_args(annotation))
 
 
-def _description(annotation: Any, name: str, type: Type, info: FieldInfo) -> str:
-    """What a field means: its own words, then the values it may have, unless the words name one of them."""
+def _description(annotation: Any, info: FieldInfo) -> str:
+    """What a field means: its own words, then the values it may have, unless the words name one of them.
+    Empty without words of its own: a type does not say what a field means.
+    """
     words, values = info.description or "", _values(annotation, info)
-    if words:
-        return (
-            words if not values or any(str(value) in words for value in values[1]) else f"{words} {values[0]}"
-        )
-    if values:
-        return values[0]
-    if annotation is Decimal:
-        return "Amount of money, a decimal text."
-    if annotation in (datetime, AwareDatetime):
-        return "Time (RFC 3339, UTC)."
-    return id_of(name) if type.is_id else ""
+    if (
+        not words
+        or not values
+        or any(re.search(rf"\b{re.escape(str(value))}\b", words) for value in values[1])
+    ):
+        return words
+    return f"{words} {values[0]}"
 
 
 def _values(annotation: Any, info: FieldInfo) -> tuple[str, Sequence[Any]] | None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from generate.returns import contents
 from pulumi_hosting.api import models as m
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.provider.resource_shape import changes_of, inputs_of, outputs_of, secrets_of
@@ -85,21 +86,30 @@ def test_secrets_are_marked() -> None:
     assert {name for name, field in SHAPES.items() if field.secret} == {"code"}
 
 
+def test_a_type_gives_no_description() -> None:
+    """A field without words of its own has none: the generator refuses it."""
+    assert {field.description for field in SHAPES.values()} == {""}
+    with pytest.raises(LookupError, match=r"Sample\.id has no description"):
+        contents(Sample, "sample")
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("price", "Amount of money, a decimal text."),
-        ("at", "Time (RFC 3339, UTC)."),
-        ("kind", "For example `a` or `b`."),
-        ("choice", "One of `x` or `y`."),
-        ("only", "Only `z`."),
-        ("server_id", "Id of the server."),
-        ("id", "Id."),
-        ("count", ""),
+        ("kind", "Which kind. For example `a` or `b`."),
+        ("choice", "`x` by itself."),
+        ("other", "Which one. One of `x` or `y`."),
+        ("only", "Which one. Only `z`."),
     ],
 )
-def test_a_field_without_words_gets_those_its_type_has(name: str, words: str) -> None:
-    assert SHAPES[name].description == words
+def test_values_follow_words_that_name_none(name: str, words: str) -> None:
+    class Described(m.Response):
+        kind: Annotated[str, m.known("a", "b")] = Field(description="Which kind.")
+        choice: Literal["x", "y"] | None = Field(default=None, description="`x` by itself.")
+        other: Literal["x", "y"] | None = Field(default=None, description="Which one.")
+        only: Literal["z"] | None = Field(default=None, description="Which one.")
+
+    assert {field.name: field.description for field in fields(Described)}[name] == words
 
 
 def test_own_words_come_first() -> None:

@@ -14,6 +14,7 @@ from pulumi_hosting.api.models.catalog import *  # noqa: F403  # the bodies of t
 from pulumi_hosting.api.models.domains import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.field_types import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.invoices import *  # noqa: F403  # the bodies of this area
+from pulumi_hosting.api.models.refunds import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.servers import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.ssh_keys import *  # noqa: F403  # the bodies of this area
 from pulumi_hosting.api.models.webhooks import *  # noqa: F403  # the bodies of this area

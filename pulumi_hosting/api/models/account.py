@@ -15,9 +15,13 @@ class Health(Response):
     ``api_disabled``.
     """
 
-    status: Annotated[str, known("ok", "disabled")]
-    time: Timestamp
-    version: str | None = Field(default=None, description="Version of the API that answers.")
+    status: Annotated[str, known("ok", "disabled")] = Field(
+        description=(
+            "`ok`, or `disabled` while staff have switched the API off and every other operation fails."
+        )
+    )
+    time: Timestamp = Field(description="Clock of the service (RFC 3339, UTC).")
+    version: str | None = Field(default=None, description="Version of the API that the service offers, `1`.")
 
 
 class ApiKey(Response):
@@ -25,10 +29,12 @@ class ApiKey(Response):
     applies.
     """
 
-    id: Id = Field(description="Id of the API key.")
+    id: Id = Field(description="Number to read and revoke the API key by; it is not the secret.")
     name: str | None = Field(default=None, description="Name that the owner gave the key.")
     hint: str | None = Field(default=None, description="First and last letters of the key, to recognise it.")
-    mode: Annotated[str, known("live", "test")]
+    mode: Annotated[str, known("live", "test")] = Field(
+        description="`live`: the key makes real changes; `test`: its changes are only simulated."
+    )
     scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
     ip_allowlist: list[str] | None = Field(
         default=None, description="Addresses and networks that may use the key; empty: any."
@@ -39,9 +45,15 @@ class ApiKey(Response):
     rate_expensive_per_minute: int | None = Field(
         default=None, description="Expensive requests per minute for this key; null: the default."
     )
-    not_before: Timestamp | None = None
-    expires_at: Timestamp | None = None
-    revoked_at: Timestamp | None = None
+    not_before: Timestamp | None = Field(
+        default=None, description="Start of the time in which the key works (RFC 3339, UTC); null: at once."
+    )
+    expires_at: Timestamp | None = Field(
+        default=None, description="End of the time in which the key works (RFC 3339, UTC); null: never."
+    )
+    revoked_at: Timestamp | None = Field(
+        default=None, description="When the key was revoked (RFC 3339, UTC); null while it is not."
+    )
     revoked_reason: str | None = Field(
         default=None, description="Why the key was revoked; null while it is not."
     )
@@ -50,44 +62,53 @@ class ApiKey(Response):
         description="Whether the key works now: it is not revoked, and now is between "
         "`not_before` and `expires_at`.",
     )
-    last_used_at: Timestamp | None = None
+    last_used_at: Timestamp | None = Field(
+        default=None,
+        description=(
+            "When the key last made a request (RFC 3339, UTC), up to a minute late; null before its first."
+        ),
+    )
     last_used_ip: str | None = Field(default=None, description="Address that the key was last used from.")
-    created_at: Timestamp | None = None
+    created_at: Timestamp | None = Field(
+        default=None, description="When the owner made the key in the control panel (RFC 3339, UTC)."
+    )
 
 
 class ApiKeyRevoked(Response):
     """Answer of revoking the calling key; the document does not show it, so nothing in it is required."""
 
-    status: str | None = None
-    key: ApiKey | None = None
+    status: str | None = Field(default=None, description="`revoked` once the key no longer works.")
+    key: ApiKey | None = Field(default=None, description="The API key that was revoked.")
 
 
 class Me(Response):
     """The calling key, what it may do, and whose it is. ``livemode`` is false for test keys."""
 
     key: ApiKey = Field(description="The API key that made the call.")
-    account_id: Id
+    account_id: Id = Field(description="Number of the account that the API key belongs to.")
     livemode: bool = Field(description="False for a test key.")
     scopes: list[str] = Field(description="What the key may do, such as `servers:read`.")
     available_scopes: list[str] | None = Field(
         default=None, description="Every scope that a key of this account could be given."
     )
     sandbox_enabled: bool | None = Field(default=None, description="Whether test keys work on this account.")
-    api_version: str | None = Field(default=None, description="Version of the API that answered.")
+    api_version: str | None = Field(
+        default=None, description="Version of the API that the request was answered by, `1`."
+    )
 
 
 class Group(Response):
     """A client group and its discount in percent."""
 
-    id: int | None = Field(default=None, description="Id of the group.")
-    name: str | None = Field(default=None, description="Name of the customer group.")
+    id: int | None = Field(default=None, description="Number by which the provider knows the customer group.")
+    name: str | None = Field(default=None, description="What the provider calls the customer group.")
     discount_percent: Number | None = Field(
         default=None, description="Discount of the group on list prices, in percent."
     )
 
 
 class Account(Response):
-    id: Id = Field(description="Id of the account.")
+    id: Id = Field(description="Number by which the provider knows the account.")
     login: str | None = Field(default=None, description="Name that the owner signs in with.")
     email: str | None = Field(default=None, description="Address that the provider writes to.")
     name: str | None = Field(default=None, description="Name of the owner.")
@@ -103,33 +124,54 @@ class Account(Response):
     two_factor_enabled: bool | None = Field(
         default=None, description="Whether the owner signs in with a second factor."
     )
-    created_at: Timestamp | None = None
+    created_at: Timestamp | None = Field(
+        default=None, description="When the account was opened (RFC 3339, UTC)."
+    )
 
 
 class Balance(Response):
     """Sums of money in ``currency``. ``low_balance``: the balance does not cover renewals due within 7
     days."""
 
-    balance: Money
-    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
-    upcoming_7d: Money
-    upcoming_30d: Money
+    balance: Money = Field(description="Money on the account now, a decimal text in `currency`.")
+    currency: str = Field(
+        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    upcoming_7d: Money = Field(
+        description="Sum of the renewals due within 7 days, a decimal text in `currency`."
+    )
+    upcoming_30d: Money = Field(
+        description="Sum of the renewals due within 30 days, a decimal text in `currency`."
+    )
     low_balance: bool | None = Field(
         default=None, description="Whether the balance does not cover the renewals due within 7 days."
     )
-    auto_renew_total_monthly: Money | None = None
+    auto_renew_total_monthly: Money | None = Field(
+        default=None,
+        description=(
+            "What everything that renews automatically costs per month, a decimal text in `currency`."
+        ),
+    )
 
 
 class Transaction(Response):
     """``amount`` is absolute; ``direction`` (``credit`` or ``debit``) is its sign."""
 
-    id: Id = Field(description="Id of the transaction.")
-    direction: Annotated[str, known("credit", "debit")]
-    amount: Money
-    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
+    id: Id = Field(description="Number of the movement in the account's list.")
+    direction: Annotated[str, known("credit", "debit")] = Field(
+        description="`credit`: money came to the balance; `debit`: money left it."
+    )
+    amount: Money = Field(
+        description=(
+            "Sum that moved, a decimal text in `currency`. Positive in both directions: see `direction`."
+        )
+    )
+    currency: str = Field(
+        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
     type: (
         Annotated[str, known("topup", "payment", "refund", "bonus", "referral", "adjustment", "other")] | None
-    ) = None
+    ) = Field(default=None, description="What kind of movement it is.")
     gateway: str | None = Field(
         default=None,
         description="Code of the payment gateway that was used; `balance` for the balance itself.",
@@ -137,8 +179,10 @@ class Transaction(Response):
     description: str | None = Field(
         default=None, description="What the movement was for, in words of the provider."
     )
-    invoice_id: int | None = None
-    created_at: Timestamp
+    invoice_id: int | None = Field(
+        default=None, description="Number of the invoice that the money was for; null where there is none."
+    )
+    created_at: Timestamp = Field(description="When the money moved (RFC 3339, UTC).")
 
 
 def _gateway_codes(value: object) -> object:
@@ -151,9 +195,17 @@ def _gateway_codes(value: object) -> object:
 class TopupInfo(Response):
     """Bounds of a top-up and the gateways it can be paid through, in display order."""
 
-    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
-    min: Money = Field(validation_alias=AliasChoices("min", "min_amount"))
-    max: Money = Field(validation_alias=AliasChoices("max", "max_amount"))
+    currency: str = Field(
+        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    min: Money = Field(
+        validation_alias=AliasChoices("min", "min_amount"),
+        description="Smallest sum that can be topped up, a decimal text in `currency`.",
+    )
+    max: Money = Field(
+        validation_alias=AliasChoices("max", "max_amount"),
+        description="Largest sum that can be topped up at once, a decimal text in `currency`.",
+    )
     first_topup_bonus_percent: Number | None = Field(
         default=None, description="What the provider adds to the first top-up, in percent."
     )
@@ -177,11 +229,20 @@ class TopupRequest(Request):
 
 
 class TopupResult(Response):
-    invoice_id: Id
-    payment_url: str
-    gateway: str | None = None
-    amount: Money | None = None
-    currency: str | None = None
+    invoice_id: Id = Field(description="Number of the unpaid invoice that the top-up made.")
+    payment_url: str = Field(
+        description="Page on which the top-up is paid; the balance changes once the gateway confirms."
+    )
+    gateway: str | None = Field(
+        default=None, description="Code of the payment gateway that the page belongs to."
+    )
+    amount: Money | None = Field(
+        default=None,
+        description="Sum to be paid, a decimal text in `currency`; null where the service does not say.",
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
 
 
 class TransactionListQuery(PageQuery):

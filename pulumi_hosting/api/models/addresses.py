@@ -14,9 +14,9 @@ class Ip(Response):
     one.
     """
 
-    id: Id = Field(description="Id of the address.")
+    id: Id = Field(description="Number by which the address is released and its reverse DNS is set.")
     address: str = Field(
-        validation_alias=AliasChoices("address", "ip"), description="The IPv4 or IPv6 address."
+        validation_alias=AliasChoices("address", "ip"), description="The address itself, IPv4 or IPv6."
     )
     version: int | None = Field(default=None, description="4 for IPv4, 6 for IPv6.")
     primary: bool = Field(description="Whether it is the primary address, which cannot be released.")
@@ -25,8 +25,13 @@ class Ip(Response):
         default=None, description="Router of the address, to be set in the server's network configuration."
     )
     netmask: str | None = Field(default=None, description="Netmask to be set with the address.")
-    price_monthly: Money | None = None
-    added_at: Timestamp | None = None
+    price_monthly: Money | None = Field(
+        default=None,
+        description="What the address costs per month, a decimal text; `0.00` for the primary one.",
+    )
+    added_at: Timestamp | None = Field(
+        default=None, description="When the address was assigned to the server (RFC 3339, UTC)."
+    )
 
     @property
     def ip_version(self) -> int:
@@ -38,14 +43,26 @@ class IpQuote(Response):
     """What one more address costs now (``prorated_now``) and per month, and how many are bought and
     allowed."""
 
-    server_id: int | None = None
-    price_monthly: Money
-    prorated_now: Money
-    currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
-    next_due_at: Timestamp | None = None
+    server_id: int | None = Field(
+        default=None, description="Number of the server that would get the address."
+    )
+    price_monthly: Money = Field(
+        description="What one more address adds to each month, a decimal text in `currency`."
+    )
+    prorated_now: Money = Field(
+        description="What one more address costs now, up to `next_due_at`; a decimal text in `currency`."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    next_due_at: Timestamp | None = Field(
+        default=None, description="When the server's next renewal is due (RFC 3339, UTC); null where none is."
+    )
     extra_ips: int = Field(description="Number of additional addresses of the server.")
     max_extra_ips: int = Field(description="Largest number of additional addresses.")
-    balance_sufficient: bool | None = Field(default=None, description="Whether the balance covers the total.")
+    balance_sufficient: bool | None = Field(
+        default=None, description="Whether the balance covers `prorated_now`."
+    )
 
 
 class IpAddRequest(Request):
@@ -64,20 +81,33 @@ class IpAdded(Response):
     server nor success.
     """
 
-    success: bool | None = None
-    server_id: int | None = None
-    invoice_id: int | None = None
-    balance_after: Money | None = None
-    recurring_amount: Money | None = None
-    charged: Money
-    currency: str | None = None
-    days: int | None = None
+    success: bool | None = Field(
+        default=None, description="Always true: the address is paid. Null where the service does not say."
+    )
+    server_id: int | None = Field(default=None, description="Number of the server that gets the address.")
+    invoice_id: int | None = Field(
+        default=None, description="Number of the invoice of the purchase, on older deployments only."
+    )
+    balance_after: Money | None = Field(
+        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    )
+    recurring_amount: Money | None = Field(
+        default=None,
+        description="What each renewal of the server costs from now on, a decimal text in `currency`.",
+    )
+    charged: Money = Field(
+        description="What the address cost up to the next renewal, a decimal text in `currency`."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    days: int | None = Field(default=None, description="Number of days that the charge pays for.")
 
 
 class IpDeleted(Response):
-    status: str | None = None
-    server_id: int | None = None
-    ip_id: int | None = None
+    status: str | None = Field(default=None, description="`deleted` once the address is released.")
+    server_id: int | None = Field(default=None, description="Number of the server that had the address.")
+    ip_id: int | None = Field(default=None, description="Number of the address that was released.")
 
 
 def _check_ptr_name(value: str) -> str:
@@ -104,5 +134,7 @@ class PtrUpdate(Request):
 
 
 class PtrRecord(Response):
-    id: Id
-    ptr: str | None = None
+    id: Id = Field(description="Number of the address whose reverse DNS it is.")
+    ptr: str | None = Field(
+        default=None, description="Host name that reverse DNS gives now; null after a removal."
+    )

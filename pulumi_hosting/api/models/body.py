@@ -73,8 +73,10 @@ R = TypeVar("R", bound=Response)
 class Page(Response, Generic[R]):
     """One page of a list; ``next_cursor`` is ``None`` on the last one."""
 
-    data: list[R]
-    next_cursor: str | None = None
+    data: list[R] = Field(description="The items of this page, newest first.")
+    next_cursor: str | None = Field(
+        default=None, description="What `cursor` takes to read the next page; null on the last one."
+    )
 
 
 class Listing(Response, Generic[R]):
@@ -82,8 +84,8 @@ class Listing(Response, Generic[R]):
     ever be set.
     """
 
-    data: list[R]
-    next_cursor: str | None = None
+    data: list[R] = Field(description="Every item of the list.")
+    next_cursor: str | None = Field(default=None, description="Always null today: the list is whole.")
 
 
 class PageQuery(Request):

@@ -9,7 +9,9 @@ from pulumi_hosting.api.models.field_types import BillingCycle, Id, Money, Month
 
 
 class Location(Response):
-    id: int | None = Field(default=None, description="Id of the location.")
+    id: int | None = Field(
+        default=None, description="Number that the filter of tariffs takes for this location."
+    )
     code: str = Field(description="Short code of the location, as other results name it.")
     name: str | None = Field(default=None, description="Name of the location, as the control panel shows it.")
     country: str | None = Field(
@@ -29,17 +31,22 @@ class CatalogResources(Response):
     ram_mb: int | None = Field(default=None, description="Size of the memory in megabytes.")
     disk_gb: int | None = Field(default=None, description="Size of the disk in gigabytes.")
     bandwidth_tb: Number | None = Field(
-        default=None, description="Traffic per month that the price includes, in terabytes."
+        default=None,
+        description=(
+            "Traffic per month that the price includes, in terabytes; null where there is no limit."
+        ),
     )
     port_mbps: int | None = Field(default=None, description="Speed of the network port in megabits a second.")
 
 
 class PeriodPrice(Response):
-    months: int = Field(description="Number of months that the price is for.")
+    months: int = Field(description="Length of the period in months: 1, 3, 6 or 12.")
     discount_percent: Number | None = Field(
         default=None, description="Discount of this period on the list price, in percent."
     )
-    total: Money
+    total: Money = Field(
+        description=("Price of the whole period with its discount, a decimal text in the tariff's currency.")
+    )
 
 
 class Tariff(Response):
@@ -47,15 +54,31 @@ class Tariff(Response):
     ``price_hourly`` has up to 4 digits.
     """
 
-    id: Id = Field(description="Id of the tariff.")
+    id: Id = Field(description="Number that an order takes for this tariff.")
     name: str = Field(description="Name of the tariff, as the price list has it.")
-    description: str | None = Field(default=None, description="Description of the tariff, by the provider.")
+    description: str | None = Field(
+        default=None, description="What the provider says about the tariff; null where it says nothing."
+    )
     location: Location | None = Field(default=None, description="Where servers of this tariff stand.")
     resources: CatalogResources | None = Field(default=None, description="What a server of this tariff has.")
-    price_monthly: Money
-    list_price_monthly: Money | None = None
-    price_hourly: Money | None = None
-    currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
+    price_monthly: Money = Field(
+        description=(
+            "Price of a month with the discount of the caller's group, a decimal text in `currency`."
+        )
+    )
+    list_price_monthly: Money | None = Field(
+        default=None, description="Public price of a month, without discounts, a decimal text in `currency`."
+    )
+    price_hourly: Money | None = Field(
+        default=None,
+        description=(
+            "Price of an hour, a decimal text in `currency` with up to 4 fraction digits; null "
+            "without hourly payment."
+        ),
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
     periods: list[PeriodPrice] | None = Field(default=None, description="What longer periods cost.")
     hourly_available: bool | None = Field(
         default=None, description="Whether a server of this tariff can be paid by the hour."
@@ -69,7 +92,10 @@ class Tariff(Response):
     excluded_os: list[str] | None = Field(
         default=None, description="Slugs of the images that cannot be installed with this tariff."
     )
-    extra_ip_price_monthly: Money | None = None
+    extra_ip_price_monthly: Money | None = Field(
+        default=None,
+        description="What each additional address costs per month, a decimal text in `currency`.",
+    )
     max_extra_ips: int | None = Field(
         default=None, description="Largest number of additional addresses of a server."
     )
@@ -82,7 +108,9 @@ class OsImage(Response):
     name: str | None = Field(
         default=None, description="Name of the operating system, as the control panel shows it."
     )
-    family: Annotated[str, known("linux", "windows", "other")] | None = None
+    family: Annotated[str, known("linux", "windows", "other")] | None = Field(
+        default=None, description="Kind of operating system."
+    )
     version: str | None = Field(default=None, description="Version of the operating system.")
     supports_ssh_keys: bool | None = Field(
         default=None, description="Whether SSH keys can be installed with it."
@@ -95,11 +123,22 @@ class OsImage(Response):
 class Zone(Response):
     """A domain ending and its prices per year. ``tld`` may carry a leading dot: compare :attr:`ending`."""
 
-    tld: str = Field(description="Ending of the domains, without the dot in front.")
-    price_register: Money
-    price_renew: Money
-    price_transfer: Money | None = None
-    currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
+    tld: str = Field(
+        description="Ending of the domains, such as `.com`; some deployments leave out the dot in front."
+    )
+    price_register: Money = Field(
+        description="Price of the first year of a new domain, a decimal text in `currency`."
+    )
+    price_renew: Money = Field(description="Price of each further year, a decimal text in `currency`.")
+    price_transfer: Money | None = Field(
+        default=None,
+        description=(
+            "Price of a transfer to this provider, a decimal text in `currency`; null where there is none."
+        ),
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
     min_years: int | None = Field(default=None, description="Fewest years that can be paid at once.")
     max_years: int | None = Field(default=None, description="Most years that can be paid at once.")
     privacy_supported: bool | None = Field(
@@ -115,11 +154,17 @@ class Zone(Response):
 
 
 class Discount(Response):
-    type: Annotated[str, known("group", "loyalty", "volume", "period", "promo")]
+    type: Annotated[str, known("group", "loyalty", "volume", "period", "promo")] = Field(
+        description=(
+            "Reason of the discount: customer group, loyalty, volume, length of the period or promo code."
+        )
+    )
     percent: Number | None = Field(
         default=None, description="Part of the price that the discount takes off, in percent."
     )
-    amount: Money
+    amount: Money = Field(
+        description="What the discount takes off, a decimal text in the currency of the quote."
+    )
 
 
 class Promo(Response):
@@ -138,21 +183,40 @@ class Quote(Response):
     tariff_id: int | None = Field(
         default=None, description="Id of the tariff that was ordered or asked about."
     )
-    billing_cycle: Annotated[str, known("monthly", "hourly")] | None = None
-    months: int | None = Field(default=None, description="Number of months that the price is for.")
-    hours: int | None = Field(default=None, description="Number of hours that the price is for.")
-    base_amount: Money | None = None
+    billing_cycle: Annotated[str, known("monthly", "hourly")] | None = Field(
+        default=None, description="Whether the price is for months (`monthly`) or hours (`hourly`)."
+    )
+    months: int | None = Field(
+        default=None, description="Length of the period in months; null for an hourly price."
+    )
+    hours: int | None = Field(
+        default=None, description="Length of the period in hours; null for a monthly price."
+    )
+    base_amount: Money | None = Field(
+        default=None, description="Price of the whole period before discounts, a decimal text in `currency`."
+    )
     discounts: list[Discount] | None = Field(
         default=None, description="What was taken off the price, one entry for each reason."
     )
-    total: Money
-    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
+    total: Money = Field(
+        description="What the order would charge for the whole period, a decimal text in `currency`."
+    )
+    currency: str = Field(
+        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
     promo: Promo | None = Field(
         default=None, description="What became of the promo code, if one was asked about."
     )
-    balance: Money | None = None
+    balance: Money | None = Field(
+        default=None, description="Money on the account before the order, a decimal text in `currency`."
+    )
     balance_sufficient: bool = Field(description="Whether the balance covers the total.")
-    shortfall: Money | None = None
+    shortfall: Money | None = Field(
+        default=None,
+        description=(
+            "What the balance lacks for the total, a decimal text in `currency`; `0.00` where it suffices."
+        ),
+    )
 
 
 class TariffListQuery(Request):

@@ -24,20 +24,50 @@ class Domain(Response):
     dot.
     """
 
-    id: Id
-    name: str
-    tld: str | None = None
-    status: DomainStatusText
-    registered_at: Timestamp | None = None
-    expires_at: Timestamp | None = None
-    auto_renew: bool | None = None
-    privacy: bool | None = None
-    nameservers: list[str] | None = None
-    locked: bool | None = None
-    blocked: bool | None = None
-    price_renew: Money | None = None
-    currency: str | None = None
-    created_at: Timestamp | None = None
+    id: Id = Field(description="Number by which the domain is read, changed and renewed.")
+    name: str = Field(description="Full domain name in punycode, such as `xn--mnster-3ya.example`.")
+    tld: str | None = Field(
+        default=None,
+        description="Ending of the name, such as `.com`; some deployments leave out the dot in front.",
+    )
+    status: DomainStatusText = Field(
+        description=(
+            "`pending` and `transfer_pending` until the registrar confirms, then `active`; "
+            "`expired` after the last paid day; `cancelled` when it is given up or, on some "
+            "deployments, locked by staff."
+        )
+    )
+    registered_at: Timestamp | None = Field(
+        default=None,
+        description="When it was registered or transferred here (RFC 3339, UTC); null until then.",
+    )
+    expires_at: Timestamp | None = Field(
+        default=None,
+        description=(
+            "Last moment that is paid (RFC 3339, UTC), as the registrar has it; null while that is not known."
+        ),
+    )
+    auto_renew: bool | None = Field(
+        default=None, description="Whether the service renews it from the balance before it expires."
+    )
+    privacy: bool | None = Field(default=None, description="Whether the owner's data is hidden in WHOIS.")
+    nameservers: list[str] | None = Field(default=None, description="Host names of its name servers.")
+    locked: bool | None = Field(
+        default=None,
+        description="Whether the registrar refuses to transfer it elsewhere; false until its first sync.",
+    )
+    blocked: bool | None = Field(
+        default=None, description="Whether staff locked it, so that every change is refused."
+    )
+    price_renew: Money | None = Field(
+        default=None, description="Price of one more year, a decimal text in `currency`."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    created_at: Timestamp | None = Field(
+        default=None, description="When the domain was ordered here (RFC 3339, UTC)."
+    )
 
 
 class Availability(Response):
@@ -47,13 +77,27 @@ class Availability(Response):
 
     name: str | None = Field(default=None, description="The domain that was asked about.")
     available: bool = Field(description="Whether the domain can be registered now.")
-    reason: Annotated[str, known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = None
+    reason: Annotated[str, known("taken", "premium", "reserved", "invalid", "unsupported_tld")] | None = (
+        Field(default=None, description="Why the domain cannot be registered; null where it can.")
+    )
     premium: bool | None = Field(
         default=None, description="Whether the registry charges a special price for the name."
     )
-    price_register: Money | None = None
-    price_renew: Money | None = None
-    currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
+    price_register: Money | None = Field(
+        default=None,
+        description=(
+            "Price of its first year, a decimal text in `currency`; null where it cannot be registered."
+        ),
+    )
+    price_renew: Money | None = Field(
+        default=None,
+        description=(
+            "Price of each further year, a decimal text in `currency`; null where it cannot be registered."
+        ),
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
     min_years: int | None = Field(default=None, description="Fewest years that can be paid at once.")
 
 
@@ -71,9 +115,12 @@ class _DomainOutcome(Response):
     # The document shows the domain as an object, a live deployment its name.
     domain: Annotated[
         Domain | str | None, BeforeValidator(_known_domain), Field(json_schema_extra=_also_without_a_record)
-    ] = None
+    ] = Field(default=None, description="The domain, or on some deployments its name only.")
     id_given: int | None = Field(
-        default=None, validation_alias=AliasChoices("domain_id", "id_given"), serialization_alias="domain_id"
+        default=None,
+        validation_alias=AliasChoices("domain_id", "id_given"),
+        serialization_alias="domain_id",
+        description="Number of the domain; null while there is no record of it, and in the sandbox.",
     )
 
     @property
@@ -90,20 +137,37 @@ class _DomainOutcome(Response):
 class DomainOrderResult(_DomainOutcome):
     """``status``: ``registered`` (201) or ``pending`` (202: accepted, becomes active with a later sync)."""
 
-    status: Annotated[str, known("registered", "pending")]
-    zone: str | None = None
-    years: int | None = None
-    charged: Money
-    discount: Money | None = None
-    promo_code: str | None = None
-    currency: str | None = None
+    status: Annotated[str, known("registered", "pending")] = Field(
+        description="`registered`, or `pending` until a later sync with the registrar makes it active."
+    )
+    zone: str | None = Field(
+        default=None, description="Ending under which it was registered, without the dot in front."
+    )
+    years: int | None = Field(default=None, description="Number of years that were paid.")
+    charged: Money = Field(
+        description="What the registration cost, discount included; a decimal text in `currency`."
+    )
+    discount: Money | None = Field(
+        default=None, description="What the promo code took off, a decimal text in `currency`."
+    )
+    promo_code: str | None = Field(
+        default=None, description="The promo code that counted; null where none did."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
     flat_expires_at: Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
+        description="Last moment that is paid (RFC 3339, UTC); null while the registrar has not said.",
     )
-    message: str | None = None
-    balance_after: Money | None = None
+    message: str | None = Field(
+        default=None, description="Remark of the provider in words; null where there is none."
+    )
+    balance_after: Money | None = Field(
+        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    )
 
     @property
     def expires_at(self) -> datetime | None:
@@ -115,18 +179,32 @@ class DomainRenewResult(_DomainOutcome):
     (202).
     """
 
-    status: Annotated[str, known("renewed", "pending_sync", "pending")]
-    years: int | None = None
-    total_years: int | None = None
-    charged: Money
-    balance_after: Money | None = None
-    currency: str | None = None
+    status: Annotated[str, known("renewed", "pending_sync", "pending")] = Field(
+        description=(
+            "`renewed`; `pending_sync` when the registrar accepted and the new date shows later; "
+            "`pending` when it has not answered yet."
+        )
+    )
+    years: int | None = Field(default=None, description="Number of years that this renewal added.")
+    total_years: int | None = Field(
+        default=None, description="Number of years that are paid after the renewal."
+    )
+    charged: Money = Field(description="What the renewal cost, a decimal text in `currency`.")
+    balance_after: Money | None = Field(
+        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
     flat_expires_at: Timestamp | None = Field(
         default=None,
         validation_alias=AliasChoices("expires_at", "flat_expires_at"),
         serialization_alias="expires_at",
+        description=("Last moment that is paid after the renewal (RFC 3339, UTC); null with `pending_sync`."),
     )
-    message: str | None = None
+    message: str | None = Field(
+        default=None, description="Remark of the provider in words; null where there is none."
+    )
 
     @property
     def expires_at(self) -> datetime | None:
@@ -138,10 +216,19 @@ class DomainTransferResult(_DomainOutcome):
     not answer in time.
     """
 
-    status: Annotated[str, known("transfer_pending", "pending_transfer", "pending")]
-    charged: Money
-    currency: str | None = None
-    message: str | None = None
+    status: Annotated[str, known("transfer_pending", "pending_transfer", "pending")] = Field(
+        description=(
+            "`transfer_pending` or `pending_transfer` while the transfer runs; `pending` when "
+            "the registrar did not answer in time and the charge was kept."
+        )
+    )
+    charged: Money = Field(description="What the transfer cost, a decimal text in `currency`.")
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    message: str | None = Field(
+        default=None, description="Remark of the provider in words; null where there is none."
+    )
 
 
 def _unique_hosts(value: list[str]) -> list[str]:

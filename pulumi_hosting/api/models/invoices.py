@@ -21,19 +21,31 @@ class InvoiceItem(Response):
     description: str | None = Field(
         default=None, description="What the line is for, in words of the provider."
     )
-    amount: Money
-    server_id: int | None = None
-    domain_id: int | None = None
+    amount: Money = Field(description="Price of the line, a decimal text in the currency of the invoice.")
+    server_id: int | None = Field(
+        default=None, description="Number of the server that the line pays for; null where it is for none."
+    )
+    domain_id: int | None = Field(
+        default=None, description="Number of the domain that the line pays for; null where it is for none."
+    )
 
 
 class Invoice(Response):
     """``status`` and ``type`` may hold values of a live deployment beyond the document's."""
 
-    id: Id = Field(description="Id of the invoice.")
-    status: Annotated[str, known(*INVOICE_STATUSES, "pending", "failed")]
-    type: Annotated[str, known(*INVOICE_TYPES, *LIVE_INVOICE_TYPES)]
-    amount: Money
-    currency: str = Field(description="ISO 4217 code of the amounts beside it.")
+    id: Id = Field(description="Number by which the invoice is read and paid.")
+    status: Annotated[str, known(*INVOICE_STATUSES, "pending", "failed")] = Field(
+        description=(
+            "`not_paid`, `paid`, `cancelled` or `refunded`; on some deployments also `pending` "
+            "while a gateway payment runs, and `failed` when the money arrived and the delivery "
+            "failed."
+        )
+    )
+    type: Annotated[str, known(*INVOICE_TYPES, *LIVE_INVOICE_TYPES)] = Field(description="What was bought.")
+    amount: Money = Field(description="Sum of the invoice, a decimal text in `currency`.")
+    currency: str = Field(
+        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
     description: str | None = Field(
         default=None, description="What the invoice is for, in words of the provider."
     )
@@ -41,12 +53,20 @@ class Invoice(Response):
         default=None,
         description="Code of the payment gateway that was used; `balance` for the balance itself.",
     )
-    created_at: Timestamp | None = None
-    due_at: Timestamp | None = None
-    paid_at: Timestamp | None = None
-    cancelled_at: Timestamp | None = None
+    created_at: Timestamp | None = Field(
+        default=None, description="When the invoice was made (RFC 3339, UTC)."
+    )
+    due_at: Timestamp | None = Field(
+        default=None, description="Last moment to pay it (RFC 3339, UTC); null where there is none."
+    )
+    paid_at: Timestamp | None = Field(
+        default=None, description="When it was paid (RFC 3339, UTC); null while it is not."
+    )
+    cancelled_at: Timestamp | None = Field(
+        default=None, description="When it was cancelled (RFC 3339, UTC); null while it is not."
+    )
     items: list[InvoiceItem] | None = Field(default=None, description="What the invoice consists of.")
-    pdf_url: str | None = Field(default=None, description="Address of the invoice as PDF.")
+    pdf_url: str | None = Field(default=None, description="Path in the API that answers the invoice as PDF.")
 
     @property
     def is_address_purchase(self) -> bool:
@@ -57,11 +77,15 @@ class Invoice(Response):
 
 
 class PayInvoiceResult(Response):
-    invoice_id: Id
-    status: str
-    amount: Money
-    currency: str
-    balance_after: Money | None = None
+    invoice_id: Id = Field(description="Number of the invoice that was paid.")
+    status: str = Field(description="`paid`: the balance was charged at once.")
+    amount: Money = Field(description="Sum that left the balance, a decimal text in `currency`.")
+    currency: str = Field(
+        description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    balance_after: Money | None = Field(
+        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    )
 
 
 class PaymentLinkRequest(Request):
@@ -73,9 +97,11 @@ class PaymentLinkRequest(Request):
 
 
 class PaymentLink(Response):
-    invoice_id: int | None = None
-    payment_url: str
-    gateway: str | None = None
+    invoice_id: int | None = Field(default=None, description="Number of the invoice that the page is for.")
+    payment_url: str = Field(description="Page on which the invoice is paid.")
+    gateway: str | None = Field(
+        default=None, description="Code of the payment gateway that the page belongs to."
+    )
 
 
 class Order(Response):
@@ -85,21 +111,42 @@ class Order(Response):
     back, anything else is still under way.
     """
 
-    invoice_id: Id
-    status: Annotated[str, known("provisioning", "invoice_created", "processing", "active", "cancelled")]
-    server_id: int | None = None
+    invoice_id: Id = Field(description="Number of the invoice of the order; the order is read by it.")
+    status: Annotated[str, known("provisioning", "invoice_created", "processing", "active", "cancelled")] = (
+        Field(
+            description=(
+                "`provisioning` while the paid server is built, `invoice_created` while a gateway "
+                "payment is due, `processing` until the server shows, `active` when it is there, "
+                "`cancelled` with the money returned."
+            )
+        )
+    )
+    server_id: int | None = Field(default=None, description="Number of the server; null until it is created.")
     server_name: str | None = Field(default=None, description="Name that the server has or will have.")
     tariff_id: int | None = Field(
-        default=None, description="Id of the tariff that was ordered or asked about."
+        default=None, description="Number of the tariff that was ordered; null where it is not recorded."
     )
     tariff_name: str | None = Field(default=None, description="Name of the tariff that was ordered.")
-    amount: Money | None = None
-    currency: str | None = Field(default=None, description="ISO 4217 code of the amounts beside it.")
-    created_at: Timestamp | None = None
-    updated_at: Timestamp | None = None
-    order_url: str | None = Field(default=None, description="Page of the order in the control panel.")
+    amount: Money | None = Field(
+        default=None, description="What the order charged, a decimal text in `currency`."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    created_at: Timestamp | None = Field(
+        default=None, description="When the order was placed (RFC 3339, UTC)."
+    )
+    updated_at: Timestamp | None = Field(
+        default=None,
+        description=(
+            "When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded."
+        ),
+    )
+    order_url: str | None = Field(
+        default=None, description="Path in the API at which the state of the order can be read."
+    )
     failure_reason: str | None = Field(
-        default=None, description="Why the order was not carried out, if it was not."
+        default=None, description="Why the order failed, in words; null unless it did and the service says."
     )
 
     @property

@@ -1,13 +1,11 @@
 """Bodies of servers (API document, "Servers")."""
 
-from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, WithJsonSchema
+from pydantic import AliasChoices, BeforeValidator, Field
 
 from pulumi_hosting.api.models.body import Change, Clears, Request, Response
 from pulumi_hosting.api.models.field_types import (
-    MONEY_PATTERN,
     SANDBOX_SERVER_IDS,
     BillingCycle,
     Id,
@@ -27,22 +25,35 @@ from pulumi_hosting.api.models.field_types import (
     _name_of,
     known,
 )
+from pulumi_hosting.api.models.refunds import RefundQuote
 
 
 class TariffRef(Response):
     """The tariff of a server; ``id`` is ``None`` once the tariff is gone."""
 
-    id: int | None = None
-    name: str | None = None
+    id: int | None = Field(
+        default=None, description="Number of the tariff in the catalog; null once the tariff is gone."
+    )
+    name: str | None = Field(default=None, description="Name of the tariff, as the price list has or had it.")
 
 
 class ServerResources(Response):
     """``disk_mb`` is MiB; some deployments send ``disk_gb`` instead."""
 
-    vcpu: int | None = Field(default=None, validation_alias=AliasChoices("vcpu", "cpu_cores"))
-    ram_mb: int | None = None
-    disk_mb: int | None = None
-    disk_gb: int | None = None
+    vcpu: int | None = Field(
+        default=None,
+        validation_alias=AliasChoices("vcpu", "cpu_cores"),
+        description="Number of virtual processor cores; null where the panel does not say.",
+    )
+    ram_mb: int | None = Field(
+        default=None, description="Size of the memory in MiB; null where the panel does not say."
+    )
+    disk_mb: int | None = Field(
+        default=None, description="Size of the disk in MiB; null where `disk_gb` is given instead."
+    )
+    disk_gb: int | None = Field(
+        default=None, description="Size of the disk in GiB, on deployments that do not give `disk_mb`."
+    )
 
 
 class ServerFlags(Response):
@@ -50,27 +61,64 @@ class ServerFlags(Response):
     sandbox mark); ``synthetic``: imported, without a panel record; ``protected_until``: billing will not
     suspend it earlier."""
 
-    blocked: bool | None = None
-    suspended: bool | None = None
-    expired: bool | None = None
-    pending_cancel: bool | None = None
-    protected_until: Timestamp | None = None
-    is_test: bool | None = None
-    synthetic: bool | None = None
+    blocked: bool | None = Field(
+        default=None, description="Whether staff locked the server, so that every change is refused."
+    )
+    suspended: bool | None = Field(
+        default=None, description="Whether it is switched off for non-payment or by staff."
+    )
+    expired: bool | None = Field(
+        default=None, description="Whether `next_due_at` has passed without a renewal."
+    )
+    pending_cancel: bool | None = Field(
+        default=None, description="Whether a request to end it with the paid period is approved."
+    )
+    protected_until: Timestamp | None = Field(
+        default=None,
+        description="Until when billing will not suspend it (RFC 3339, UTC); null without such a promise.",
+    )
+    is_test: bool | None = Field(
+        default=None,
+        description=(
+            "Whether it is a free trial, so that a deletion refunds nothing. Not the mark of the sandbox."
+        ),
+    )
+    synthetic: bool | None = Field(
+        default=None, description="Whether it was imported and the panel has no record of it."
+    )
 
 
 class ServerBilling(Response):
     """``recurring_amount``: price of the next renewal, bought addresses and discounts included."""
 
-    cycle: Annotated[str, known("monthly", "hourly")]
-    months: int | None = None
-    price_monthly: Money | None = None
-    recurring_amount: Money
-    currency: str | None = None
-    next_due_at: Timestamp | None = None
-    auto_renew: bool | None = None
-    promo_code: str | None = None
-    extra_ips: int | None = None
+    cycle: Annotated[str, known("monthly", "hourly")] = Field(
+        description="Whether the server is paid by the month (`monthly`) or by the hour (`hourly`)."
+    )
+    months: int | None = Field(
+        default=None, description="Number of months that a renewal pays for, of monthly servers."
+    )
+    price_monthly: Money | None = Field(
+        default=None, description="Price of the tariff per month, a decimal text in `currency`."
+    )
+    recurring_amount: Money = Field(
+        description=(
+            "What the next renewal costs, additional addresses and discounts included; a decimal "
+            "text in `currency`."
+        )
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    next_due_at: Timestamp | None = Field(
+        default=None, description="When the next renewal is due (RFC 3339, UTC); null where none is."
+    )
+    auto_renew: bool | None = Field(
+        default=None, description="Whether the service renews the server from the balance."
+    )
+    promo_code: str | None = Field(
+        default=None, description="The promo code that the price includes; null where there is none."
+    )
+    extra_ips: int | None = Field(default=None, description="Number of additional addresses that are paid.")
 
 
 class Server(Response):
@@ -78,20 +126,57 @@ class Server(Response):
     ``cancelled`` | ``terminated``.
     """
 
-    id: Id
-    name: str
-    hostname: str | None = None
-    status: ServerStatusText
-    tariff: TariffRef | None = None
-    location: Annotated[str | None, BeforeValidator(_name_of)] = None
-    os: Annotated[str | None, BeforeValidator(_name_of)] = None
-    primary_ip: str | None = Field(default=None, validation_alias=AliasChoices("primary_ip", "ip"))
-    ips: list[str] | None = None
-    resources: ServerResources | None = None
-    flags: ServerFlags | None = None
-    billing: ServerBilling | None = None
-    notes: str | None = None
-    created_at: Timestamp | None = None
+    id: Id = Field(
+        description=(
+            "Number of the server, as the control panel shows it; 9000000000 and above in the sandbox."
+        )
+    )
+    name: str = Field(description="Name that the server was ordered with, or renamed to.")
+    hostname: str | None = Field(
+        default=None, description="Host name that the panel keeps; equal to `name` where it keeps no other."
+    )
+    status: ServerStatusText = Field(
+        description=(
+            "`active`, `stopped` by the client, `suspended` for non-payment or by staff, "
+            "`pending_cancel` until the paid period ends, `cancelled` when deleted, `terminated` "
+            "after long non-payment."
+        )
+    )
+    tariff: TariffRef | None = Field(
+        default=None, description="The tariff that bills the server, by its number and name."
+    )
+    location: Annotated[str | None, BeforeValidator(_name_of)] = Field(
+        default=None, description="Name of the location where the server stands; null where it is not known."
+    )
+    os: Annotated[str | None, BeforeValidator(_name_of)] = Field(
+        default=None,
+        description=(
+            "Slug of the image that was ordered; some deployments do not change it after a reinstallation."
+        ),
+    )
+    primary_ip: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("primary_ip", "ip"),
+        description="The address that was assigned first; null while there is none.",
+    )
+    ips: list[str] | None = Field(
+        default=None, description="Every address of the server, IPv4 and IPv6, without their ids."
+    )
+    resources: ServerResources | None = Field(
+        default=None, description="Processors, memory and disk of the server."
+    )
+    flags: ServerFlags | None = Field(
+        default=None, description="What is special about the server, such as a lock by staff."
+    )
+    billing: ServerBilling | None = Field(
+        default=None, description="How the server is paid, and when and with what the next renewal comes."
+    )
+    notes: str | None = Field(
+        default=None, description="Notes shown in the control panel; empty where there are none."
+    )
+    created_at: Timestamp | None = Field(
+        default=None, description="When the server was created (RFC 3339, UTC); null for imported ones."
+    )
 
     @property
     def ip(self) -> str | None:
@@ -121,62 +206,29 @@ class Disk(Response):
 class ServerLiveStatus(Response):
     """Live data of the panel. ``cpu_percent`` 0..100, ``uptime_seconds`` in seconds."""
 
-    server_id: int | None = None
-    power: Annotated[str, known("running", "stopped", "unknown")]
+    server_id: int | None = Field(default=None, description="Number of the server that the panel measured.")
+    power: Annotated[str, known("running", "stopped", "unknown")] = Field(
+        description="`running` or `stopped`; `unknown` where the panel cannot tell."
+    )
     cpu_percent: Number | None = Field(default=None, description="Load of the processors, from 0 to 100.")
     memory: Memory | None = Field(default=None, description="Use of the memory, where the server shows it.")
     disk: Disk | None = Field(default=None, description="Use of the disk, where the server shows it.")
     uptime_seconds: int | None = Field(default=None, description="Seconds since the server was started.")
-    checked_at: Timestamp | None = None
-
-
-class RefundItem(Response):
-    invoice_id: int | None = None
-    amount: Money | None = None
-    refund: Money | None = None
-    period_start: Timestamp | None = None
-    period_end: Timestamp | None = None
-    paid_at: Timestamp | None = None
-    days_left: Number | None = None
-
-
-class RefundQuote(Response):
-    """What a deletion would credit now. ``excluded_reason`` says why nothing is refunded."""
-
-    server_id: int | None = None
-    amount: Money
-    currency: str | None = None
-    refundable: bool
-    excluded_reason: (
-        Annotated[
-            str,
-            known(
-                "promo_tariff",
-                "blocked",
-                "unpaid",
-                "no_payment_record",
-                "service_state",
-                "hourly",
-                "consumed",
-                "currency_mismatch",
-                "unavailable",
-            ),
-        ]
-        | None
-    ) = None
-    days_left: Number | None = None
-    gross_amount: Money | None = None
-    referral_adjustment: Money | None = None
-    note: str | None = None
-    breakdown: list[RefundItem] | None = None
-    computed_at: Timestamp | None = None
+    checked_at: Timestamp | None = Field(
+        default=None, description="When the panel was asked (RFC 3339, UTC)."
+    )
 
 
 class ServerDetail(Server):
     """One server as ``GET /servers/{server_id}`` shows it; ``live`` only with ``include=live``."""
 
-    refund_quote: RefundQuote | None = None
-    live: ServerLiveStatus | None = None
+    refund_quote: RefundQuote | None = Field(default=None, description="What a deletion would credit now.")
+    live: ServerLiveStatus | None = Field(
+        default=None,
+        description=(
+            "What the panel measures now, where it was asked for; null where the panel does not answer."
+        ),
+    )
 
 
 class ServerCreated(Response):
@@ -184,83 +236,78 @@ class ServerCreated(Response):
     ``None`` in the sandbox.
     """
 
-    server: Server
-    root_password: ShownOnce = None
-    invoice_id: int | None = None
-    charged: Money
-    balance_after: Money | None = None
-    currency: str | None = None
-    order_url: str | None = None
-
-
-def _refund_amount(value: object) -> object:
-    # The document shows an object with `amount`, a live deployment a money string.
-    return value.get("amount") if isinstance(value, dict) else value
-
-
-_REFUND_SCHEMA = {
-    "anyOf": [
-        {
-            "type": "object",
-            "required": ["amount"],
-            "properties": {"amount": {"type": "string", "pattern": MONEY_PATTERN}},
-        },
-        {"type": "string", "pattern": MONEY_PATTERN},
-        {"type": "null"},
-    ]
-}
-
-
-class DeleteResult(Response):
-    """``refund`` is the credited sum in ``currency`` (``None`` where the answer does not say)."""
-
-    server_id: int | None = None
-    status: str | None = None
-    refund: Annotated[Money | None, BeforeValidator(_refund_amount), WithJsonSchema(_REFUND_SCHEMA)] = None
-    currency: str | None = None
-    balance_after: Money | None = None
-    refund_quote: RefundQuote | None = None
-    cancel_request_withdrawn: bool | None = None
-
-    @property
-    def refunded(self) -> Decimal | None:
-        return (
-            self.refund
-            if self.refund is not None
-            else (self.refund_quote.amount if self.refund_quote else None)
-        )
+    server: Server = Field(description="The server that was ordered.")
+    root_password: ShownOnce = Field(
+        default=None,
+        description=(
+            "Root password, shown this once; null where the order named one, and in a repeated answer."
+        ),
+    )
+    invoice_id: int | None = Field(
+        default=None, description="Number of the paid invoice; null in the sandbox."
+    )
+    charged: Money = Field(description="What the order cost, a decimal text in `currency`.")
+    balance_after: Money | None = Field(
+        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    order_url: str | None = Field(
+        default=None, description="Path in the API at which the order can be read; null in the sandbox."
+    )
 
 
 class RenewResult(Response):
-    server: Server | None = None
-    invoice_id: int | None = None
-    charged: Money
-    balance_after: Money | None = None
-    currency: str | None = None
-    next_due_at: Timestamp | None = None
-    months: int | None = None
-    hours: int | None = None
+    server: Server | None = Field(default=None, description="The server after the renewal.")
+    invoice_id: int | None = Field(
+        default=None, description="Number of the paid invoice; null in the sandbox."
+    )
+    charged: Money = Field(description="What the renewal cost, a decimal text in `currency`.")
+    balance_after: Money | None = Field(
+        default=None, description="Balance of the account after the charge, a decimal text in `currency`."
+    )
+    currency: str | None = Field(
+        default=None, description="ISO 4217 code of the currency of the amounts beside it, such as `EUR`."
+    )
+    next_due_at: Timestamp | None = Field(
+        default=None, description="When the renewal after this one is due (RFC 3339, UTC)."
+    )
+    months: int | None = Field(
+        default=None, description="Number of months that were added; null for an hourly server."
+    )
+    hours: int | None = Field(
+        default=None, description="Number of hours that were added; null for a monthly server."
+    )
 
 
 class ActionResult(Response):
-    server_id: Id
-    action: str | None = None
-    status: Annotated[str, known("accepted", "done")] | None = None
-    message: str | None = None
+    server_id: Id = Field(description="Number of the server that the action is for.")
+    action: str | None = Field(default=None, description="`start`, `stop` or `restart`, as asked.")
+    status: Annotated[str, known("accepted", "done")] | None = Field(
+        default=None, description="`accepted` while the panel works on it, or `done`."
+    )
+    message: str | None = Field(
+        default=None, description="Remark of the provider in words; null where there is none."
+    )
 
 
 class ReinstallResult(Response):
     """``root_password`` is ``None`` or blank when the caller supplied one; otherwise shown this once."""
 
-    server_id: Id
-    status: Annotated[str, known("reinstalling")] | None = None
-    os: str | None = None
-    root_password: ShownOnce = None
+    server_id: Id = Field(description="Number of the server that is installed anew.")
+    status: Annotated[str, known("reinstalling")] | None = Field(
+        default=None, description="`reinstalling`: the disk is being overwritten."
+    )
+    os: str | None = Field(default=None, description="Slug of the image that is installed.")
+    root_password: ShownOnce = Field(
+        default=None, description="Root password, shown this once; null where the request named one."
+    )
 
 
 class ResetPasswordResult(Response):
-    server_id: int | None = None
-    password: NewSecret
+    server_id: int | None = Field(default=None, description="Number of the server that has the new password.")
+    password: NewSecret = Field(description="The new root password, shown this once.")
 
 
 class ServerCreate(Request):

@@ -12,12 +12,16 @@ from pulumi_hosting.api.values import check_line
 class SshKey(Response):
     """A public key of the account. ``fingerprint`` has the ``SHA256:`` form."""
 
-    id: Id
-    name: str
-    fingerprint: str | None = None
-    type: str | None = None
-    public_key: str
-    created_at: Timestamp | None = None
+    id: Id = Field(description="Number that orders and reinstallations take to install the key.")
+    name: str = Field(description="Name under which the account shows it.")
+    fingerprint: str | None = Field(
+        default=None, description="Fingerprint as `ssh-keygen -l` prints it: `SHA256:…`."
+    )
+    type: str | None = Field(default=None, description="Algorithm of the key, such as `ssh-ed25519`.")
+    public_key: str = Field(description="The OpenSSH public key line: type, base64, comment.")
+    created_at: Timestamp | None = Field(
+        default=None, description="When it was added to the account (RFC 3339, UTC)."
+    )
 
 
 class SshKeyCreate(Request):

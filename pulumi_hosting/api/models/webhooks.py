@@ -23,39 +23,59 @@ class Subscription(Response):
     why.
     """
 
-    id: Id
-    url: str
-    events: list[str]
-    description: str | None = None
-    active: bool | None = None
-    failures_in_row: int | None = None
-    disabled_at: Timestamp | None = None
-    disabled_reason: str | None = None
-    last_delivery_at: Timestamp | None = None
-    last_status: int | None = None
-    created_at: Timestamp | None = None
+    id: Id = Field(description="Number by which the subscription is changed, tested and deleted.")
+    url: str = Field(description="The https:// address that events are delivered to.")
+    events: list[str] = Field(
+        description="Event types that are delivered, such as `server.created`; `*` for all."
+    )
+    description: str | None = Field(
+        default=None, description="What the owner wrote about the subscription; empty where there is nothing."
+    )
+    active: bool | None = Field(
+        default=None,
+        description="Whether it delivers. The service sets it to false after 20 failures in a row.",
+    )
+    failures_in_row: int | None = Field(
+        default=None, description="Number of failed attempts since the last success."
+    )
+    disabled_at: Timestamp | None = Field(
+        default=None,
+        description="When the service stopped delivering (RFC 3339, UTC); null while it delivers.",
+    )
+    disabled_reason: str | None = Field(
+        default=None, description="Why the service stopped delivering, in words; null while it delivers."
+    )
+    last_delivery_at: Timestamp | None = Field(
+        default=None, description="When an attempt was last made (RFC 3339, UTC); null before the first."
+    )
+    last_status: int | None = Field(
+        default=None, description="HTTP status that the receiver answered last; null where no answer came."
+    )
+    created_at: Timestamp | None = Field(
+        default=None, description="When the subscription was made (RFC 3339, UTC)."
+    )
 
 
 class SubscriptionCreated(Subscription):
     """``secret`` signs the deliveries and is shown this once (prefix ``whsec_``)."""
 
-    secret: NewSecret
+    secret: NewSecret = Field(description="Secret that signs the deliveries, shown this once.")
 
 
 class WebhookSecret(Response):
     """Answer of a rotation; the old secret stops at once."""
 
-    id: int | None = None
-    secret: NewSecret
+    id: int | None = Field(default=None, description="Number of the subscription whose secret is new.")
+    secret: NewSecret = Field(description="The new secret, shown this once; the old one stopped working.")
 
 
 class SubscriptionDeleted(Response):
-    status: str | None = None
-    id: int | None = None
+    status: str | None = Field(default=None, description="`deleted` once no events are delivered any more.")
+    id: int | None = Field(default=None, description="Number of the subscription that was deleted.")
 
 
 class EventDescriptor(Response):
-    type: EventType
+    type: EventType = Field(description="Value by which subscriptions and filters name this kind of event.")
     description: str | None = Field(default=None, description="When the provider sends events of this type.")
 
 
@@ -65,13 +85,20 @@ class Event(Response):
     """
 
     id: str = Field(description="Id of the event, equal in every attempt and for every subscription.")
-    type: EventType
-    created_at: Timestamp
-    livemode: bool | None = Field(default=None, description="False for an event of a test key.")
-    account_id: int | None = None
-    api_version: str | None = Field(default=None, description="Version of the API that answered.")
-    data: dict[str, Any] = Field(description="What the event is about: the object as the API shows it.")
-    resource: str | None = Field(default=None, description="Path of the object in the API.")
+    type: EventType = Field(description="What happened.")
+    created_at: Timestamp = Field(description="When it happened (RFC 3339, UTC); equal in every attempt.")
+    livemode: bool | None = Field(default=None, description="Always true: events exist for live keys only.")
+    account_id: int | None = Field(default=None, description="Number of the account in which it happened.")
+    api_version: str | None = Field(
+        default=None, description="Version of the API that the event was written for."
+    )
+    data: dict[str, Any] = Field(
+        description=(
+            "`object`: what the event is about, as the API shows it; `previous`: the fields that "
+            "changed, as they were."
+        )
+    )
+    resource: str | None = Field(default=None, description="Path of the object in the API; null for a ping.")
 
     @property
     def object(self) -> dict[str, Any]:
@@ -89,12 +116,15 @@ class Delivery(Response):
     only where one is read.
     """
 
-    id: Id = Field(description="Id of the delivery.")
-    subscription_id: int | None = None
-    event_id: str | None = Field(
-        default=None, description="Id of the event, equal in every attempt and for every subscription."
+    id: Id = Field(description="Number by which the delivery is read and asked for again.")
+    subscription_id: int | None = Field(
+        default=None, description="Number of the subscription that the event is delivered for."
     )
-    event_type: EventType
+    event_id: str | None = Field(
+        default=None,
+        description="Number of the event that is delivered; every delivery of one event has the same.",
+    )
+    event_type: EventType = Field(description="What happened: the type of the delivered event.")
     given_status: str | None = Field(
         default=None,
         validation_alias=AliasChoices("status", "given_status"),
@@ -102,17 +132,31 @@ class Delivery(Response):
         description="`pending` while attempts remain, `delivered`, or `dead` after the last attempt.",
     )
     attempts: int | None = Field(default=None, description="Number of attempts so far.")
-    next_attempt_at: Timestamp | None = None
-    delivered_at: Timestamp | None = None
+    next_attempt_at: Timestamp | None = Field(
+        default=None, description="When the next attempt is due (RFC 3339, UTC); null where none follows."
+    )
+    delivered_at: Timestamp | None = Field(
+        default=None, description="When the receiver accepted it (RFC 3339, UTC); null while it has not."
+    )
     dead: bool | None = Field(default=None, description="Whether every attempt failed, so that none follows.")
     last_status: int | None = Field(
-        default=None, description="HTTP status that the receiver answered at the last attempt."
+        default=None,
+        description=(
+            "HTTP status that the receiver answered at the last attempt; null where no answer came."
+        ),
     )
-    last_error: str | None = Field(default=None, description="Why the last attempt failed, in words.")
+    last_error: str | None = Field(
+        default=None, description="Why the last attempt failed, in words; null where it did not."
+    )
     last_response: str | None = Field(
-        default=None, description="Beginning of what the receiver answered at the last attempt."
+        default=None,
+        description=(
+            "First 1000 bytes of what the receiver answered at the last attempt; null where nothing came."
+        ),
     )
-    created_at: Timestamp | None = None
+    created_at: Timestamp | None = Field(
+        default=None, description="When the event was queued for this subscription (RFC 3339, UTC)."
+    )
     payload: Event | None = Field(
         default=None, description="The event as it was sent; shown when a single delivery is read."
     )
@@ -134,16 +178,25 @@ class TestResult(Response):
 
     __test__ = False  # a model, though pytest would collect it by its name
 
-    ok: bool
-    status: int | None = None
-    latency_ms: Number | None = None
-    detail: str | None = None
-    delivery: Delivery | None = None
+    ok: bool = Field(description="Whether the receiver answered with a status from 200 to 299.")
+    status: int | None = Field(
+        default=None, description="HTTP status that the receiver answered; null where no answer came."
+    )
+    latency_ms: Number | None = Field(
+        default=None, description="How long the receiver took, in milliseconds."
+    )
+    detail: str | None = Field(default=None, description="What went wrong, in words; null where nothing did.")
+    delivery: Delivery | None = Field(
+        default=None,
+        description=("The ping as the list of deliveries shows it; null where the service does not keep it."),
+    )
 
 
 class Redelivery(Response):
-    status: Annotated[str, known("queued")] | None = None
-    delivery: Delivery | None = None
+    status: Annotated[str, known("queued")] | None = Field(
+        default=None, description="`queued` once the same bytes are to be sent again."
+    )
+    delivery: Delivery | None = Field(default=None, description="The delivery that is made again.")
 
 
 def _check_events(value: list[str]) -> list[str]:

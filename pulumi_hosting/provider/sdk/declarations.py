@@ -48,52 +48,52 @@ class ServerDeclaration(Declaration):
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     name: pulumi.Output[str | None]
-    """Host name."""
+    """Host name that the server was ordered with, or renamed to."""
     hostname: pulumi.Output[str | None]
-    """Host name kept by the panel."""
+    """Host name that the control panel keeps, which a rename may not change."""
     status: pulumi.Output[str]
     """active, stopped, suspended, pending_cancel, cancelled or terminated; provisioning while being created.
     """
     tariff_id: pulumi.Output[int | None]
-    """Id of the tariff; empty once the tariff is gone."""
+    """Number of the tariff in the catalog; empty once the tariff is gone."""
     tariff: pulumi.Output[str | None]
-    """Name of the tariff."""
+    """Name of the tariff that bills the server."""
     os: pulumi.Output[str | None]
-    """Image slug."""
+    """Slug of the installed image, such as debian-12."""
     os_shown: pulumi.Output[str | None]
     """Image slug that the API goes on showing after a reinstallation, where it does not follow."""
     power: pulumi.Output[str | None]
     """running or stopped; empty while the service keeps it suspended."""
     location: pulumi.Output[str | None]
-    """Name of the location."""
+    """Name of the location where the server stands."""
     ip: pulumi.Output[str | None]
-    """Primary address."""
+    """Primary address: the one that was assigned first."""
     ips: pulumi.Output[list[str]]
-    """Every address, v4 and v6."""
+    """Every address of the server, IPv4 and IPv6."""
     notes: pulumi.Output[str | None]
-    """Free text shown in the control panel, without the provider's tag."""
+    """Notes shown in the control panel, without the provider's tag."""
     auto_renew: pulumi.Output[bool | None]
     """Whether the service renews it from the balance."""
     billing_cycle: pulumi.Output[str | None]
-    """monthly or hourly."""
+    """Whether it is paid by the month (monthly) or by the hour (hourly)."""
     price_monthly: pulumi.Output[str | None]
-    """Price per month (decimal, in currency)."""
+    """Price of the tariff per month (decimal, in currency)."""
     recurring_amount: pulumi.Output[str | None]
     """Price of the next renewal (decimal, in currency)."""
     currency: pulumi.Output[str | None]
-    """ISO 4217 code."""
+    """ISO 4217 code of the currency of the amounts, such as EUR."""
     next_due_at: pulumi.Output[str | None]
-    """When the next renewal is due (RFC 3339, UTC)."""
+    """When the next renewal is due (RFC 3339, UTC); empty where none is."""
     refund_quote: pulumi.Output[RefundQuote | None]
     """What a deletion would credit, as of the last single read."""
     blocked: pulumi.Output[bool | None]
-    """Locked by staff."""
+    """Whether staff of the service locked it, so that every change is refused."""
     created_at: pulumi.Output[str | None]
-    """When it was created (RFC 3339, UTC)."""
+    """When the order was carried out (RFC 3339, UTC); empty for imported servers."""
     invoice_id: pulumi.Output[str | None]
     """Invoice of the order; empty in the sandbox and for adopted servers."""
     charged: pulumi.Output[str | None]
-    """What the order cost (decimal, in currency)."""
+    """What the order cost (decimal, in currency); empty for adopted servers."""
     root_password: pulumi.Output[str | None]
     """Root password, where it was shown or declared. Always a secret."""
     ssh_key_ids: pulumi.Output[list[str] | None]
@@ -207,11 +207,11 @@ class DomainDeclaration(Declaration):
     price_renew: pulumi.Output[str | None]
     """Price of one more year (decimal, in currency)."""
     currency: pulumi.Output[str | None]
-    """Currency of its prices (ISO 4217), such as EUR."""
+    """ISO 4217 code of the currency of the amounts, such as EUR."""
     charged: pulumi.Output[str | None]
-    """What the order cost (decimal, in currency)."""
+    """What the registration or transfer cost (decimal, in currency); empty for adopted domains."""
     created_at: pulumi.Output[str | None]
-    """When it was ordered (RFC 3339, UTC)."""
+    """When it was ordered here (RFC 3339, UTC)."""
     years: pulumi.Output[int | None]
     """Years paid when registering: 1 to 10, within the zone's bounds. Used at creation only."""
     promo_code: pulumi.Output[str | None]
@@ -276,9 +276,9 @@ class SshKeyDeclaration(Declaration):
     fingerprint: pulumi.Output[str]
     """Fingerprint as ssh-keygen -l prints it: SHA256:…"""
     type: pulumi.Output[str]
-    """Key type, for example ssh-ed25519."""
+    """Algorithm of the key, such as ssh-ed25519."""
     created_at: pulumi.Output[str | None]
-    """When it was added (RFC 3339, UTC)."""
+    """When the key was added to the account (RFC 3339, UTC)."""
     taken_over: pulumi.Output[bool | None]
     """With Pulumi: whether it was on the account already, so that destroy keeps it. Absent with Ansible."""
 
@@ -322,21 +322,21 @@ class ServerIpDeclaration(Declaration):
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     server_id: pulumi.Output[str]
-    """Id of the server."""
+    """Id of the server that has the address."""
     address: pulumi.Output[str | None]
     """The address; empty until it is assigned."""
     gateway: pulumi.Output[str | None]
-    """Gateway of the address."""
+    """Router of the address, to be set in the server's network configuration."""
     netmask: pulumi.Output[str | None]
-    """Netmask of the address."""
+    """Netmask to be set with the address."""
     price_monthly: pulumi.Output[str | None]
-    """Price per month (decimal, in currency)."""
+    """What the address adds to each month (decimal, in currency)."""
     currency: pulumi.Output[str | None]
-    """ISO 4217 code."""
+    """ISO 4217 code of the currency of the amounts, such as EUR."""
     charged: pulumi.Output[str | None]
     """What the purchase cost (decimal, in currency)."""
     added_at: pulumi.Output[str | None]
-    """When it was assigned (RFC 3339, UTC)."""
+    """When the address was assigned to the server (RFC 3339, UTC); empty until then."""
     purchase_key: pulumi.Output[str | None]
     """Idempotency key of the purchase; it holds no secret."""
     invoice_id: pulumi.Output[str | None]
@@ -390,11 +390,11 @@ class PtrDeclaration(Declaration):
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
     server_id: pulumi.Output[str]
-    """Id of the server."""
+    """Id of the server whose address has the record."""
     address: pulumi.Output[str | None]
-    """The IPv4 or IPv6 address of the record."""
+    """The IPv4 or IPv6 address that is looked up."""
     domain: pulumi.Output[str | None]
-    """Host name the address resolves to."""
+    """Host name that the address resolves to."""
 
     @overload
     def __init__(
@@ -449,7 +449,7 @@ class WebhookSubscriptionDeclaration(Declaration):
     disabled_reason: pulumi.Output[str | None]
     """Why the service stopped delivering. Absent while it delivers."""
     created_at: pulumi.Output[str | None]
-    """When it was made (RFC 3339, UTC)."""
+    """When the subscription was made (RFC 3339, UTC)."""
     ownership_tag: pulumi.Output[str | None]
     """Tag behind the description on the account, as last written: tells whether a later run took it over."""
     rotation: pulumi.Output[str | None]

@@ -15,11 +15,11 @@ class HealthInfo(Record):
     """
 
     status: str
-    """For example ``ok`` or ``disabled``."""
+    """``ok``, or ``disabled`` while staff have switched the API off and every other operation fails."""
     time: str
-    """Time (RFC 3339, UTC)."""
+    """Clock of the service (RFC 3339, UTC)."""
     version: str | None
-    """Version of the API that answers."""
+    """Version of the API that the service offers, ``1``."""
 
 
 @pulumi.output_type
@@ -29,13 +29,13 @@ class ApiKeyInfo(Record):
     """
 
     id: str
-    """Id of the API key."""
+    """Number to read and revoke the API key by; it is not the secret."""
     name: str | None
     """Name that the owner gave the key."""
     hint: str | None
     """First and last letters of the key, to recognise it."""
     mode: str
-    """For example ``live`` or ``test``."""
+    """``live``: the key makes real changes; ``test``: its changes are only simulated."""
     scopes: list[str]
     """What the key may do, such as ``servers:read``."""
     ip_allowlist: list[str] | None = pulumi.property("ipAllowlist")
@@ -45,21 +45,21 @@ class ApiKeyInfo(Record):
     rate_expensive_per_minute: int | None = pulumi.property("rateExpensivePerMinute")
     """Expensive requests per minute for this key; null: the default."""
     not_before: str | None = pulumi.property("notBefore")
-    """Time (RFC 3339, UTC)."""
+    """Start of the time in which the key works (RFC 3339, UTC); null: at once."""
     expires_at: str | None = pulumi.property("expiresAt")
-    """Time (RFC 3339, UTC)."""
+    """End of the time in which the key works (RFC 3339, UTC); null: never."""
     revoked_at: str | None = pulumi.property("revokedAt")
-    """Time (RFC 3339, UTC)."""
+    """When the key was revoked (RFC 3339, UTC); null while it is not."""
     revoked_reason: str | None = pulumi.property("revokedReason")
     """Why the key was revoked; null while it is not."""
     active: bool | None
     """Whether the key works now: it is not revoked, and now is between ``not_before`` and ``expires_at``."""
     last_used_at: str | None = pulumi.property("lastUsedAt")
-    """Time (RFC 3339, UTC)."""
+    """When the key last made a request (RFC 3339, UTC), up to a minute late; null before its first."""
     last_used_ip: str | None = pulumi.property("lastUsedIp")
     """Address that the key was last used from."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the owner made the key in the control panel (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -69,7 +69,7 @@ class MeInfo(Record):
     key: ApiKeyInfo
     """The API key that made the call."""
     account_id: str = pulumi.property("accountId")
-    """Id of the account."""
+    """Number of the account that the API key belongs to."""
     livemode: bool
     """False for a test key."""
     scopes: list[str]
@@ -79,7 +79,7 @@ class MeInfo(Record):
     sandbox_enabled: bool | None = pulumi.property("sandboxEnabled")
     """Whether test keys work on this account."""
     api_version: str | None = pulumi.property("apiVersion")
-    """Version of the API that answered."""
+    """Version of the API that the request was answered by, ``1``."""
 
 
 @pulumi.output_type
@@ -87,9 +87,9 @@ class GroupInfo(Record):
     """A client group and its discount in percent."""
 
     id: str | None
-    """Id of the group."""
+    """Number by which the provider knows the customer group."""
     name: str | None
-    """Name of the customer group."""
+    """What the provider calls the customer group."""
     discount_percent: float | None = pulumi.property("discountPercent")
     """Discount of the group on list prices, in percent."""
 
@@ -99,7 +99,7 @@ class AccountInfo(Record):
     """As the API's ``Account``."""
 
     id: str
-    """Id of the account."""
+    """Number by which the provider knows the account."""
     login: str | None
     """Name that the owner signs in with."""
     email: str | None
@@ -119,7 +119,7 @@ class AccountInfo(Record):
     two_factor_enabled: bool | None = pulumi.property("twoFactorEnabled")
     """Whether the owner signs in with a second factor."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the account was opened (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -127,17 +127,17 @@ class BalanceInfo(Record):
     """Sums of money in ``currency``. ``low_balance``: the balance does not cover renewals due within 7 days."""
 
     balance: str
-    """Amount of money, a decimal text."""
+    """Money on the account now, a decimal text in ``currency``."""
     currency: str
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     upcoming_7d: str = pulumi.property("upcoming7d")
-    """Amount of money, a decimal text."""
+    """Sum of the renewals due within 7 days, a decimal text in ``currency``."""
     upcoming_30d: str = pulumi.property("upcoming30d")
-    """Amount of money, a decimal text."""
+    """Sum of the renewals due within 30 days, a decimal text in ``currency``."""
     low_balance: bool | None = pulumi.property("lowBalance")
     """Whether the balance does not cover the renewals due within 7 days."""
     auto_renew_total_monthly: str | None = pulumi.property("autoRenewTotalMonthly")
-    """Amount of money, a decimal text."""
+    """What everything that renews automatically costs per month, a decimal text in ``currency``."""
 
 
 @pulumi.output_type
@@ -145,24 +145,25 @@ class TransactionInfo(Record):
     """``amount`` is absolute; ``direction`` (``credit`` or ``debit``) is its sign."""
 
     id: str
-    """Id of the transaction."""
+    """Number of the movement in the account's list."""
     direction: str
-    """For example ``credit`` or ``debit``."""
+    """``credit``: money came to the balance; ``debit``: money left it."""
     amount: str
-    """Amount of money, a decimal text."""
+    """Sum that moved, a decimal text in ``currency``. Positive in both directions: see ``direction``."""
     currency: str
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     type: str | None
-    """For example ``topup``, ``payment``, ``refund``, ``bonus``, ``referral``, ``adjustment`` or ``other``.
+    """What kind of movement it is. For example ``topup``, ``payment``, ``refund``, ``bonus``, ``referral``,
+    ``adjustment`` or ``other``.
     """
     gateway: str | None
     """Code of the payment gateway that was used; ``balance`` for the balance itself."""
     description: str | None
     """What the movement was for, in words of the provider."""
     invoice_id: str | None = pulumi.property("invoiceId")
-    """Id of the invoice."""
+    """Number of the invoice that the money was for; null where there is none."""
     created_at: str = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the money moved (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -170,11 +171,11 @@ class TopupInfo(Record):
     """Bounds of a top-up and the gateways it can be paid through, in display order."""
 
     currency: str
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     min: str
-    """Amount of money, a decimal text."""
+    """Smallest sum that can be topped up, a decimal text in ``currency``."""
     max: str
-    """Amount of money, a decimal text."""
+    """Largest sum that can be topped up at once, a decimal text in ``currency``."""
     first_topup_bonus_percent: float | None = pulumi.property("firstTopupBonusPercent")
     """What the provider adds to the first top-up, in percent."""
     first_topup_eligible: bool | None = pulumi.property("firstTopupEligible")
@@ -190,11 +191,11 @@ class InvoiceItemInfo(Record):
     description: str | None
     """What the line is for, in words of the provider."""
     amount: str
-    """Amount of money, a decimal text."""
+    """Price of the line, a decimal text in the currency of the invoice."""
     server_id: str | None = pulumi.property("serverId")
-    """Id of the server."""
+    """Number of the server that the line pays for; null where it is for none."""
     domain_id: str | None = pulumi.property("domainId")
-    """Id of the domain."""
+    """Number of the domain that the line pays for; null where it is for none."""
 
 
 @pulumi.output_type
@@ -202,34 +203,36 @@ class InvoiceInfo(Record):
     """``status`` and ``type`` may hold values of a live deployment beyond the document's."""
 
     id: str
-    """Id of the invoice."""
+    """Number by which the invoice is read and paid."""
     status: str
-    """For example ``not_paid``, ``paid``, ``cancelled``, ``refunded``, ``pending`` or ``failed``."""
+    """``not_paid``, ``paid``, ``cancelled`` or ``refunded``; on some deployments also ``pending`` while a
+    gateway payment runs, and ``failed`` when the money arrived and the delivery failed.
+    """
     type: str
-    """For example ``topup``, ``vds_purchase``, ``vds_renewal``, ``ip_purchase``, ``domain_registration``,
-    ``domain_renewal``, ``domain_transfer``, ``other``, ``vds_addon``, ``domain_purchase``, ``late_fee``,
-    ``dedicated_purchase`` or ``dedicated_renewal``.
+    """What was bought. For example ``topup``, ``vds_purchase``, ``vds_renewal``, ``ip_purchase``,
+    ``domain_registration``, ``domain_renewal``, ``domain_transfer``, ``other``, ``vds_addon``,
+    ``domain_purchase``, ``late_fee``, ``dedicated_purchase`` or ``dedicated_renewal``.
     """
     amount: str
-    """Amount of money, a decimal text."""
+    """Sum of the invoice, a decimal text in ``currency``."""
     currency: str
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     description: str | None
     """What the invoice is for, in words of the provider."""
     gateway: str | None
     """Code of the payment gateway that was used; ``balance`` for the balance itself."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the invoice was made (RFC 3339, UTC)."""
     due_at: str | None = pulumi.property("dueAt")
-    """Time (RFC 3339, UTC)."""
+    """Last moment to pay it (RFC 3339, UTC); null where there is none."""
     paid_at: str | None = pulumi.property("paidAt")
-    """Time (RFC 3339, UTC)."""
+    """When it was paid (RFC 3339, UTC); null while it is not."""
     cancelled_at: str | None = pulumi.property("cancelledAt")
-    """Time (RFC 3339, UTC)."""
+    """When it was cancelled (RFC 3339, UTC); null while it is not."""
     items: list[InvoiceItemInfo] | None
     """What the invoice consists of."""
     pdf_url: str | None = pulumi.property("pdfUrl")
-    """Address of the invoice as PDF."""
+    """Path in the API that answers the invoice as PDF."""
 
 
 @pulumi.output_type
@@ -237,7 +240,7 @@ class LocationInfo(Record):
     """As the API's ``Location``."""
 
     id: int | None
-    """Id of the location."""
+    """Number that the filter of tariffs takes for this location."""
     code: str
     """Short code of the location, as other results name it."""
     name: str | None
@@ -261,7 +264,7 @@ class CatalogResourcesInfo(Record):
     disk_gb: int | None = pulumi.property("diskGb")
     """Size of the disk in gigabytes."""
     bandwidth_tb: float | None = pulumi.property("bandwidthTb")
-    """Traffic per month that the price includes, in terabytes."""
+    """Traffic per month that the price includes, in terabytes; null where there is no limit."""
     port_mbps: int | None = pulumi.property("portMbps")
     """Speed of the network port in megabits a second."""
 
@@ -271,11 +274,11 @@ class PeriodPriceInfo(Record):
     """As the API's ``PeriodPrice``."""
 
     months: int
-    """Number of months that the price is for."""
+    """Length of the period in months: 1, 3, 6 or 12."""
     discount_percent: float | None = pulumi.property("discountPercent")
     """Discount of this period on the list price, in percent."""
     total: str
-    """Amount of money, a decimal text."""
+    """Price of the whole period with its discount, a decimal text in the tariff's currency."""
 
 
 @pulumi.output_type
@@ -285,23 +288,25 @@ class TariffInfo(Record):
     """
 
     id: int
-    """Id of the tariff."""
+    """Number that an order takes for this tariff."""
     name: str
     """Name of the tariff, as the price list has it."""
     description: str | None
-    """Description of the tariff, by the provider."""
+    """What the provider says about the tariff; null where it says nothing."""
     location: LocationInfo | None
     """Where servers of this tariff stand."""
     resources: CatalogResourcesInfo | None
     """What a server of this tariff has."""
     price_monthly: str = pulumi.property("priceMonthly")
-    """Amount of money, a decimal text."""
+    """Price of a month with the discount of the caller's group, a decimal text in ``currency``."""
     list_price_monthly: str | None = pulumi.property("listPriceMonthly")
-    """Amount of money, a decimal text."""
+    """Public price of a month, without discounts, a decimal text in ``currency``."""
     price_hourly: str | None = pulumi.property("priceHourly")
-    """Amount of money, a decimal text."""
+    """Price of an hour, a decimal text in ``currency`` with up to 4 fraction digits; null without hourly
+    payment.
+    """
     currency: str | None
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     periods: list[PeriodPriceInfo] | None
     """What longer periods cost."""
     hourly_available: bool | None = pulumi.property("hourlyAvailable")
@@ -313,7 +318,7 @@ class TariffInfo(Record):
     excluded_os: list[str] | None = pulumi.property("excludedOs")
     """Slugs of the images that cannot be installed with this tariff."""
     extra_ip_price_monthly: str | None = pulumi.property("extraIpPriceMonthly")
-    """Amount of money, a decimal text."""
+    """What each additional address costs per month, a decimal text in ``currency``."""
     max_extra_ips: int | None = pulumi.property("maxExtraIps")
     """Largest number of additional addresses of a server."""
 
@@ -327,7 +332,7 @@ class OsImageInfo(Record):
     name: str | None
     """Name of the operating system, as the control panel shows it."""
     family: str | None
-    """For example ``linux``, ``windows`` or ``other``."""
+    """Kind of operating system. For example ``linux``, ``windows`` or ``other``."""
     version: str | None
     """Version of the operating system."""
     supports_ssh_keys: bool | None = pulumi.property("supportsSshKeys")
@@ -341,15 +346,15 @@ class ZoneInfo(Record):
     """A domain ending and its prices per year. ``tld`` may carry a leading dot: compare :attr:`ending`."""
 
     tld: str
-    """Ending of the domains, without the dot in front."""
+    """Ending of the domains, such as ``.com``; some deployments leave out the dot in front."""
     price_register: str = pulumi.property("priceRegister")
-    """Amount of money, a decimal text."""
+    """Price of the first year of a new domain, a decimal text in ``currency``."""
     price_renew: str = pulumi.property("priceRenew")
-    """Amount of money, a decimal text."""
+    """Price of each further year, a decimal text in ``currency``."""
     price_transfer: str | None = pulumi.property("priceTransfer")
-    """Amount of money, a decimal text."""
+    """Price of a transfer to this provider, a decimal text in ``currency``; null where there is none."""
     currency: str | None
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     min_years: int | None = pulumi.property("minYears")
     """Fewest years that can be paid at once."""
     max_years: int | None = pulumi.property("maxYears")
@@ -365,11 +370,11 @@ class DiscountInfo(Record):
     """As the API's ``Discount``."""
 
     type: str
-    """For example ``group``, ``loyalty``, ``volume``, ``period`` or ``promo``."""
+    """Reason of the discount: customer group, loyalty, volume, length of the period or promo code."""
     percent: float | None
     """Part of the price that the discount takes off, in percent."""
     amount: str
-    """Amount of money, a decimal text."""
+    """What the discount takes off, a decimal text in the currency of the quote."""
 
 
 @pulumi.output_type
@@ -393,27 +398,27 @@ class QuoteInfo(Record):
     tariff_id: int | None = pulumi.property("tariffId")
     """Id of the tariff that was ordered or asked about."""
     billing_cycle: str | None = pulumi.property("billingCycle")
-    """For example ``monthly`` or ``hourly``."""
+    """Whether the price is for months (``monthly``) or hours (``hourly``)."""
     months: int | None
-    """Number of months that the price is for."""
+    """Length of the period in months; null for an hourly price."""
     hours: int | None
-    """Number of hours that the price is for."""
+    """Length of the period in hours; null for a monthly price."""
     base_amount: str | None = pulumi.property("baseAmount")
-    """Amount of money, a decimal text."""
+    """Price of the whole period before discounts, a decimal text in ``currency``."""
     discounts: list[DiscountInfo] | None
     """What was taken off the price, one entry for each reason."""
     total: str
-    """Amount of money, a decimal text."""
+    """What the order would charge for the whole period, a decimal text in ``currency``."""
     currency: str
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     promo: PromoInfo | None
     """What became of the promo code, if one was asked about."""
     balance: str | None
-    """Amount of money, a decimal text."""
+    """Money on the account before the order, a decimal text in ``currency``."""
     balance_sufficient: bool = pulumi.property("balanceSufficient")
     """Whether the balance covers the total."""
     shortfall: str | None
-    """Amount of money, a decimal text."""
+    """What the balance lacks for the total, a decimal text in ``currency``; ``0.00`` where it suffices."""
 
 
 @pulumi.output_type
@@ -421,7 +426,9 @@ class TariffRefInfo(Record):
     """The tariff of a server; ``id`` is ``None`` once the tariff is gone."""
 
     id: int | None
+    """Number of the tariff in the catalog; null once the tariff is gone."""
     name: str | None
+    """Name of the tariff, as the price list has or had it."""
 
 
 @pulumi.output_type
@@ -429,9 +436,13 @@ class ServerResourcesInfo(Record):
     """``disk_mb`` is MiB; some deployments send ``disk_gb`` instead."""
 
     vcpu: int | None
+    """Number of virtual processor cores; null where the panel does not say."""
     ram_mb: int | None = pulumi.property("ramMb")
+    """Size of the memory in MiB; null where the panel does not say."""
     disk_mb: int | None = pulumi.property("diskMb")
+    """Size of the disk in MiB; null where ``disk_gb`` is given instead."""
     disk_gb: int | None = pulumi.property("diskGb")
+    """Size of the disk in GiB, on deployments that do not give ``disk_mb``."""
 
 
 @pulumi.output_type
@@ -442,13 +453,19 @@ class ServerFlagsInfo(Record):
     """
 
     blocked: bool | None
+    """Whether staff locked the server, so that every change is refused."""
     suspended: bool | None
+    """Whether it is switched off for non-payment or by staff."""
     expired: bool | None
+    """Whether ``next_due_at`` has passed without a renewal."""
     pending_cancel: bool | None = pulumi.property("pendingCancel")
+    """Whether a request to end it with the paid period is approved."""
     protected_until: str | None = pulumi.property("protectedUntil")
-    """Time (RFC 3339, UTC)."""
+    """Until when billing will not suspend it (RFC 3339, UTC); null without such a promise."""
     is_test: bool | None = pulumi.property("isTest")
+    """Whether it is a free trial, so that a deletion refunds nothing. Not the mark of the sandbox."""
     synthetic: bool | None
+    """Whether it was imported and the panel has no record of it."""
 
 
 @pulumi.output_type
@@ -456,18 +473,25 @@ class ServerBillingInfo(Record):
     """``recurring_amount``: price of the next renewal, bought addresses and discounts included."""
 
     cycle: str
-    """For example ``monthly`` or ``hourly``."""
+    """Whether the server is paid by the month (``monthly``) or by the hour (``hourly``)."""
     months: int | None
+    """Number of months that a renewal pays for, of monthly servers."""
     price_monthly: str | None = pulumi.property("priceMonthly")
-    """Amount of money, a decimal text."""
+    """Price of the tariff per month, a decimal text in ``currency``."""
     recurring_amount: str = pulumi.property("recurringAmount")
-    """Amount of money, a decimal text."""
+    """What the next renewal costs, additional addresses and discounts included; a decimal text in
+    ``currency``.
+    """
     currency: str | None
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     next_due_at: str | None = pulumi.property("nextDueAt")
-    """Time (RFC 3339, UTC)."""
+    """When the next renewal is due (RFC 3339, UTC); null where none is."""
     auto_renew: bool | None = pulumi.property("autoRenew")
+    """Whether the service renews the server from the balance."""
     promo_code: str | None = pulumi.property("promoCode")
+    """The promo code that the price includes; null where there is none."""
     extra_ips: int | None = pulumi.property("extraIps")
+    """Number of additional addresses that are paid."""
 
 
 @pulumi.output_type
@@ -477,24 +501,35 @@ class ServerInfo(Record):
     """
 
     id: str
-    """Id."""
+    """Number of the server, as the control panel shows it; 9000000000 and above in the sandbox."""
     name: str
+    """Name that the server was ordered with, or renamed to."""
     hostname: str | None
+    """Host name that the panel keeps; equal to ``name`` where it keeps no other."""
     status: str
-    """For example ``active``, ``stopped``, ``suspended``, ``pending_cancel``, ``cancelled`` or
-    ``terminated``.
+    """``active``, ``stopped`` by the client, ``suspended`` for non-payment or by staff, ``pending_cancel``
+    until the paid period ends, ``cancelled`` when deleted, ``terminated`` after long non-payment.
     """
     tariff: TariffRefInfo | None
+    """The tariff that bills the server, by its number and name."""
     location: str | None
+    """Name of the location where the server stands; null where it is not known."""
     os: str | None
+    """Slug of the image that was ordered; some deployments do not change it after a reinstallation."""
     primary_ip: str | None = pulumi.property("primaryIp")
+    """The address that was assigned first; null while there is none."""
     ips: list[str] | None
+    """Every address of the server, IPv4 and IPv6, without their ids."""
     resources: ServerResourcesInfo | None
+    """Processors, memory and disk of the server."""
     flags: ServerFlagsInfo | None
+    """What is special about the server, such as a lock by staff."""
     billing: ServerBillingInfo | None
+    """How the server is paid, and when and with what the next renewal comes."""
     notes: str | None
+    """Notes shown in the control panel; empty where there are none."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the server was created (RFC 3339, UTC); null for imported ones."""
 
 
 @pulumi.output_type
@@ -502,18 +537,19 @@ class RefundItemInfo(Record):
     """As the API's ``RefundItem``."""
 
     invoice_id: str | None = pulumi.property("invoiceId")
-    """Id of the invoice."""
+    """Number of the paid invoice that the credit is for."""
     amount: str | None
-    """Amount of money, a decimal text."""
+    """What was paid for the period, a decimal text in the currency of the quote."""
     refund: str | None
-    """Amount of money, a decimal text."""
+    """Part of the payment that would be credited, a decimal text."""
     period_start: str | None = pulumi.property("periodStart")
-    """Time (RFC 3339, UTC)."""
+    """Start of the paid period (RFC 3339, UTC)."""
     period_end: str | None = pulumi.property("periodEnd")
-    """Time (RFC 3339, UTC)."""
+    """End of the paid period (RFC 3339, UTC)."""
     paid_at: str | None = pulumi.property("paidAt")
-    """Time (RFC 3339, UTC)."""
+    """When the invoice was paid (RFC 3339, UTC)."""
     days_left: float | None = pulumi.property("daysLeft")
+    """Days of the period that are not used yet."""
 
 
 @pulumi.output_type
@@ -521,24 +557,30 @@ class RefundQuoteInfo(Record):
     """What a deletion would credit now. ``excluded_reason`` says why nothing is refunded."""
 
     server_id: str | None = pulumi.property("serverId")
-    """Id of the server."""
+    """Number of the server that would be deleted."""
     amount: str
-    """Amount of money, a decimal text."""
+    """What a deletion would credit to the balance, a decimal text in ``currency``."""
     currency: str | None
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     refundable: bool
+    """Whether a deletion would credit anything."""
     excluded_reason: str | None = pulumi.property("excludedReason")
-    """For example ``promo_tariff``, ``blocked``, ``unpaid``, ``no_payment_record``, ``service_state``,
-    ``hourly``, ``consumed``, ``currency_mismatch`` or ``unavailable``.
+    """Why a deletion would credit nothing; null where it would. For example ``promo_tariff``, ``blocked``,
+    ``unpaid``, ``no_payment_record``, ``service_state``, ``hourly``, ``consumed``, ``currency_mismatch`` or
+    ``unavailable``.
     """
     days_left: float | None = pulumi.property("daysLeft")
+    """Paid days that are not used yet, with fractions."""
     gross_amount: str | None = pulumi.property("grossAmount")
-    """Amount of money, a decimal text."""
+    """The credit before ``referral_adjustment`` is taken off, a decimal text in ``currency``."""
     referral_adjustment: str | None = pulumi.property("referralAdjustment")
-    """Amount of money, a decimal text."""
+    """Referral reward that the credit is lowered by, a decimal text in ``currency``."""
     note: str | None
+    """Explanation of the provider in words; empty where there is none."""
     breakdown: list[RefundItemInfo] | None
+    """The credit by paid invoice; empty for hourly servers."""
     computed_at: str | None = pulumi.property("computedAt")
-    """Time (RFC 3339, UTC)."""
+    """When the credit was computed (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -566,9 +608,9 @@ class ServerLiveStatusInfo(Record):
     """Live data of the panel. ``cpu_percent`` 0..100, ``uptime_seconds`` in seconds."""
 
     server_id: str | None = pulumi.property("serverId")
-    """Id of the server."""
+    """Number of the server that the panel measured."""
     power: str
-    """For example ``running``, ``stopped`` or ``unknown``."""
+    """``running`` or ``stopped``; ``unknown`` where the panel cannot tell."""
     cpu_percent: float | None = pulumi.property("cpuPercent")
     """Load of the processors, from 0 to 100."""
     memory: MemoryInfo | None
@@ -578,7 +620,7 @@ class ServerLiveStatusInfo(Record):
     uptime_seconds: int | None = pulumi.property("uptimeSeconds")
     """Seconds since the server was started."""
     checked_at: str | None = pulumi.property("checkedAt")
-    """Time (RFC 3339, UTC)."""
+    """When the panel was asked (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -586,26 +628,39 @@ class ServerDetailInfo(Record):
     """One server as ``GET /servers/{server_id}`` shows it; ``live`` only with ``include=live``."""
 
     id: str
-    """Id."""
+    """Number of the server, as the control panel shows it; 9000000000 and above in the sandbox."""
     name: str
+    """Name that the server was ordered with, or renamed to."""
     hostname: str | None
+    """Host name that the panel keeps; equal to ``name`` where it keeps no other."""
     status: str
-    """For example ``active``, ``stopped``, ``suspended``, ``pending_cancel``, ``cancelled`` or
-    ``terminated``.
+    """``active``, ``stopped`` by the client, ``suspended`` for non-payment or by staff, ``pending_cancel``
+    until the paid period ends, ``cancelled`` when deleted, ``terminated`` after long non-payment.
     """
     tariff: TariffRefInfo | None
+    """The tariff that bills the server, by its number and name."""
     location: str | None
+    """Name of the location where the server stands; null where it is not known."""
     os: str | None
+    """Slug of the image that was ordered; some deployments do not change it after a reinstallation."""
     primary_ip: str | None = pulumi.property("primaryIp")
+    """The address that was assigned first; null while there is none."""
     ips: list[str] | None
+    """Every address of the server, IPv4 and IPv6, without their ids."""
     resources: ServerResourcesInfo | None
+    """Processors, memory and disk of the server."""
     flags: ServerFlagsInfo | None
+    """What is special about the server, such as a lock by staff."""
     billing: ServerBillingInfo | None
+    """How the server is paid, and when and with what the next renewal comes."""
     notes: str | None
+    """Notes shown in the control panel; empty where there are none."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the server was created (RFC 3339, UTC); null for imported ones."""
     refund_quote: RefundQuoteInfo | None = pulumi.property("refundQuote")
+    """What a deletion would credit now."""
     live: ServerLiveStatusInfo | None
+    """What the panel measures now, where it was asked for; null where the panel does not answer."""
 
 
 @pulumi.output_type
@@ -615,9 +670,9 @@ class IpInfo(Record):
     """
 
     id: str
-    """Id of the address."""
+    """Number by which the address is released and its reverse DNS is set."""
     address: str
-    """The IPv4 or IPv6 address."""
+    """The address itself, IPv4 or IPv6."""
     version: int | None
     """4 for IPv4, 6 for IPv6."""
     primary: bool
@@ -629,9 +684,9 @@ class IpInfo(Record):
     netmask: str | None
     """Netmask to be set with the address."""
     price_monthly: str | None = pulumi.property("priceMonthly")
-    """Amount of money, a decimal text."""
+    """What the address costs per month, a decimal text; ``0.00`` for the primary one."""
     added_at: str | None = pulumi.property("addedAt")
-    """Time (RFC 3339, UTC)."""
+    """When the address was assigned to the server (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -639,21 +694,21 @@ class IpQuoteInfo(Record):
     """What one more address costs now (``prorated_now``) and per month, and how many are bought and allowed."""
 
     server_id: str | None = pulumi.property("serverId")
-    """Id of the server."""
+    """Number of the server that would get the address."""
     price_monthly: str = pulumi.property("priceMonthly")
-    """Amount of money, a decimal text."""
+    """What one more address adds to each month, a decimal text in ``currency``."""
     prorated_now: str = pulumi.property("proratedNow")
-    """Amount of money, a decimal text."""
+    """What one more address costs now, up to ``next_due_at``; a decimal text in ``currency``."""
     currency: str | None
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     next_due_at: str | None = pulumi.property("nextDueAt")
-    """Time (RFC 3339, UTC)."""
+    """When the server's next renewal is due (RFC 3339, UTC); null where none is."""
     extra_ips: int = pulumi.property("extraIps")
     """Number of additional addresses of the server."""
     max_extra_ips: int = pulumi.property("maxExtraIps")
     """Largest number of additional addresses."""
     balance_sufficient: bool | None = pulumi.property("balanceSufficient")
-    """Whether the balance covers the total."""
+    """Whether the balance covers ``prorated_now``."""
 
 
 @pulumi.output_type
@@ -665,29 +720,31 @@ class OrderInfo(Record):
     """
 
     invoice_id: str = pulumi.property("invoiceId")
-    """Id of the invoice."""
+    """Number of the invoice of the order; the order is read by it."""
     status: str
-    """For example ``provisioning``, ``invoice_created``, ``processing``, ``active`` or ``cancelled``."""
+    """``provisioning`` while the paid server is built, ``invoice_created`` while a gateway payment is due,
+    ``processing`` until the server shows, ``active`` when it is there, ``cancelled`` with the money returned.
+    """
     server_id: str | None = pulumi.property("serverId")
-    """Id of the server."""
+    """Number of the server; null until it is created."""
     server_name: str | None = pulumi.property("serverName")
     """Name that the server has or will have."""
     tariff_id: int | None = pulumi.property("tariffId")
-    """Id of the tariff that was ordered or asked about."""
+    """Number of the tariff that was ordered; null where it is not recorded."""
     tariff_name: str | None = pulumi.property("tariffName")
     """Name of the tariff that was ordered."""
     amount: str | None
-    """Amount of money, a decimal text."""
+    """What the order charged, a decimal text in ``currency``."""
     currency: str | None
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the order was placed (RFC 3339, UTC)."""
     updated_at: str | None = pulumi.property("updatedAt")
-    """Time (RFC 3339, UTC)."""
+    """When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded."""
     order_url: str | None = pulumi.property("orderUrl")
-    """Page of the order in the control panel."""
+    """Path in the API at which the state of the order can be read."""
     failure_reason: str | None = pulumi.property("failureReason")
-    """Why the order was not carried out, if it was not."""
+    """Why the order failed, in words; null unless it did and the service says."""
 
 
 @pulumi.output_type
@@ -695,13 +752,17 @@ class SshKeyInfo(Record):
     """A public key of the account. ``fingerprint`` has the ``SHA256:`` form."""
 
     id: str
-    """Id."""
+    """Number that orders and reinstallations take to install the key."""
     name: str
+    """Name under which the account shows it."""
     fingerprint: str | None
+    """Fingerprint as ``ssh-keygen -l`` prints it: ``SHA256:…``."""
     type: str | None
+    """Algorithm of the key, such as ``ssh-ed25519``."""
     public_key: str = pulumi.property("publicKey")
+    """The OpenSSH public key line: type, base64, comment."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When it was added to the account (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -715,15 +776,17 @@ class AvailabilityInfo(Record):
     available: bool
     """Whether the domain can be registered now."""
     reason: str | None
-    """For example ``taken``, ``premium``, ``reserved``, ``invalid`` or ``unsupported_tld``."""
+    """Why the domain cannot be registered; null where it can. For example ``taken``, ``premium``,
+    ``reserved``, ``invalid`` or ``unsupported_tld``.
+    """
     premium: bool | None
     """Whether the registry charges a special price for the name."""
     price_register: str | None = pulumi.property("priceRegister")
-    """Amount of money, a decimal text."""
+    """Price of its first year, a decimal text in ``currency``; null where it cannot be registered."""
     price_renew: str | None = pulumi.property("priceRenew")
-    """Amount of money, a decimal text."""
+    """Price of each further year, a decimal text in ``currency``; null where it cannot be registered."""
     currency: str | None
-    """ISO 4217 code of the amounts beside it."""
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     min_years: int | None = pulumi.property("minYears")
     """Fewest years that can be paid at once."""
 
@@ -735,25 +798,35 @@ class DomainInfo(Record):
     """
 
     id: str
-    """Id."""
+    """Number by which the domain is read, changed and renewed."""
     name: str
+    """Full domain name in punycode, such as ``xn--mnster-3ya.example``."""
     tld: str | None
+    """Ending of the name, such as ``.com``; some deployments leave out the dot in front."""
     status: str
-    """For example ``pending``, ``active``, ``expired``, ``transfer_pending`` or ``cancelled``."""
+    """``pending`` and ``transfer_pending`` until the registrar confirms, then ``active``; ``expired`` after
+    the last paid day; ``cancelled`` when it is given up or, on some deployments, locked by staff.
+    """
     registered_at: str | None = pulumi.property("registeredAt")
-    """Time (RFC 3339, UTC)."""
+    """When it was registered or transferred here (RFC 3339, UTC); null until then."""
     expires_at: str | None = pulumi.property("expiresAt")
-    """Time (RFC 3339, UTC)."""
+    """Last moment that is paid (RFC 3339, UTC), as the registrar has it; null while that is not known."""
     auto_renew: bool | None = pulumi.property("autoRenew")
+    """Whether the service renews it from the balance before it expires."""
     privacy: bool | None
+    """Whether the owner's data is hidden in WHOIS."""
     nameservers: list[str] | None
+    """Host names of its name servers."""
     locked: bool | None
+    """Whether the registrar refuses to transfer it elsewhere; false until its first sync."""
     blocked: bool | None
+    """Whether staff locked it, so that every change is refused."""
     price_renew: str | None = pulumi.property("priceRenew")
-    """Amount of money, a decimal text."""
+    """Price of one more year, a decimal text in ``currency``."""
     currency: str | None
+    """ISO 4217 code of the currency of the amounts beside it, such as ``EUR``."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the domain was ordered here (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -761,10 +834,10 @@ class EventDescriptorInfo(Record):
     """As the API's ``EventDescriptor``."""
 
     type: str
-    """For example ``server.created``, ``server.suspended``, ``server.unsuspended``, ``server.terminated``,
-    ``server.reinstalled``, ``invoice.created``, ``invoice.paid``, ``invoice.overdue``, ``balance.low``,
-    ``domain.registered``, ``domain.expiring``, ``domain.renewed``, ``key.created``, ``key.revoked`` or
-    ``ping``.
+    """Value by which subscriptions and filters name this kind of event. For example ``server.created``,
+    ``server.suspended``, ``server.unsuspended``, ``server.terminated``, ``server.reinstalled``,
+    ``invoice.created``, ``invoice.paid``, ``invoice.overdue``, ``balance.low``, ``domain.registered``,
+    ``domain.expiring``, ``domain.renewed``, ``key.created``, ``key.revoked`` or ``ping``.
     """
     description: str | None
     """When the provider sends events of this type."""
@@ -777,20 +850,27 @@ class SubscriptionInfo(Record):
     """
 
     id: str
-    """Id."""
+    """Number by which the subscription is changed, tested and deleted."""
     url: str
+    """The https:// address that events are delivered to."""
     events: list[str]
+    """Event types that are delivered, such as ``server.created``; ``*`` for all."""
     description: str | None
+    """What the owner wrote about the subscription; empty where there is nothing."""
     active: bool | None
+    """Whether it delivers. The service sets it to false after 20 failures in a row."""
     failures_in_row: int | None = pulumi.property("failuresInRow")
+    """Number of failed attempts since the last success."""
     disabled_at: str | None = pulumi.property("disabledAt")
-    """Time (RFC 3339, UTC)."""
+    """When the service stopped delivering (RFC 3339, UTC); null while it delivers."""
     disabled_reason: str | None = pulumi.property("disabledReason")
+    """Why the service stopped delivering, in words; null while it delivers."""
     last_delivery_at: str | None = pulumi.property("lastDeliveryAt")
-    """Time (RFC 3339, UTC)."""
+    """When an attempt was last made (RFC 3339, UTC); null before the first."""
     last_status: int | None = pulumi.property("lastStatus")
+    """HTTP status that the receiver answered last; null where no answer came."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the subscription was made (RFC 3339, UTC)."""
 
 
 @pulumi.output_type
@@ -802,23 +882,25 @@ class EventInfo(Record):
     id: str
     """Id of the event, equal in every attempt and for every subscription."""
     type: str
-    """For example ``server.created``, ``server.suspended``, ``server.unsuspended``, ``server.terminated``,
-    ``server.reinstalled``, ``invoice.created``, ``invoice.paid``, ``invoice.overdue``, ``balance.low``,
-    ``domain.registered``, ``domain.expiring``, ``domain.renewed``, ``key.created``, ``key.revoked`` or
-    ``ping``.
+    """What happened. For example ``server.created``, ``server.suspended``, ``server.unsuspended``,
+    ``server.terminated``, ``server.reinstalled``, ``invoice.created``, ``invoice.paid``, ``invoice.overdue``,
+    ``balance.low``, ``domain.registered``, ``domain.expiring``, ``domain.renewed``, ``key.created``,
+    ``key.revoked`` or ``ping``.
     """
     created_at: str = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When it happened (RFC 3339, UTC); equal in every attempt."""
     livemode: bool | None
-    """False for an event of a test key."""
+    """Always true: events exist for live keys only."""
     account_id: str | None = pulumi.property("accountId")
-    """Id of the account."""
+    """Number of the account in which it happened."""
     api_version: str | None = pulumi.property("apiVersion")
-    """Version of the API that answered."""
+    """Version of the API that the event was written for."""
     data: dict[str, Any]
-    """What the event is about: the object as the API shows it."""
+    """``object``: what the event is about, as the API shows it; ``previous``: the fields that changed, as
+    they were.
+    """
     resource: str | None
-    """Path of the object in the API."""
+    """Path of the object in the API; null for a ping."""
 
 
 @pulumi.output_type
@@ -828,35 +910,35 @@ class DeliveryInfo(Record):
     """
 
     id: str
-    """Id of the delivery."""
+    """Number by which the delivery is read and asked for again."""
     subscription_id: str | None = pulumi.property("subscriptionId")
-    """Id of the subscription."""
+    """Number of the subscription that the event is delivered for."""
     event_id: str | None = pulumi.property("eventId")
-    """Id of the event, equal in every attempt and for every subscription."""
+    """Number of the event that is delivered; every delivery of one event has the same."""
     event_type: str = pulumi.property("eventType")
-    """For example ``server.created``, ``server.suspended``, ``server.unsuspended``, ``server.terminated``,
-    ``server.reinstalled``, ``invoice.created``, ``invoice.paid``, ``invoice.overdue``, ``balance.low``,
-    ``domain.registered``, ``domain.expiring``, ``domain.renewed``, ``key.created``, ``key.revoked`` or
-    ``ping``.
+    """What happened: the type of the delivered event. For example ``server.created``, ``server.suspended``,
+    ``server.unsuspended``, ``server.terminated``, ``server.reinstalled``, ``invoice.created``,
+    ``invoice.paid``, ``invoice.overdue``, ``balance.low``, ``domain.registered``, ``domain.expiring``,
+    ``domain.renewed``, ``key.created``, ``key.revoked`` or ``ping``.
     """
     status: str | None
     """``pending`` while attempts remain, ``delivered``, or ``dead`` after the last attempt."""
     attempts: int | None
     """Number of attempts so far."""
     next_attempt_at: str | None = pulumi.property("nextAttemptAt")
-    """Time (RFC 3339, UTC)."""
+    """When the next attempt is due (RFC 3339, UTC); null where none follows."""
     delivered_at: str | None = pulumi.property("deliveredAt")
-    """Time (RFC 3339, UTC)."""
+    """When the receiver accepted it (RFC 3339, UTC); null while it has not."""
     dead: bool | None
     """Whether every attempt failed, so that none follows."""
     last_status: int | None = pulumi.property("lastStatus")
-    """HTTP status that the receiver answered at the last attempt."""
+    """HTTP status that the receiver answered at the last attempt; null where no answer came."""
     last_error: str | None = pulumi.property("lastError")
-    """Why the last attempt failed, in words."""
+    """Why the last attempt failed, in words; null where it did not."""
     last_response: str | None = pulumi.property("lastResponse")
-    """Beginning of what the receiver answered at the last attempt."""
+    """First 1000 bytes of what the receiver answered at the last attempt; null where nothing came."""
     created_at: str | None = pulumi.property("createdAt")
-    """Time (RFC 3339, UTC)."""
+    """When the event was queued for this subscription (RFC 3339, UTC)."""
     payload: EventInfo | None
     """The event as it was sent; shown when a single delivery is read."""
 
@@ -868,7 +950,7 @@ class RefundQuote(Record):
     amount: str
     """What would be credited (decimal, in currency)."""
     currency: str | None
-    """ISO 4217 code."""
+    """ISO 4217 code of the currency of the credit, such as EUR."""
     refundable: bool
     """Whether anything would be credited."""
     excluded_reason: str | None = pulumi.property("excludedReason")

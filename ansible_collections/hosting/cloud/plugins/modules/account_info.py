@@ -38,7 +38,7 @@ account:
   type: dict
   contains:
     id:
-      description: Id of the account.
+      description: Number by which the provider knows the account.
       type: str
       sample: "4711"
     login:
@@ -66,11 +66,11 @@ account:
       type: dict
       contains:
         id:
-          description: Id of the group.
+          description: Number by which the provider knows the customer group.
           type: str
           sample: "4711"
         name:
-          description: Name of the customer group.
+          description: What the provider calls the customer group.
           type: str
           sample: Partners
         discount_percent:
@@ -90,7 +90,7 @@ account:
       type: bool
       sample: true
     created_at:
-      description: Time (RFC 3339, UTC).
+      description: When the account was opened (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
 """

@@ -42,13 +42,13 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api_keys:
-  description: The keys.
+  description: Every API key of the account, without its secret.
   returned: success
   type: list
   elements: dict
   contains:
     id:
-      description: Id of the API key.
+      description: Number to read and revoke the API key by; it is not the secret.
       type: str
       sample: "21"
     name:
@@ -60,7 +60,7 @@ api_keys:
       type: str
       sample: vk_live_…9f3a
     mode:
-      description: For example V(live) or V(test).
+      description: 'V(live): the key makes real changes; V(test): its changes are only simulated.'
       type: str
       sample: live
     scopes:
@@ -84,15 +84,15 @@ api_keys:
       type: int
       sample: 20
     not_before:
-      description: Time (RFC 3339, UTC).
+      description: 'Start of the time in which the key works (RFC 3339, UTC); null: at once.'
       type: str
       sample: "2026-11-21T10:00:00Z"
     expires_at:
-      description: Time (RFC 3339, UTC).
+      description: 'End of the time in which the key works (RFC 3339, UTC); null: never.'
       type: str
       sample: "2026-11-21T10:00:00Z"
     revoked_at:
-      description: Time (RFC 3339, UTC).
+      description: When the key was revoked (RFC 3339, UTC); null while it is not.
       type: str
       sample: "2026-11-21T10:00:00Z"
     revoked_reason:
@@ -104,7 +104,7 @@ api_keys:
       type: bool
       sample: true
     last_used_at:
-      description: Time (RFC 3339, UTC).
+      description: When the key last made a request (RFC 3339, UTC), up to a minute late; null before its first.
       type: str
       sample: "2026-11-21T10:00:00Z"
     last_used_ip:
@@ -112,7 +112,7 @@ api_keys:
       type: str
       sample: "203.0.113.50"
     created_at:
-      description: Time (RFC 3339, UTC).
+      description: When the owner made the key in the control panel (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
 """

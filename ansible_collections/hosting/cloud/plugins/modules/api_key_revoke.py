@@ -49,7 +49,7 @@ EXAMPLES = r"""
 
 RETURN = r"""
 api_key:
-  description: The key.
+  description: The API key that made the call, as it is after the task, or as it would be in check mode.
   returned: success
   type: dict
   contains:
@@ -58,11 +58,11 @@ api_key:
       type: str
       sample: live
     id:
-      description: Id of the API key.
+      description: Number of the key in the list of the account's keys; it is not the secret.
       type: str
       sample: "21"
     name:
-      description: Name of the API key.
+      description: What the owner called the key.
       type: str
       sample: deployments
     status:

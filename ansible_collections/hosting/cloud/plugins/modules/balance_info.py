@@ -45,19 +45,19 @@ balance:
   type: dict
   contains:
     balance:
-      description: Amount of money, a decimal text.
+      description: Money on the account now, a decimal text in V(currency).
       type: str
       sample: "1000.00"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     upcoming_7d:
-      description: Amount of money, a decimal text.
+      description: Sum of the renewals due within 7 days, a decimal text in V(currency).
       type: str
       sample: "5.00"
     upcoming_30d:
-      description: Amount of money, a decimal text.
+      description: Sum of the renewals due within 30 days, a decimal text in V(currency).
       type: str
       sample: "25.00"
     low_balance:
@@ -65,7 +65,7 @@ balance:
       type: bool
       sample: true
     auto_renew_total_monthly:
-      description: Amount of money, a decimal text.
+      description: What everything that renews automatically costs per month, a decimal text in V(currency).
       type: str
       sample: "25.00"
 """

@@ -78,7 +78,7 @@ topup:
       type: str
       sample: https://pay.example.com/801
     gateway:
-      description: Code of the payment gateway.
+      description: Code of the gateway that the payment page belongs to.
       type: str
       sample: card
     amount:
@@ -86,7 +86,7 @@ topup:
       type: str
       sample: "50.00"
     currency:
-      description: ISO 4217 code.
+      description: ISO 4217 code of the currency of the amounts, such as EUR.
       type: str
       sample: EUR
     balance:

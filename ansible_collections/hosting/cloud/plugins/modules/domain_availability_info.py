@@ -56,7 +56,8 @@ availability:
       type: bool
       sample: true
     reason:
-      description: For example V(taken), V(premium), V(reserved), V(invalid) or V(unsupported_tld).
+      description: Why the domain cannot be registered; null where it can. For example V(taken), V(premium), V(reserved),
+        V(invalid) or V(unsupported_tld).
       type: str
       sample: taken
     premium:
@@ -64,15 +65,15 @@ availability:
       type: bool
       sample: true
     price_register:
-      description: Amount of money, a decimal text.
+      description: Price of its first year, a decimal text in V(currency); null where it cannot be registered.
       type: str
       sample: "5.00"
     price_renew:
-      description: Amount of money, a decimal text.
+      description: Price of each further year, a decimal text in V(currency); null where it cannot be registered.
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     min_years:

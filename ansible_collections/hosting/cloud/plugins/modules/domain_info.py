@@ -117,15 +117,15 @@ domains:
       type: str
       sample: "5.00"
     currency:
-      description: Currency of its prices (ISO 4217), such as EUR.
+      description: ISO 4217 code of the currency of the amounts, such as EUR.
       type: str
       sample: EUR
     charged:
-      description: What the order cost (decimal, in currency).
+      description: What the registration or transfer cost (decimal, in currency); empty for adopted domains.
       type: str
       sample: "5.00"
     created_at:
-      description: When it was ordered (RFC 3339, UTC).
+      description: When it was ordered here (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
 """

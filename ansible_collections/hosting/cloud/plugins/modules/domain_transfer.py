@@ -133,30 +133,30 @@ domain:
       type: str
       sample: "5.00"
     currency:
-      description: Currency of its prices (ISO 4217), such as EUR.
+      description: ISO 4217 code of the currency of the amounts, such as EUR.
       type: str
       sample: EUR
     charged:
-      description: What the order cost (decimal, in currency).
+      description: What the registration or transfer cost (decimal, in currency); empty for adopted domains.
       type: str
       sample: "5.00"
     created_at:
-      description: When it was ordered (RFC 3339, UTC).
+      description: When it was ordered here (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
 charge:
-  description: What the task's own request charges to the balance, or would in check mode. Null where it charges
-    nothing; with the amount null where the price is not known before an earlier task has really run, which a
-    warning says too. A task that failed shows what it had charged before.
+  description: What the request of this task charges to the balance, or would charge in check mode. Null where
+    it charges nothing. A failed task shows what it charged before it failed.
   returned: success, and where a failed task had charged something
   type: dict
   contains:
     amount:
-      description: A decimal number as text.
+      description: The sum, a decimal number as text. Null where the price is not known before an earlier task
+        has really run; a warning says so too.
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code, where the service names it.
+      description: ISO 4217 code of the currency of the sum, where the service names it.
       type: str
       sample: EUR
 """

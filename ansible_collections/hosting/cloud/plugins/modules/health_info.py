@@ -37,17 +37,17 @@ health:
   type: dict
   contains:
     status:
-      description: For example V(ok) or V(disabled).
+      description: V(ok), or V(disabled) while staff have switched the API off and every other operation fails.
       type: str
       sample: ok
     time:
-      description: Time (RFC 3339, UTC).
+      description: Clock of the service (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     version:
-      description: Version of the API that answers.
+      description: Version of the API that the service offers, V(1).
       type: str
-      sample: "1.0"
+      sample: "1"
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.info_module import LookupInfoModule

@@ -91,25 +91,26 @@ invoices:
   elements: dict
   contains:
     id:
-      description: Id of the invoice.
+      description: Number by which the invoice is read and paid.
       type: str
       sample: "801"
     status:
-      description: For example V(not_paid), V(paid), V(cancelled), V(refunded), V(pending) or V(failed).
+      description: V(not_paid), V(paid), V(cancelled) or V(refunded); on some deployments also V(pending) while
+        a gateway payment runs, and V(failed) when the money arrived and the delivery failed.
       type: str
       sample: paid
     type:
-      description: For example V(topup), V(vds_purchase), V(vds_renewal), V(ip_purchase), V(domain_registration),
+      description: What was bought. For example V(topup), V(vds_purchase), V(vds_renewal), V(ip_purchase), V(domain_registration),
         V(domain_renewal), V(domain_transfer), V(other), V(vds_addon), V(domain_purchase), V(late_fee), V(dedicated_purchase)
         or V(dedicated_renewal).
       type: str
       sample: vds_renewal
     amount:
-      description: Amount of money, a decimal text.
+      description: Sum of the invoice, a decimal text in V(currency).
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     description:
@@ -121,19 +122,19 @@ invoices:
       type: str
       sample: balance
     created_at:
-      description: Time (RFC 3339, UTC).
+      description: When the invoice was made (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     due_at:
-      description: Time (RFC 3339, UTC).
+      description: Last moment to pay it (RFC 3339, UTC); null where there is none.
       type: str
       sample: "2026-11-21T10:00:00Z"
     paid_at:
-      description: Time (RFC 3339, UTC).
+      description: When it was paid (RFC 3339, UTC); null while it is not.
       type: str
       sample: "2026-11-21T10:00:00Z"
     cancelled_at:
-      description: Time (RFC 3339, UTC).
+      description: When it was cancelled (RFC 3339, UTC); null while it is not.
       type: str
       sample: "2026-11-21T10:00:00Z"
     lines:
@@ -146,21 +147,21 @@ invoices:
           type: str
           sample: VDS-2, one month
         amount:
-          description: Amount of money, a decimal text.
+          description: Price of the line, a decimal text in the currency of the invoice.
           type: str
           sample: "5.00"
         server_id:
-          description: Id of the server.
+          description: Number of the server that the line pays for; null where it is for none.
           type: str
           sample: "4711"
         domain_id:
-          description: Id of the domain.
+          description: Number of the domain that the line pays for; null where it is for none.
           type: str
           sample: "4711"
     pdf_url:
-      description: Address of the invoice as PDF.
+      description: Path in the API that answers the invoice as PDF.
       type: str
-      sample: https://api.example.com/v1/invoices/801/pdf
+      sample: /api/v1/invoices/801/pdf
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.info_module import InvoiceInfoModule

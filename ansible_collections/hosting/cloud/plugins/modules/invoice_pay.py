@@ -60,7 +60,7 @@ invoice:
       type: str
       sample: live
     id:
-      description: Id of the invoice.
+      description: Number by which the invoice is read and paid.
       type: str
       sample: "801"
     status:
@@ -68,41 +68,41 @@ invoice:
       type: str
       sample: paid
     type:
-      description: 'What it is for: vds_renewal, domain_renewal and so on.'
+      description: 'What was bought: vds_renewal, domain_renewal and so on.'
       type: str
       sample: vds_renewal
     amount:
-      description: Amount (decimal, in currency).
+      description: Sum that leaves the balance (decimal, in currency).
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code.
+      description: ISO 4217 code of the currency of the amounts, such as EUR.
       type: str
       sample: EUR
     description:
-      description: What it is for, in words.
+      description: What the invoice is for, in words of the service.
       type: str
       sample: Renewal of web-1
     created_at:
-      description: When it was made (RFC 3339, UTC).
+      description: When the invoice was made (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     due_at:
-      description: When it is to be paid (RFC 3339, UTC).
+      description: Last moment to pay it (RFC 3339, UTC); empty where there is none.
       type: str
       sample: "2026-11-21T10:00:00Z"
     paid_at:
-      description: When it was paid (RFC 3339, UTC).
+      description: When the money left the balance (RFC 3339, UTC); empty while it has not.
       type: str
       sample: "2026-11-21T10:00:00Z"
     server_ids:
-      description: Ids of the servers that it is for.
+      description: Ids of the servers that its lines pay for.
       type: list
       elements: str
       sample:
         - "4711"
     domain_ids:
-      description: Ids of the domains that it is for.
+      description: Ids of the domains that its lines pay for.
       type: list
       elements: str
       sample: []
@@ -111,18 +111,18 @@ invoice:
       type: str
       sample: "995.00"
 charge:
-  description: What the task's own request charges to the balance, or would in check mode. Null where it charges
-    nothing; with the amount null where the price is not known before an earlier task has really run, which a
-    warning says too. A task that failed shows what it had charged before.
+  description: What the request of this task charges to the balance, or would charge in check mode. Null where
+    it charges nothing. A failed task shows what it charged before it failed.
   returned: success, and where a failed task had charged something
   type: dict
   contains:
     amount:
-      description: A decimal number as text.
+      description: The sum, a decimal number as text. Null where the price is not known before an earlier task
+        has really run; a warning says so too.
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code, where the service names it.
+      description: ISO 4217 code of the currency of the sum, where the service names it.
       type: str
       sample: EUR
 note:

@@ -41,7 +41,7 @@ locations:
   elements: dict
   contains:
     id:
-      description: Id of the location.
+      description: Number that the filter of tariffs takes for this location.
       type: int
       sample: 3
     code:

@@ -43,7 +43,7 @@ me:
       type: dict
       contains:
         id:
-          description: Id of the API key.
+          description: Number to read and revoke the API key by; it is not the secret.
           type: str
           sample: "21"
         name:
@@ -55,7 +55,7 @@ me:
           type: str
           sample: vk_live_…9f3a
         mode:
-          description: For example V(live) or V(test).
+          description: 'V(live): the key makes real changes; V(test): its changes are only simulated.'
           type: str
           sample: live
         scopes:
@@ -79,15 +79,15 @@ me:
           type: int
           sample: 20
         not_before:
-          description: Time (RFC 3339, UTC).
+          description: 'Start of the time in which the key works (RFC 3339, UTC); null: at once.'
           type: str
           sample: "2026-11-21T10:00:00Z"
         expires_at:
-          description: Time (RFC 3339, UTC).
+          description: 'End of the time in which the key works (RFC 3339, UTC); null: never.'
           type: str
           sample: "2026-11-21T10:00:00Z"
         revoked_at:
-          description: Time (RFC 3339, UTC).
+          description: When the key was revoked (RFC 3339, UTC); null while it is not.
           type: str
           sample: "2026-11-21T10:00:00Z"
         revoked_reason:
@@ -99,7 +99,8 @@ me:
           type: bool
           sample: true
         last_used_at:
-          description: Time (RFC 3339, UTC).
+          description: When the key last made a request (RFC 3339, UTC), up to a minute late; null before its
+            first.
           type: str
           sample: "2026-11-21T10:00:00Z"
         last_used_ip:
@@ -107,11 +108,11 @@ me:
           type: str
           sample: "203.0.113.50"
         created_at:
-          description: Time (RFC 3339, UTC).
+          description: When the owner made the key in the control panel (RFC 3339, UTC).
           type: str
           sample: "2026-11-21T10:00:00Z"
     account_id:
-      description: Id of the account.
+      description: Number of the account that the API key belongs to.
       type: str
       sample: "4711"
     livemode:
@@ -136,7 +137,7 @@ me:
       type: bool
       sample: true
     api_version:
-      description: Version of the API that answered.
+      description: Version of the API that the request was answered by, V(1).
       type: str
       sample: "1"
 """

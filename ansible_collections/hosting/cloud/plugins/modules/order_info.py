@@ -53,15 +53,17 @@ orders:
   elements: dict
   contains:
     invoice_id:
-      description: Id of the invoice.
+      description: Number of the invoice of the order; the order is read by it.
       type: str
       sample: "801"
     status:
-      description: For example V(provisioning), V(invoice_created), V(processing), V(active) or V(cancelled).
+      description: V(provisioning) while the paid server is built, V(invoice_created) while a gateway payment
+        is due, V(processing) until the server shows, V(active) when it is there, V(cancelled) with the money
+        returned.
       type: str
       sample: provisioning
     server_id:
-      description: Id of the server.
+      description: Number of the server; null until it is created.
       type: str
       sample: "4711"
     server_name:
@@ -69,7 +71,7 @@ orders:
       type: str
       sample: web-1
     tariff_id:
-      description: Id of the tariff that was ordered or asked about.
+      description: Number of the tariff that was ordered; null where it is not recorded.
       type: int
       sample: 12
     tariff_name:
@@ -77,27 +79,27 @@ orders:
       type: str
       sample: VDS-2
     amount:
-      description: Amount of money, a decimal text.
+      description: What the order charged, a decimal text in V(currency).
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     created_at:
-      description: Time (RFC 3339, UTC).
+      description: When the order was placed (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     updated_at:
-      description: Time (RFC 3339, UTC).
+      description: When the state of the order last changed (RFC 3339, UTC); null where nothing is recorded.
       type: str
       sample: "2026-11-21T10:00:00Z"
     order_url:
-      description: Page of the order in the control panel.
+      description: Path in the API at which the state of the order can be read.
       type: str
-      sample: https://panel.example.com/orders/801
+      sample: /api/v1/orders/801
     failure_reason:
-      description: Why the order was not carried out, if it was not.
+      description: Why the order failed, in words; null unless it did and the service says.
       type: str
       sample: out of stock
 """

@@ -55,7 +55,7 @@ os_images:
       type: str
       sample: Debian 12
     family:
-      description: For example V(linux), V(windows) or V(other).
+      description: Kind of operating system. For example V(linux), V(windows) or V(other).
       type: str
       sample: linux
     version:

@@ -90,15 +90,15 @@ ptr:
       type: str
       sample: live
     server_id:
-      description: Id of the server.
+      description: Id of the server whose address has the record.
       type: str
       sample: "4711"
     address:
-      description: The IPv4 or IPv6 address of the record.
+      description: The IPv4 or IPv6 address that is looked up.
       type: str
       sample: "203.0.113.8"
     domain:
-      description: Host name the address resolves to.
+      description: Host name that the address resolves to.
       type: str
       sample: web-1.example.com
 """

@@ -76,19 +76,19 @@ quote:
       type: int
       sample: 12
     billing_cycle:
-      description: For example V(monthly) or V(hourly).
+      description: Whether the price is for months (V(monthly)) or hours (V(hourly)).
       type: str
       sample: monthly
     months:
-      description: Number of months that the price is for.
+      description: Length of the period in months; null for an hourly price.
       type: int
       sample: 3
     hours:
-      description: Number of hours that the price is for.
+      description: Length of the period in hours; null for a monthly price.
       type: int
       sample: 24
     base_amount:
-      description: Amount of money, a decimal text.
+      description: Price of the whole period before discounts, a decimal text in V(currency).
       type: str
       sample: "5.00"
     discounts:
@@ -97,7 +97,8 @@ quote:
       elements: dict
       contains:
         type:
-          description: For example V(group), V(loyalty), V(volume), V(period) or V(promo).
+          description: 'Reason of the discount: customer group, loyalty, volume, length of the period or promo
+            code.'
           type: str
           sample: group
         percent:
@@ -105,15 +106,15 @@ quote:
           type: float
           sample: 10.0
         amount:
-          description: Amount of money, a decimal text.
+          description: What the discount takes off, a decimal text in the currency of the quote.
           type: str
           sample: "5.00"
     total:
-      description: Amount of money, a decimal text.
+      description: What the order would charge for the whole period, a decimal text in V(currency).
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     promo:
@@ -133,7 +134,7 @@ quote:
           type: str
           sample: The code has expired
     balance:
-      description: Amount of money, a decimal text.
+      description: Money on the account before the order, a decimal text in V(currency).
       type: str
       sample: "2.80"
     balance_sufficient:
@@ -141,7 +142,7 @@ quote:
       type: bool
       sample: true
     shortfall:
-      description: Amount of money, a decimal text.
+      description: What the balance lacks for the total, a decimal text in V(currency); V(0.00) where it suffices.
       type: str
       sample: "3.20"
 """

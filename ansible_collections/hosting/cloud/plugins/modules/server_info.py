@@ -94,11 +94,11 @@ servers:
       type: str
       sample: live
     name:
-      description: Host name.
+      description: Host name that the server was ordered with, or renamed to.
       type: str
       sample: web-1
     hostname:
-      description: Host name kept by the panel.
+      description: Host name that the control panel keeps, which a rename may not change.
       type: str
       sample: web-1
     status:
@@ -107,15 +107,15 @@ servers:
       type: str
       sample: active
     tariff_id:
-      description: Id of the tariff; empty once the tariff is gone.
+      description: Number of the tariff in the catalog; empty once the tariff is gone.
       type: int
       sample: 12
     tariff:
-      description: Name of the tariff.
+      description: Name of the tariff that bills the server.
       type: str
       sample: VDS-2
     os:
-      description: Image slug.
+      description: Slug of the installed image, such as debian-12.
       type: str
       sample: debian-12
     os_shown:
@@ -127,21 +127,21 @@ servers:
       type: str
       sample: running
     location:
-      description: Name of the location.
+      description: Name of the location where the server stands.
       type: str
       sample: Amsterdam
     ip:
-      description: Primary address.
+      description: 'Primary address: the one that was assigned first.'
       type: str
       sample: "203.0.113.7"
     ips:
-      description: Every address, v4 and v6.
+      description: Every address of the server, IPv4 and IPv6.
       type: list
       elements: str
       sample:
         - "203.0.113.7"
     notes:
-      description: Free text shown in the control panel, without the provider's tag.
+      description: Notes shown in the control panel, without the provider's tag.
       type: str
       sample: Front end
     auto_renew:
@@ -149,11 +149,11 @@ servers:
       type: bool
       sample: true
     billing_cycle:
-      description: monthly or hourly.
+      description: Whether it is paid by the month (monthly) or by the hour (hourly).
       type: str
       sample: monthly
     price_monthly:
-      description: Price per month (decimal, in currency).
+      description: Price of the tariff per month (decimal, in currency).
       type: str
       sample: "5.00"
     recurring_amount:
@@ -161,11 +161,11 @@ servers:
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code.
+      description: ISO 4217 code of the currency of the amounts, such as EUR.
       type: str
       sample: EUR
     next_due_at:
-      description: When the next renewal is due (RFC 3339, UTC).
+      description: When the next renewal is due (RFC 3339, UTC); empty where none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
     refund_quote:
@@ -177,7 +177,7 @@ servers:
           type: str
           sample: "5.00"
         currency:
-          description: ISO 4217 code.
+          description: ISO 4217 code of the currency of the credit, such as EUR.
           type: str
           sample: EUR
         refundable:
@@ -187,13 +187,13 @@ servers:
         excluded_reason:
           description: Why nothing would be.
           type: str
-          sample: The tariff is not refunded
+          sample: promo_tariff
     blocked:
-      description: Locked by staff.
+      description: Whether staff of the service locked it, so that every change is refused.
       type: bool
       sample: true
     created_at:
-      description: When it was created (RFC 3339, UTC).
+      description: When the order was carried out (RFC 3339, UTC); empty for imported servers.
       type: str
       sample: "2026-11-21T10:00:00Z"
     invoice_id:
@@ -201,7 +201,7 @@ servers:
       type: str
       sample: "801"
     charged:
-      description: What the order cost (decimal, in currency).
+      description: What the order cost (decimal, in currency); empty for adopted servers.
       type: str
       sample: "5.00"
     ssh_key_ids:
@@ -226,11 +226,11 @@ servers:
       type: dict
       contains:
         server_id:
-          description: Id of the server.
+          description: Number of the server that the panel measured.
           type: str
           sample: "4711"
         power:
-          description: For example V(running), V(stopped) or V(unknown).
+          description: V(running) or V(stopped); V(unknown) where the panel cannot tell.
           type: str
           sample: running
         cpu_percent:
@@ -266,7 +266,7 @@ servers:
           type: int
           sample: 86400
         checked_at:
-          description: Time (RFC 3339, UTC).
+          description: When the panel was asked (RFC 3339, UTC).
           type: str
           sample: "2026-11-21T10:00:00Z"
 """

@@ -122,7 +122,7 @@ server_ip:
       type: str
       sample: live
     server_id:
-      description: Id of the server.
+      description: Id of the server that has the address.
       type: str
       sample: "4711"
     address:
@@ -130,19 +130,19 @@ server_ip:
       type: str
       sample: "203.0.113.8"
     gateway:
-      description: Gateway of the address.
+      description: Router of the address, to be set in the server's network configuration.
       type: str
       sample: "203.0.113.1"
     netmask:
-      description: Netmask of the address.
+      description: Netmask to be set with the address.
       type: str
       sample: "255.255.255.0"
     price_monthly:
-      description: Price per month (decimal, in currency).
+      description: What the address adds to each month (decimal, in currency).
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code.
+      description: ISO 4217 code of the currency of the amounts, such as EUR.
       type: str
       sample: EUR
     charged:
@@ -150,7 +150,7 @@ server_ip:
       type: str
       sample: "5.00"
     added_at:
-      description: When it was assigned (RFC 3339, UTC).
+      description: When the address was assigned to the server (RFC 3339, UTC); empty until then.
       type: str
       sample: "2026-11-21T10:00:00Z"
     purchase_key:
@@ -167,18 +167,18 @@ server_ip:
       elements: str
       sample: []
 charge:
-  description: What the task's own request charges to the balance, or would in check mode. Null where it charges
-    nothing; with the amount null where the price is not known before an earlier task has really run, which a
-    warning says too. A task that failed shows what it had charged before.
+  description: What the request of this task charges to the balance, or would charge in check mode. Null where
+    it charges nothing. A failed task shows what it charged before it failed.
   returned: success, and where a failed task had charged something
   type: dict
   contains:
     amount:
-      description: A decimal number as text.
+      description: The sum, a decimal number as text. Null where the price is not known before an earlier task
+        has really run; a warning says so too.
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code, where the service names it.
+      description: ISO 4217 code of the currency of the sum, where the service names it.
       type: str
       sample: EUR
 """

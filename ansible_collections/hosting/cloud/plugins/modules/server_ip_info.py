@@ -60,11 +60,11 @@ server_ips:
   elements: dict
   contains:
     id:
-      description: Id of the address.
+      description: Number by which the address is released and its reverse DNS is set.
       type: str
       sample: "4711"
     address:
-      description: The IPv4 or IPv6 address.
+      description: The address itself, IPv4 or IPv6.
       type: str
       sample: "203.0.113.8"
     version:
@@ -88,15 +88,15 @@ server_ips:
       type: str
       sample: "255.255.255.0"
     price_monthly:
-      description: Amount of money, a decimal text.
+      description: What the address costs per month, a decimal text; V(0.00) for the primary one.
       type: str
       sample: "5.00"
     added_at:
-      description: Time (RFC 3339, UTC).
+      description: When the address was assigned to the server (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     server_id:
-      description: Id of the server.
+      description: Id of the server that has the address.
       type: str
       sample: "4711"
 quote:
@@ -105,23 +105,23 @@ quote:
   type: dict
   contains:
     server_id:
-      description: Id of the server.
+      description: Number of the server that would get the address.
       type: str
       sample: "4711"
     price_monthly:
-      description: Amount of money, a decimal text.
+      description: What one more address adds to each month, a decimal text in V(currency).
       type: str
       sample: "5.00"
     prorated_now:
-      description: Amount of money, a decimal text.
+      description: What one more address costs now, up to V(next_due_at); a decimal text in V(currency).
       type: str
       sample: "1.20"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     next_due_at:
-      description: Time (RFC 3339, UTC).
+      description: When the server's next renewal is due (RFC 3339, UTC); null where none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
     extra_ips:
@@ -133,7 +133,7 @@ quote:
       type: int
       sample: 8
     balance_sufficient:
-      description: Whether the balance covers the total.
+      description: Whether the balance covers V(prorated_now).
       type: bool
       sample: true
 """

@@ -63,11 +63,11 @@ server:
       type: str
       sample: live
     id:
-      description: Id of the server.
+      description: Id of the server that has the new password.
       type: str
       sample: "4711"
     name:
-      description: Name of the server.
+      description: Host name of that server.
       type: str
       sample: web-1
 note:

@@ -83,11 +83,11 @@ server:
       type: str
       sample: live
     name:
-      description: Host name.
+      description: Host name that the server was ordered with, or renamed to.
       type: str
       sample: web-1
     hostname:
-      description: Host name kept by the panel.
+      description: Host name that the control panel keeps, which a rename may not change.
       type: str
       sample: web-1
     status:
@@ -96,15 +96,15 @@ server:
       type: str
       sample: active
     tariff_id:
-      description: Id of the tariff; empty once the tariff is gone.
+      description: Number of the tariff in the catalog; empty once the tariff is gone.
       type: int
       sample: 12
     tariff:
-      description: Name of the tariff.
+      description: Name of the tariff that bills the server.
       type: str
       sample: VDS-2
     os:
-      description: Image slug.
+      description: Slug of the installed image, such as debian-12.
       type: str
       sample: debian-12
     os_shown:
@@ -116,21 +116,21 @@ server:
       type: str
       sample: running
     location:
-      description: Name of the location.
+      description: Name of the location where the server stands.
       type: str
       sample: Amsterdam
     ip:
-      description: Primary address.
+      description: 'Primary address: the one that was assigned first.'
       type: str
       sample: "203.0.113.7"
     ips:
-      description: Every address, v4 and v6.
+      description: Every address of the server, IPv4 and IPv6.
       type: list
       elements: str
       sample:
         - "203.0.113.7"
     notes:
-      description: Free text shown in the control panel, without the provider's tag.
+      description: Notes shown in the control panel, without the provider's tag.
       type: str
       sample: Front end
     auto_renew:
@@ -138,11 +138,11 @@ server:
       type: bool
       sample: true
     billing_cycle:
-      description: monthly or hourly.
+      description: Whether it is paid by the month (monthly) or by the hour (hourly).
       type: str
       sample: monthly
     price_monthly:
-      description: Price per month (decimal, in currency).
+      description: Price of the tariff per month (decimal, in currency).
       type: str
       sample: "5.00"
     recurring_amount:
@@ -150,11 +150,11 @@ server:
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code.
+      description: ISO 4217 code of the currency of the amounts, such as EUR.
       type: str
       sample: EUR
     next_due_at:
-      description: When the next renewal is due (RFC 3339, UTC).
+      description: When the next renewal is due (RFC 3339, UTC); empty where none is.
       type: str
       sample: "2026-11-21T10:00:00Z"
     refund_quote:
@@ -166,7 +166,7 @@ server:
           type: str
           sample: "5.00"
         currency:
-          description: ISO 4217 code.
+          description: ISO 4217 code of the currency of the credit, such as EUR.
           type: str
           sample: EUR
         refundable:
@@ -176,13 +176,13 @@ server:
         excluded_reason:
           description: Why nothing would be.
           type: str
-          sample: The tariff is not refunded
+          sample: promo_tariff
     blocked:
-      description: Locked by staff.
+      description: Whether staff of the service locked it, so that every change is refused.
       type: bool
       sample: true
     created_at:
-      description: When it was created (RFC 3339, UTC).
+      description: When the order was carried out (RFC 3339, UTC); empty for imported servers.
       type: str
       sample: "2026-11-21T10:00:00Z"
     invoice_id:
@@ -190,7 +190,7 @@ server:
       type: str
       sample: "801"
     charged:
-      description: What the renewal cost (decimal, in currency); empty when nothing was done.
+      description: What the renewal of the server cost (decimal, in currency); empty when nothing was done.
       type: str
       sample: "5.00"
     ssh_key_ids:
@@ -219,22 +219,22 @@ server:
       type: int
       sample: 1
     balance_after:
-      description: The balance after the renewal (decimal, in currency).
+      description: What the account holds after the renewal (decimal, in currency); empty when nothing was done.
       type: str
       sample: "995.00"
 charge:
-  description: What the task's own request charges to the balance, or would in check mode. Null where it charges
-    nothing; with the amount null where the price is not known before an earlier task has really run, which a
-    warning says too. A task that failed shows what it had charged before.
+  description: What the request of this task charges to the balance, or would charge in check mode. Null where
+    it charges nothing. A failed task shows what it charged before it failed.
   returned: success, and where a failed task had charged something
   type: dict
   contains:
     amount:
-      description: A decimal number as text.
+      description: The sum, a decimal number as text. Null where the price is not known before an earlier task
+        has really run; a warning says so too.
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code, where the service names it.
+      description: ISO 4217 code of the currency of the sum, where the service names it.
       type: str
       sample: EUR
 note:

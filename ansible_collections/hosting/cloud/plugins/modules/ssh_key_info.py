@@ -60,7 +60,7 @@ ssh_keys:
   elements: dict
   contains:
     id:
-      description: Id of the object.
+      description: Number that orders and reinstallations take to install the key.
       type: str
       sample: "31"
     mode:
@@ -80,11 +80,11 @@ ssh_keys:
       type: str
       sample: SHA256:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU
     type:
-      description: Key type, for example ssh-ed25519.
+      description: Algorithm of the key, such as ssh-ed25519.
       type: str
       sample: ssh-ed25519
     created_at:
-      description: When it was added (RFC 3339, UTC).
+      description: When the key was added to the account (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     taken_over:

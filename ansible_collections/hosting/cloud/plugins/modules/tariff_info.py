@@ -55,7 +55,7 @@ tariffs:
   elements: dict
   contains:
     id:
-      description: Id of the tariff.
+      description: Number that an order takes for this tariff.
       type: int
       sample: 12
     name:
@@ -63,7 +63,7 @@ tariffs:
       type: str
       sample: VDS-2
     description:
-      description: Description of the tariff, by the provider.
+      description: What the provider says about the tariff; null where it says nothing.
       type: str
       sample: For small sites
     location:
@@ -71,7 +71,7 @@ tariffs:
       type: dict
       contains:
         id:
-          description: Id of the location.
+          description: Number that the filter of tariffs takes for this location.
           type: int
           sample: 3
         code:
@@ -111,7 +111,7 @@ tariffs:
           type: int
           sample: 60
         bandwidth_tb:
-          description: Traffic per month that the price includes, in terabytes.
+          description: Traffic per month that the price includes, in terabytes; null where there is no limit.
           type: float
           sample: 20.0
         port_mbps:
@@ -119,19 +119,20 @@ tariffs:
           type: int
           sample: 1000
     price_monthly:
-      description: Amount of money, a decimal text.
+      description: Price of a month with the discount of the caller's group, a decimal text in V(currency).
       type: str
       sample: "5.00"
     list_price_monthly:
-      description: Amount of money, a decimal text.
+      description: Public price of a month, without discounts, a decimal text in V(currency).
       type: str
       sample: "6.00"
     price_hourly:
-      description: Amount of money, a decimal text.
+      description: Price of an hour, a decimal text in V(currency) with up to 4 fraction digits; null without
+        hourly payment.
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     periods:
@@ -140,7 +141,7 @@ tariffs:
       elements: dict
       contains:
         months:
-          description: Number of months that the price is for.
+          description: 'Length of the period in months: 1, 3, 6 or 12.'
           type: int
           sample: 6
         discount_percent:
@@ -148,7 +149,7 @@ tariffs:
           type: float
           sample: 10.0
         total:
-          description: Amount of money, a decimal text.
+          description: Price of the whole period with its discount, a decimal text in the tariff's currency.
           type: str
           sample: "5.00"
     hourly_available:
@@ -170,7 +171,7 @@ tariffs:
       sample:
         - windows-2022
     extra_ip_price_monthly:
-      description: Amount of money, a decimal text.
+      description: What each additional address costs per month, a decimal text in V(currency).
       type: str
       sample: "2.00"
     max_extra_ips:

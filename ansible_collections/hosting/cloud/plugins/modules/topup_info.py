@@ -40,15 +40,15 @@ topup:
   type: dict
   contains:
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     min:
-      description: Amount of money, a decimal text.
+      description: Smallest sum that can be topped up, a decimal text in V(currency).
       type: str
       sample: "5.00"
     max:
-      description: Amount of money, a decimal text.
+      description: Largest sum that can be topped up at once, a decimal text in V(currency).
       type: str
       sample: "1000.00"
     first_topup_bonus_percent:

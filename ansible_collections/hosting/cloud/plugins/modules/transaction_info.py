@@ -61,23 +61,24 @@ transactions:
   elements: dict
   contains:
     id:
-      description: Id of the transaction.
+      description: Number of the movement in the account's list.
       type: str
       sample: "4711"
     direction:
-      description: For example V(credit) or V(debit).
+      description: 'V(credit): money came to the balance; V(debit): money left it.'
       type: str
       sample: debit
     amount:
-      description: Amount of money, a decimal text.
+      description: 'Sum that moved, a decimal text in V(currency). Positive in both directions: see V(direction).'
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     type:
-      description: For example V(topup), V(payment), V(refund), V(bonus), V(referral), V(adjustment) or V(other).
+      description: What kind of movement it is. For example V(topup), V(payment), V(refund), V(bonus), V(referral),
+        V(adjustment) or V(other).
       type: str
       sample: payment
     gateway:
@@ -89,11 +90,11 @@ transactions:
       type: str
       sample: VDS-2, one month
     invoice_id:
-      description: Id of the invoice.
+      description: Number of the invoice that the money was for; null where there is none.
       type: str
       sample: "801"
     created_at:
-      description: Time (RFC 3339, UTC).
+      description: When the money moved (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
 """

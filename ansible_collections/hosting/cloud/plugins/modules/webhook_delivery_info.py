@@ -80,21 +80,22 @@ deliveries:
   elements: dict
   contains:
     id:
-      description: Id of the delivery.
+      description: Number by which the delivery is read and asked for again.
       type: str
       sample: "4711"
     subscription_id:
-      description: Id of the subscription.
+      description: Number of the subscription that the event is delivered for.
       type: str
       sample: "4711"
     event_id:
-      description: Id of the event, equal in every attempt and for every subscription.
+      description: Number of the event that is delivered; every delivery of one event has the same.
       type: str
       sample: evt_01JD3Z
     event_type:
-      description: For example V(server.created), V(server.suspended), V(server.unsuspended), V(server.terminated),
-        V(server.reinstalled), V(invoice.created), V(invoice.paid), V(invoice.overdue), V(balance.low), V(domain.registered),
-        V(domain.expiring), V(domain.renewed), V(key.created), V(key.revoked) or V(ping).
+      description: 'What happened: the type of the delivered event. For example V(server.created), V(server.suspended),
+        V(server.unsuspended), V(server.terminated), V(server.reinstalled), V(invoice.created), V(invoice.paid),
+        V(invoice.overdue), V(balance.low), V(domain.registered), V(domain.expiring), V(domain.renewed), V(key.created),
+        V(key.revoked) or V(ping).'
       type: str
       sample: server.created
     status:
@@ -106,11 +107,11 @@ deliveries:
       type: int
       sample: 3
     next_attempt_at:
-      description: Time (RFC 3339, UTC).
+      description: When the next attempt is due (RFC 3339, UTC); null where none follows.
       type: str
       sample: "2026-11-21T10:00:00Z"
     delivered_at:
-      description: Time (RFC 3339, UTC).
+      description: When the receiver accepted it (RFC 3339, UTC); null while it has not.
       type: str
       sample: "2026-11-21T10:00:00Z"
     dead:
@@ -118,19 +119,19 @@ deliveries:
       type: bool
       sample: true
     last_status:
-      description: HTTP status that the receiver answered at the last attempt.
+      description: HTTP status that the receiver answered at the last attempt; null where no answer came.
       type: int
       sample: 500
     last_error:
-      description: Why the last attempt failed, in words.
+      description: Why the last attempt failed, in words; null where it did not.
       type: str
       sample: the receiver answered 500
     last_response:
-      description: Beginning of what the receiver answered at the last attempt.
+      description: First 1000 bytes of what the receiver answered at the last attempt; null where nothing came.
       type: str
       sample: Internal Server Error
     created_at:
-      description: Time (RFC 3339, UTC).
+      description: When the event was queued for this subscription (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     payload:
@@ -142,38 +143,43 @@ deliveries:
           type: str
           sample: evt_01JD3Z
         type:
-          description: For example V(server.created), V(server.suspended), V(server.unsuspended), V(server.terminated),
-            V(server.reinstalled), V(invoice.created), V(invoice.paid), V(invoice.overdue), V(balance.low), V(domain.registered),
-            V(domain.expiring), V(domain.renewed), V(key.created), V(key.revoked) or V(ping).
+          description: What happened. For example V(server.created), V(server.suspended), V(server.unsuspended),
+            V(server.terminated), V(server.reinstalled), V(invoice.created), V(invoice.paid), V(invoice.overdue),
+            V(balance.low), V(domain.registered), V(domain.expiring), V(domain.renewed), V(key.created), V(key.revoked)
+            or V(ping).
           type: str
           sample: server.created
         created_at:
-          description: Time (RFC 3339, UTC).
+          description: When it happened (RFC 3339, UTC); equal in every attempt.
           type: str
           sample: "2026-11-21T10:00:00Z"
         livemode:
-          description: False for an event of a test key.
+          description: 'Always true: events exist for live keys only.'
           type: bool
           sample: true
         account_id:
-          description: Id of the account.
+          description: Number of the account in which it happened.
           type: str
           sample: "4711"
         api_version:
-          description: Version of the API that answered.
+          description: Version of the API that the event was written for.
           type: str
           sample: "1"
         data:
-          description: 'What the event is about: the object as the API shows it.'
+          description: 'V(object): what the event is about, as the API shows it; V(previous): the fields that
+            changed, as they were.'
           type: dict
           sample:
-            id: 4711
-            name: web-1
-            status: suspended
+            object:
+              id: 4711
+              name: web-1
+              status: suspended
+            previous:
+              status: active
         resource:
-          description: Path of the object in the API.
+          description: Path of the object in the API; null for a ping.
           type: str
-          sample: /v1/servers/4711
+          sample: /api/v1/servers/4711
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.info_module import DeliveryInfoModule

@@ -70,7 +70,7 @@ deliveries:
       type: str
       sample: live
     id:
-      description: Id of the delivery.
+      description: Id of the delivery that is made again.
       type: str
       sample: "4711"
     event_id:
@@ -98,7 +98,7 @@ deliveries:
       type: str
       sample: the receiver answered 500
     created_at:
-      description: When the delivery was made (RFC 3339, UTC).
+      description: When the event was first queued (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
 note:

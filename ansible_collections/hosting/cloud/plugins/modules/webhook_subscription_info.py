@@ -51,7 +51,7 @@ webhook_subscriptions:
   elements: dict
   contains:
     id:
-      description: Id of the object.
+      description: Number by which the subscription is changed, tested and deleted.
       type: str
       sample: "4711"
     mode:
@@ -82,7 +82,7 @@ webhook_subscriptions:
       type: str
       sample: too many failures in a row
     created_at:
-      description: When it was made (RFC 3339, UTC).
+      description: When the subscription was made (RFC 3339, UTC).
       type: str
       sample: "2026-11-21T10:00:00Z"
     ownership_tag:

@@ -71,11 +71,11 @@ test:
       type: str
       sample: live
     id:
-      description: Id of the webhook subscription.
+      description: Id of the subscription that the ping was sent for.
       type: str
       sample: "4711"
     url:
-      description: Where the ping went.
+      description: Address of the receiver that the ping went to.
       type: str
       sample: https://hooks.example.com/hosting
     ok:

@@ -42,23 +42,23 @@ zones:
   elements: dict
   contains:
     tld:
-      description: Ending of the domains, without the dot in front.
+      description: Ending of the domains, such as V(.com); some deployments leave out the dot in front.
       type: str
-      sample: com
+      sample: .com
     price_register:
-      description: Amount of money, a decimal text.
+      description: Price of the first year of a new domain, a decimal text in V(currency).
       type: str
       sample: "5.00"
     price_renew:
-      description: Amount of money, a decimal text.
+      description: Price of each further year, a decimal text in V(currency).
       type: str
       sample: "5.00"
     price_transfer:
-      description: Amount of money, a decimal text.
+      description: Price of a transfer to this provider, a decimal text in V(currency); null where there is none.
       type: str
       sample: "5.00"
     currency:
-      description: ISO 4217 code of the amounts beside it.
+      description: ISO 4217 code of the currency of the amounts beside it, such as V(EUR).
       type: str
       sample: EUR
     min_years:

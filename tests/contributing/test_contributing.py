@@ -15,6 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent
 CONTRACT_TESTS = (
+    "tests/test_descriptions.py",
     "tests/client/test_methods.py",
     "tests/emulator/test_every_operation.py",
     "tests/emulator/test_handlers.py",

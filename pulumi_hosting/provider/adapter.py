@@ -308,7 +308,7 @@ class Adapter:
             except HostingError as error:
                 outputs = {**outputs_of(self.resource, state, declared), **kept}
                 raise self._failure(state, outputs, error, inputs) from None
-        self.session.saw(state.mode)
+        self.session.record_mode(state.mode)
         self.session.entries.read(
             (self.resource.kind, state.id), olds.get(ENTRY), getattr(state, "ownership_tag", None)
         )
@@ -424,7 +424,7 @@ class Adapter:
 
     def _state(self, values: Mapping[str, Any]) -> Any:
         state = recorded_state(self.resource, values)
-        self.session.saw(state.mode)
+        self.session.record_mode(state.mode)
         return state
 
     def _outputs(self, state: Any, props: PropertyValues, given: Mapping[str, Any]) -> dict[str, Any]:

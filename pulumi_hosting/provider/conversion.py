@@ -23,7 +23,7 @@ ACCOUNT = "__account"
 """Output: the account the object is on, so that another account's silence is never taken for its end."""
 
 ENTRY = "__entry"
-"""Output: which entry of the stack's state this is, so that two that name one object are told apart."""
+"""Output: which entry of the stack's state this is, to tell two that name one object apart."""
 
 WAIT_TIMEOUT = "waitTimeout"
 

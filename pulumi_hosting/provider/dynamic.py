@@ -127,7 +127,7 @@ class _Provider(ResourceProvider):
 
     @contextmanager
     def _adapter(self) -> "Iterator[Adapter]":
-        """What answers; its failures are told in one line."""
+        """The resource's adapter. Its errors are reported in one line."""
         from pulumi_hosting.provider import provider_session
         from pulumi_hosting.provider.adapter import Adapter
         from pulumi_hosting.provider.failures import as_user_error

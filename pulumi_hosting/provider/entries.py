@@ -1,4 +1,4 @@
-"""Which entries of the stack's state hold which object, as far as the engine has asked this process.
+"""Which entries of the stack's state hold which object, as far as this process knows.
 
 An engine never says which of two entries of its state is the newer one: after a replacement whose creation
 found the old object, both name it, and one of them is to be deleted. Each creation therefore stamps its entry

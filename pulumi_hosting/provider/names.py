@@ -5,7 +5,7 @@ from pulumi_hosting.api.casing import camel as camel
 NAME = "hosting"
 
 IDENTITY = "__identity"
-"""Input and output: what names the declaration for ever; keys and the ownership mark are derived from it."""
+"""Input and output: what names the declaration for ever; keys and the ownership tag are derived from it."""
 
 
 ORGANIZATION = "__organization"

@@ -1,6 +1,4 @@
-"""What one provider process shares: the client, what it has asked, whose objects are whose, and what this
-run may spend.
-"""
+"""What the resources of one provider process share: client, clock, reads, ownership, and the run's budget."""
 
 import os
 import threading
@@ -26,11 +24,11 @@ NO_ORGANIZATION = "organization"
 """What Pulumi calls the organization where there is none: with a backend of one's own."""
 
 
-REACH_WITHIN = 5.0  # seconds for the first question of a process, repetitions included
+REACH_WITHIN = 5.0  # seconds for the first request of a process, retries included
 
 
 class Interrupted(ResourceError):
-    """The run was cancelled while this waited; running again continues it."""
+    """The run was cancelled during a wait; running again continues it."""
 
 
 @dataclass
@@ -62,8 +60,8 @@ class ProviderSession(Session):
         self.settings = Settings()
         self._seen_modes: set[str] = set()
         self._no_writes: str | None = None
-        self._reached = threading.Lock()
-        self._asked = False
+        self._probe = threading.Lock()
+        self._probed = False
         self._unreachable: TransportError | None = None
         self._warned = False
         self.entries = Entries()
@@ -76,7 +74,7 @@ class ProviderSession(Session):
         settings = Settings.of(config, self._environ)
         with self._lock:
             if (settings.api_key, settings.base_url) != (self.settings.api_key, self.settings.base_url):
-                self._client, self._asked, self._unreachable = None, False, None
+                self._client, self._probed, self._unreachable = None, False, None
             self.settings = settings
             self.scope, self.strict = settings.scope, settings.strict
             self.budget.limit = settings.max_charge
@@ -111,13 +109,13 @@ class ProviderSession(Session):
             return self._client
 
     def unreachable(self) -> TransportError | None:
-        """Why the API cannot be reached, found out once per process and within seconds; None where it
-        answers, whatever it answers.
+        """Why the API cannot be reached, or None if it answers anything. Tried once per process, for at most
+        ``REACH_WITHIN`` seconds.
         """
         client = self.client
-        with self._reached:
-            if not self._asked:
-                self._asked = True
+        with self._probe:
+            if not self._probed:
+                self._probed = True
                 with self._connect(
                     self.settings.api_key, self.settings.base_url, deadline=REACH_WITHIN
                 ) as probe:
@@ -126,7 +124,7 @@ class ProviderSession(Session):
                     except TransportError as error:
                         self._unreachable = error
                     except HostingError:
-                        pass  # it answers; whoever asks for something says what is wrong
+                        pass  # it answers; the calls that follow report what is wrong
             return self._unreachable
 
     def first_warning(self) -> bool:
@@ -137,13 +135,13 @@ class ProviderSession(Session):
 
     # --- who may change what
 
-    def saw(self, mode: str | None) -> None:
-        """An object of the stack that was made with a key of this mode."""
+    def record_mode(self, mode: str | None) -> None:
+        """An object of the stack was made with a key of this mode."""
         if mode is not None:
             self._seen_modes.add(mode)
 
     def forbid_writes(self, reason: str) -> None:
-        """From now on nothing new is begun; what is under way goes on."""
+        """Start no write from now on; a write under way goes on."""
         self._no_writes = reason
 
     def must_be_able_to_write(self, *, creating: bool = False) -> None:
@@ -159,7 +157,7 @@ class ProviderSession(Session):
             )
 
     def cancel(self) -> None:
-        """End every wait; what was begun is kept as far as it got."""
+        """End every wait; what exists by then is recorded."""
         self.clock.cancelled.set()
 
     def request(

@@ -72,7 +72,7 @@ class Settings:
 
 
 def failures_of(config: Mapping[str, Any]) -> dict[str, str]:
-    """Setting → reason, for those that cannot be used. Values that are not known yet are not judged."""
+    """Setting → reason, for those that cannot be used. Values that are not known yet are not checked."""
     failures: dict[str, str] = {}
     mode, limit, scope, strict = (config.get(name) for name in ("mode", "maxCharge", "scope", "strict"))
     if isinstance(mode, str) and mode not in MODES:

@@ -1,8 +1,8 @@
-"""What this process knows to belong to whom, so that two declarations never take the same object.
+"""Which resource owns which object, so that two resources never take the same one.
 
-Engines ask for many creations at once and never say which objects a declaration already has at that moment; a
-process therefore remembers every id that it saw with a declaration, and lets only one of several declarations
-of the same natural key search at a time.
+An engine requests many creations at once and never says which objects a resource already has. A process
+therefore records every id with the identity of its resource, and lets only one of several resources of the
+same natural key search at a time.
 """
 
 import threading
@@ -11,9 +11,7 @@ from contextlib import contextmanager
 
 
 class Ownership:
-    """Ids by declaration, and one lock per natural key. Thread-safe. Ids of one kind say nothing of
-    another's: see ``of_kind``.
-    """
+    """Ids by identity, and one lock per natural key. Thread-safe. For ids of one kind: see ``of_kind``."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -23,7 +21,7 @@ class Ownership:
         self._kinds: dict[str, Ownership] = {}
 
     def of_kind(self, kind: str) -> "Ownership":
-        """The claims of one kind of object: an SSH key and a server may have the same number."""
+        """The ownership of one kind of object: an SSH key and a server may have the same id."""
         with self._guard:
             return self._kinds.setdefault(kind, Ownership())
 
@@ -32,7 +30,7 @@ class Ownership:
             self._ids.setdefault(identity, set()).add(id)
 
     def of(self, identity: str) -> frozenset[str]:
-        """Ids that ``identity`` was seen with."""
+        """The ids recorded with ``identity``."""
         with self._guard:
             return frozenset(self._ids.get(identity, ()))
 
@@ -51,7 +49,7 @@ class Ownership:
             )
 
     def owner(self, id: str) -> str | None:
-        """An identity that was seen with this id."""
+        """An identity that has this id."""
         with self._guard:
             return next((owner for owner, ids in self._ids.items() if id in ids), None)
 
@@ -62,7 +60,7 @@ class Ownership:
 
     @contextmanager
     def lock(self, natural_key: str) -> Iterator[None]:
-        """Hold the natural key for the length of a look and the creation that follows it."""
+        """Hold the natural key during a search and the creation that follows it."""
         with self._guard:
             lock = self._locks.setdefault(natural_key, threading.Lock())
         with lock:

@@ -92,7 +92,7 @@ def _ask(cli: str, folder: str, environ: Mapping[str, str]) -> None:
         check=False,
     )
     if done.returncode:
-        said = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
+        reason = " ".join((done.stderr or done.stdout).split()) or f"exit code {done.returncode}"
         raise InstallError(
-            f"{cli} refused the plugin: {said}. Next: run `{shlex.join(command[:-3])}` by hand to see more"
+            f"{cli} refused the plugin: {reason}. Next: run `{shlex.join(command[:-3])}` by hand to see more"
         )

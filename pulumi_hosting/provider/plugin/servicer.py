@@ -48,8 +48,8 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
         self.session = ProviderSession()
 
     def end(self) -> None:
-        """No write is begun from now on, and waits end soon: the next run goes on, and two must not do it
-        at once.
+        """Start no write from now on and end every wait: the next run continues, and two must not do so at
+        once.
         """
         self.session.forbid_writes("Pulumi's engine is gone")
         self.session.cancel()
@@ -120,7 +120,7 @@ class Plugin(provider_pb2_grpc.ResourceProviderServicer):
             for name, variable in SETTINGS.items()
             if _is_default(request.name) or not given.get(name)
         }
-        # Another command has begun: state of the previous command must not leak into this one (a plugin may
+        # Another command begins: state of the previous command must not leak into this one (a plugin may
         # be attached to several).
         self.session = ProviderSession(
             {variable: value for variable, value in os.environ.items() if variable in others}
@@ -275,9 +275,7 @@ def serve(plugin: Plugin) -> tuple[grpc.Server, int]:
 
 
 def main() -> None:
-    """``pulumi-resource-hosting``: prints its port and serves until it is told to end, or the engine is
-    gone.
-    """
+    """``pulumi-resource-hosting``: print the port and serve until a signal, or until the engine ends."""
     if {"-h", "--help"} & {*sys.argv[1:]}:
         print("pulumi-resource-hosting is started by Pulumi: it prints a port and serves")
         return
@@ -288,11 +286,10 @@ def main() -> None:
         local_files.check_platform()
     except local_files.LocalFilesError as error:
         sys.exit(f"pulumi-resource-hosting: {error}")
-    # A queue of this kind may be put to by a signal in the middle of the wait; an event would sometimes wait
-    # for itself.
+    # A signal handler may put into a SimpleQueue during the wait; setting an Event there may deadlock.
     ended: SimpleQueue[None] = SimpleQueue()
-    for sign in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(sign, lambda *_: ended.put(None))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.put(None))
     plugin = Plugin()
     plugin.engine.connect(engine_address(sys.argv[1:]))
     server, port = serve(plugin)
@@ -302,8 +299,8 @@ def main() -> None:
     ended.get()
     plugin.end()
     server.stop(_GRACE).wait()
-    # The line to the engine ends with the process: closed before, its own thread would complain of it.
-    # The interpreter joins the threads of requests that are still at it: a write that was begun is finished.
+    # The connection to the engine ends with the process: its own thread would log an error if it were closed.
+    # The interpreter joins the threads of requests under way, so a write that was started is finished.
 
 
 if __name__ == "__main__":

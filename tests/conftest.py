@@ -118,9 +118,17 @@ def emulator(request: pytest.FixtureRequest, emulator_pool: EmulatorPool) -> Run
 
 
 @pytest.fixture
-def account() -> Account:
-    """An account on an emulator in this process."""
-    return Account()
+def account(request: pytest.FixtureRequest) -> Account:
+    """A fresh account on an emulator in this process, with a manual clock.
+
+    ``@pytest.mark.emulator(provisioning_delay=600, …)`` sets its options, the ``dialect`` fixture its
+    dialect.
+    """
+    marker = request.node.get_closest_marker("emulator")
+    options = dict(marker.kwargs) if marker else {}
+    if "dialect" in request.fixturenames:
+        options["dialect"] = request.getfixturevalue("dialect")
+    return Account(**options)
 
 
 @pytest.hookimpl(trylast=True)

@@ -14,7 +14,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from pulumi_hosting.api.operations import MAX_BODY_BYTES
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core, Pending
-from pulumi_hosting.emulator.messages import Request, Response
+from pulumi_hosting.emulator.messages import Request, Response, outside_the_api
 
 # The name of the ASGI extension that holds the connection.
 CONNECTION = "pulumi_hosting.connection"
@@ -138,9 +138,7 @@ class NotFound:
         if scope["path"] == "/_control":
             await self._control({**scope, "path": "/"}, receive, send)
             return
-        error = {"code": "not_found", "message": "the API is under /v1", "request_id": "none"}
-        response = Response(404, {"error": error})
-        response.encode()
+        response = outside_the_api()
         await _start(send, response, self._core)
         await send({"type": "http.response.body", "body": response.content})
 

@@ -16,7 +16,7 @@ from starlette.types import Message
 
 from pulumi_hosting.emulator import control
 from pulumi_hosting.emulator.core import Core
-from pulumi_hosting.emulator.messages import Request
+from pulumi_hosting.emulator.messages import Request, Response, outside_the_api
 
 
 class _TruncatedBody(httpx.SyncByteStream):
@@ -43,6 +43,8 @@ class Transport(httpx.BaseTransport):
         path, _, query = request.url.raw_path.decode("ascii").partition("?")
         if path == "/_control" or path.startswith("/_control/"):
             return self._control_call(request, path.removeprefix("/_control") or "/", query)
+        if not f"{path}/".startswith("/v1/"):
+            return self._answer(request, outside_the_api())
         response = self._core.handle(
             Request(
                 method=request.method,
@@ -62,6 +64,9 @@ class Transport(httpx.BaseTransport):
             raise httpx.RemoteProtocolError(
                 "Server disconnected without sending a response.", request=request
             )
+        return self._answer(request, response)
+
+    def _answer(self, request: httpx.Request, response: Response) -> httpx.Response:
         headers = response.headers_to_send(self._core.clock.now())
         if response.truncate is not None and response.truncate < len(response.content):
             stream = _TruncatedBody(response.content[: response.truncate])

@@ -1,10 +1,13 @@
 """What the tests of the provider share."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
 from tests.contract.harness import HOOKS, ApiHarness, Receiver
+from tests.provider.processes import Start, provider_process
+from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
 
 
@@ -30,3 +33,9 @@ def api_over_http(emulator_pool: EmulatorPool, dialect: str, receiver: Receiver)
     )
     with ApiHarness(emulator, dialect, receiver) as harness:
         yield harness
+
+
+@pytest.fixture
+def processes(account: Account) -> Start:
+    """Starts a provider process with the given settings."""
+    return partial(provider_process, account)

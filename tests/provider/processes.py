@@ -2,7 +2,7 @@
 and what is there afterwards.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +34,19 @@ class AdvancingClock(InterruptibleClock):
         self.account.advance(seconds)
 
 
+def session_on(
+    account: Account, transport: httpx.BaseTransport, environ: Mapping[str, str]
+) -> ProviderSession:
+    """The session of a provider process, whose waits move the account's clock."""
+
+    def connect(key: Secret | None, base_url: str | None, **options: Any) -> Client:
+        return Client(key, base_url, transport=transport, sleep=lambda seconds: None, **options)
+
+    session = ProviderSession(environ, connect)
+    session.clock = AdvancingClock(account)
+    return session
+
+
 @dataclass
 class Entry:
     """One entry of a stack's state."""
@@ -53,11 +66,7 @@ class Process:
     lines: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        def connect(key: Secret | None, base_url: str | None, **options: Any) -> Client:
-            return Client(key, base_url, transport=self.transport, sleep=lambda seconds: None, **options)
-
-        self.session = ProviderSession({}, connect)
-        self.session.clock = AdvancingClock(self.account)
+        self.session = session_on(self.account, self.transport, {})
         self.session.configure(
             {"apiKey": self.account.live_key, "baseUrl": self.account.base_url, **self.settings}
         )
@@ -71,6 +80,11 @@ class Process:
         inputs, failures = self.of(kind).check(olds or {}, {**given, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
         assert failures == {}
         return inputs
+
+    def made(self, kind: str, name: str, given: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, Any]]:
+        """Id, outputs and inputs of a creation."""
+        entry = self.create(kind, name, given)
+        return entry.id, entry.outputs, entry.inputs
 
     def create(self, kind: str, name: str, given: dict[str, Any]) -> Entry:
         inputs = self.check(kind, name, given)
@@ -94,4 +108,5 @@ def provider_process(
     return Process(account, settings, transport or account.transport())
 
 
-Step = Callable[[], Any]
+Start = Callable[..., Process]
+"""Starts a process with the given settings."""

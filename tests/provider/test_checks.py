@@ -1,7 +1,6 @@
 """What a check says of each wrong input, before anything is sent: the field, why, and no value."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,10 +8,11 @@ import pytest
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import camel
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
+from tests.provider.processes import provider_process
 from tests.pulumi.test_every_resource import ALL
 from tests.pulumi.test_preview import CANARY, WRONG
+from tests.support.account import Account
 
 KINDS = {"Server": "server", "Domain": "domain", "SshKey": "ssh_key", "ServerIp": "server_ip", "Ptr": "ptr"}
 KINDS["WebhookSubscription"] = "webhook_subscription"
@@ -54,14 +54,6 @@ BAD: dict[str, Any] = {
 }
 
 
-@pytest.fixture
-def session(emulator: Any) -> Iterator[ProviderSession]:
-    made = ProviderSession({})
-    made.configure({"apiKey": emulator.live_key, "baseUrl": emulator.base_url})
-    yield made
-    made.client.close()
-
-
 def wire(values: dict[str, Any]) -> dict[str, Any]:
     return {camel(name): value for name, value in values.items()}
 
@@ -83,31 +75,22 @@ def test_every_field_refuses_what_is_wrong_and_names_itself(kind: str, field: st
     ("kind", "arguments", "message"), WRONG, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_what_the_account_alone_can_tell_is_asked(
-    session: ProviderSession, kind: str, arguments: dict[str, Any], message: str
+    account: Account, kind: str, arguments: dict[str, Any], message: str
 ) -> None:
-    told: list[str] = []
-    _, failures = Adapter(RESOURCES[KINDS[kind]], session, told.append).check(
+    process = provider_process(account)
+    _, failures = process.of(KINDS[kind]).check(
         {}, wire({"name": "it", **arguments} if kind in ("Server", "SshKey") else arguments)
     )
     field, _, reason = message.partition(": ")
     (name,) = failures
     assert camel(name) == field
     assert failures[name].startswith(reason)
-    assert CANARY not in f"{failures} {told}"
+    assert CANARY not in f"{failures} {process.lines}"
 
 
-def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(
-    session: ProviderSession, emulator: Any
-) -> None:
-    told: list[str] = []
-    control = Control(emulator.control_url)
-    control(
-        "POST",
-        "/faults",
-        {"action": {"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, "times": 100},
-    )
-    _, failures = Adapter(RESOURCES["server"], session, told.append).check(
-        {}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"})
-    )
+def test_a_service_that_cannot_answer_is_no_mistake_of_the_user(account: Account) -> None:
+    process = provider_process(account)
+    account.fault({"status": 503, "code": "temporarily_unavailable", "retry_after": 0}, times=100)
+    _, failures = process.of("server").check({}, wire({"tariff_id": 1.0, "os": "debian-12", "name": "web"}))
     assert failures == {}
-    assert any("prices and limits were not checked" in line for line in told)
+    assert any("prices and limits were not checked" in line for line in process.lines)

@@ -1,4 +1,3 @@
-# ruff: noqa: F811  # fixtures
 """A domain through Pulumi's questions, with the account asked after each."""
 
 from typing import Any
@@ -7,39 +6,40 @@ import pytest
 
 from pulumi_hosting.client.exceptions import HostingError
 from pulumi_hosting.provider.conversion import IDENTITY
-from pulumi_hosting.rehearsal.control_client import Control
-from tests.provider.test_half_way import control, processes  # noqa: F401  # fixtures are imported
+from tests.provider.processes import Process, Start
+from tests.support.account import Account
 
 DAY = 86400
 DESIRED: dict[str, Any] = {"name": "example.com", "autoRenew": True}
 
 
-def domains(control: Control) -> list[tuple[str, bool]]:
-    return [(str(row["id"]), row["auto_renew"]) for row in control("GET", "/objects")["domains"]]
+def domains(account: Account) -> list[tuple[str, bool]]:
+    return [(str(row["id"]), row["auto_renew"]) for row in account.control("GET", "/objects")["domains"]]
 
 
-def debits(control: Control) -> int:
-    return sum(row["direction"] == "debit" for row in control.ledger())
+def debits(account: Account) -> int:
+    return sum(row["direction"] == "debit" for row in account.ledger())
 
 
 def checked(
-    process: Any, desired: dict[str, Any], stack: str = "dev"
+    process: Process, desired: dict[str, Any], stack: str = "dev"
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    return process.of("domain").check({}, {**desired, IDENTITY: f"pulumi:t/{stack}/domain/site"})  # type: ignore[no-any-return]  # answers are any JSON
+    return process.of("domain").check({}, {**desired, IDENTITY: f"pulumi:t/{stack}/domain/site"})
 
 
-@pytest.mark.emulator(clock="manual")
 @pytest.mark.parametrize("days", [0, 30])
 @pytest.mark.parametrize("refreshed", [False, True])
 def test_a_replacement_on_demand_fails_and_changes_nothing(
-    processes: Any, control: Control, refreshed: bool, days: int
+    processes: Start, account: Account, refreshed: bool, days: int
 ) -> None:
     id, outputs, inputs = processes().made("domain", "site", DESIRED)
-    control("POST", "/clock", {"advance": days * DAY})
+    account.control("POST", "/clock", {"advance": days * DAY})
     process = processes()
     assert process.of("domain").resource.replacement != "free"
     if refreshed:
-        _, outputs, _ = process.of("domain").read(id, outputs, inputs)
+        found = process.of("domain").read(id, outputs, inputs)
+        assert found is not None
+        outputs = found[1]
         assert not process.of("domain").diff(id, outputs, inputs).changes
     if days and not refreshed:
         with pytest.raises(HostingError, match=f"Next: set adopt_id={id}"):
@@ -58,37 +58,35 @@ def test_a_replacement_on_demand_fails_and_changes_nothing(
         assert later.of("domain").check(inputs, inputs)[1] == {}
         assert not later.of("domain").diff(id, newer, inputs).changes
         later.of("domain").delete(id, outputs)
-        assert any("stays: another resource of this stack has it" in line for line in later.told)
-    assert domains(control) == [(id, True)]
-    assert debits(control) == 1
+        assert any("stays: another resource of this stack has it" in line for line in later.lines)
+    assert domains(account) == [(id, True)]
+    assert debits(account) == 1
 
 
-@pytest.mark.emulator(clock="manual")
 def test_a_replacement_that_deletes_first_keeps_the_domain_and_buys_nothing(
-    processes: Any, control: Control
+    processes: Start, account: Account
 ) -> None:
     """By the program's own option. The creation after it finds what its own deletion could not remove,
     however old it is.
     """
     id, outputs, inputs = processes().made("domain", "site", DESIRED)
-    control("POST", "/clock", {"advance": 30 * DAY})
+    account.control("POST", "/clock", {"advance": 30 * DAY})
     process = processes()
     process.of("domain").delete(id, outputs)
-    assert domains(control) == [(id, False)]
+    assert domains(account) == [(id, False)]
     again, outs = process.of("domain").create(inputs)
     assert (again, outs["autoRenew"]) == (id, True)
-    assert domains(control) == [(id, True)]
-    assert debits(control) == 1
+    assert domains(account) == [(id, True)]
+    assert debits(account) == 1
 
 
-@pytest.mark.emulator(clock="manual")
 @pytest.mark.parametrize("days", [0, 30])
 def test_after_a_renamed_stack_was_destroyed_the_command_of_the_message_takes_the_domain_back(
-    processes: Any, control: Control, days: int
+    processes: Start, account: Account, days: int
 ) -> None:
     id, outputs, _ = processes().made("domain", "site", DESIRED)
     processes().of("domain").delete(id, outputs)
-    control("POST", "/clock", {"advance": days * DAY})
+    account.control("POST", "/clock", {"advance": days * DAY})
     renamed = processes()
     inputs, failures = checked(renamed, DESIRED, "prod")
     if failures:
@@ -99,20 +97,20 @@ def test_after_a_renamed_stack_was_destroyed_the_command_of_the_message_takes_th
         stopped = str(refused.value)
     assert f"Next: set adopt_id={id} to take it over" in stopped
     assert bool(failures) is (days > 7)  # in the preview where it is certain
-    assert debits(control) == 1
+    assert debits(account) == 1
     inputs, failures = checked(processes(), {**DESIRED, "adoptId": id}, "prod")
     assert failures == {}
     assert processes().of("domain").create(inputs)[0] == id
-    assert domains(control) == [(id, True)]
-    assert debits(control) == 1
+    assert domains(account) == [(id, True)]
+    assert debits(account) == 1
 
 
-def test_the_price_names_what_is_bought(processes: Any) -> None:
+def test_the_price_names_what_is_bought(processes: Start) -> None:
     process = processes()
     _, failures = checked(process, {"name": "\u0430pple.com"})
     assert failures == {}
-    (warning,) = [line for line in process.told if "may be taken for another name" in line]
+    (warning,) = [line for line in process.lines if "may be taken for another name" in line]
     assert "xn--pple-43d.com" in warning
     assert any(
-        "charges" in line and ("xn--pple-43d.com (\u0430pple.com), 1 year") in line for line in process.told
+        "charges" in line and ("xn--pple-43d.com (\u0430pple.com), 1 year") in line for line in process.lines
     )

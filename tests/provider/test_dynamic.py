@@ -1,7 +1,5 @@
 """The dynamic providers, asked as the SDK's provider process asks them, without an engine."""
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -10,8 +8,8 @@ from pulumi.output import Unknown
 
 from pulumi_hosting.provider import adapter, dynamic, failures, provider_session
 from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.rehearsal.control_client import Control
-from tests.support.waiting import wait_until
+from tests.provider.processes import session_on
+from tests.support.account import Account
 
 PROPS: dict[str, Any] = {
     "tariffId": 1.0,
@@ -33,16 +31,14 @@ def unknown() -> Any:
 
 
 @pytest.fixture
-def provider(emulator: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[dynamic.ServerProvider]:
-    monkeypatch.setenv("HOSTING_API_KEY", emulator.live_key)
-    monkeypatch.setenv("HOSTING_BASE_URL", emulator.base_url)
+def provider(account: Account, monkeypatch: pytest.MonkeyPatch) -> dynamic.ServerProvider:
     monkeypatch.setattr("sys.tracebacklimit", 0, raising=False)
-    session = ProviderSession()
+    environ = {"HOSTING_API_KEY": account.live_key, "HOSTING_BASE_URL": account.base_url}
+    session = session_on(account, account.transport(), environ)
     monkeypatch.setattr(provider_session, "SESSION", session)
     made = dynamic.ServerProvider()
     made.configure(ConfigureRequest(Config({}, "t")))
-    yield made
-    session.client.close()
+    return made
 
 
 def test_the_life_of_a_server(provider: dynamic.ServerProvider) -> None:
@@ -76,66 +72,46 @@ def test_the_life_of_a_server(provider: dynamic.ServerProvider) -> None:
     provider.delete(made.id, outs)
 
 
-@pytest.mark.emulator(provisioning_delay=60, clock="manual")
+@pytest.mark.emulator(provisioning_delay=60)
 @pytest.mark.parametrize("fault", [None, {"status": 400, "code": "invalid_request"}])
 def test_an_order_that_is_in_no_state_says_so(
-    provider: dynamic.ServerProvider, emulator: Any, fault: dict[str, Any] | None
+    provider: dynamic.ServerProvider, account: Account, fault: dict[str, Any] | None
 ) -> None:
     """Whether the waiting time is over, or looking at the order failed: the order is paid, and only an
     `up` can find it.
     """
-    control = Control(emulator.control_url)
-    control(
-        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
-    )
+    account.fault({"panel_timeout": "active"}, method="POST", path="^/servers$")
     if fault:
-        control("POST", "/faults", {"method": "GET", "path": "^/orders/[0-9]+$", "action": fault, "times": 9})
+        account.fault(fault, method="GET", path="^/orders/[0-9]+$", times=9)
     inputs = provider.check({}, {**PROPS, "waitTimeout": 0.1}).inputs
     with pytest.raises(failures.Failed) as failed:
         provider.create(inputs)
-    said = str(failed.value)
-    assert said.endswith(
+    message = str(failed.value)
+    assert message.endswith(
         "; order 40001 is paid and in no state. Next: pulumi up, which waits for it; run it before destroy"
-    ), said
-    assert said.count("Next:") == 1
-    control("DELETE", "/faults")
+    ), message
+    assert message.count("Next:") == 1
+    account.control("DELETE", "/faults")
     with pytest.raises(failures.Failed) as again:
         provider.create(inputs)
     assert "order 40001" in str(again.value)
     assert str(again.value).endswith(" Next: pulumi up, which waits for it; run it before destroy")
-    control("POST", "/clock", {"advance": 120})
+    account.advance(120)
     made = provider.create(inputs).id
-    assert [str(server["id"]) for server in control("GET", "/objects")["servers"]] == [made]
-    (charge,) = control.ledger()
+    assert [str(server["id"]) for server in account.objects("servers")] == [made]
+    (charge,) = account.ledger()
     assert charge["operation"] == "create_server"
 
 
-@pytest.mark.emulator(provisioning_delay=60, clock="manual")
-def test_an_order_that_failed_is_not_called_paid(provider: dynamic.ServerProvider, emulator: Any) -> None:
-    control = Control(emulator.control_url)
-    control(
-        "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "cancelled"}}
-    )
-    inputs = provider.check({}, PROPS).inputs
-    with ThreadPoolExecutor(1) as pool:
-        making = pool.submit(provider.create, inputs)
-        wait_until(lambda: making.done() or _is_waiting_for_its_order(control))
-        control("POST", "/clock", {"advance": 120})
-        error = making.exception(60)
-    assert isinstance(error, failures.Failed)
-    assert "ended as cancelled" in str(error)
-    assert "Next: run again to order anew" in str(error)
-    assert "in no state" not in str(error)
-    assert sorted(row["direction"] for row in control.ledger()) == ["credit", "debit"]
-
-
-def _is_waiting_for_its_order(control: Control) -> bool:
-    """Whether an order was answered with 202 and its list or itself was read since."""
-    found = control("GET", "/requests?since=0")
-    rows = found["requests"] if isinstance(found, dict) else found
-    calls = [f"{row['method']} {row['path'].removeprefix('/v1')}" for row in rows]
-    later = calls[calls.index("POST /servers") :] if "POST /servers" in calls else []
-    return any(call.startswith("GET /orders") for call in later)
+@pytest.mark.emulator(provisioning_delay=60)
+def test_an_order_that_failed_is_not_called_paid(provider: dynamic.ServerProvider, account: Account) -> None:
+    account.fault({"panel_timeout": "cancelled"}, method="POST", path="^/servers$")
+    with pytest.raises(failures.Failed) as failed:
+        provider.create(provider.check({}, PROPS).inputs)
+    assert "ended as cancelled" in str(failed.value)
+    assert "Next: run again to order anew" in str(failed.value)
+    assert "in no state" not in str(failed.value)
+    assert sorted(row["direction"] for row in account.ledger()) == ["credit", "debit"]
 
 
 def test_a_lookup_of_what_is_not_there_fails(provider: dynamic.ServerProvider) -> None:
@@ -187,11 +163,10 @@ def test_a_defect_is_told_without_values(
     assert failed.value.__cause__ is None
 
 
-def test_the_environment_comes_before_the_configuration(emulator: Any) -> None:
-    session = ProviderSession({"HOSTING_API_KEY": emulator.live_key})
-    session.configure({"apiKey": "vk_live_ofTheStackConfiguration", "baseUrl": emulator.base_url})
+def test_the_environment_comes_before_the_configuration(account: Account) -> None:
+    session = session_on(account, account.transport(), {"HOSTING_API_KEY": account.live_key})
+    session.configure({"apiKey": "vk_live_ofTheStackConfiguration", "baseUrl": account.base_url})
     assert session.client.me().livemode is True
-    session.client.close()
 
 
 def test_the_session_does_not_show_its_key() -> None:

@@ -2,75 +2,29 @@
 rarely asks.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidInput
-from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
 from pulumi_hosting.provider.dynamic import ServerProvider
 from pulumi_hosting.provider.partial_failure import PartialFailure
-from pulumi_hosting.provider.provider_session import ProviderSession
-from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.session.errors import ResourceError
+from tests.provider.processes import WEB, Start
+from tests.support.account import Account
 from tests.support.programs import PUBLIC_KEY
-
-WEB: dict[str, Any] = {"tariffId": 1.0, "os": "debian-12", "name": "web"}
-
-
-class Process:
-    """A provider process: what one command of an engine asks."""
-
-    def __init__(self, emulator: Any, **settings: Any) -> None:
-        self.told: list[str] = []
-        self.session = ProviderSession({})
-        self.session.configure({"apiKey": emulator.live_key, "baseUrl": emulator.base_url, **settings})
-
-    def of(self, kind: str, *, native: bool = False) -> Adapter:
-        return Adapter(RESOURCES[kind], self.session, self.told.append, ids_may_change=native)
-
-    def made(
-        self, kind: str, name: str, desired: dict[str, Any]
-    ) -> tuple[str, dict[str, Any], dict[str, Any]]:
-        """Id, outputs and inputs of a creation."""
-        inputs, failures = self.of(kind).check({}, {**desired, IDENTITY: f"pulumi:t/dev/{kind}/{name}"})
-        assert failures == {}
-        return (*self.of(kind).create(inputs), inputs)
-
-
-@pytest.fixture
-def control(emulator: Any) -> Control:
-    return Control(emulator.control_url)
-
-
-@pytest.fixture
-def processes(emulator: Any) -> Iterator[Any]:
-    started: list[Process] = []
-
-    def start(**settings: Any) -> Process:
-        started.append(Process(emulator, **settings))
-        return started[-1]
-
-    yield start
-    for process in started:
-        process.session.client.close()
-
-
-def living(control: Control) -> list[dict[str, Any]]:
-    return list(control("GET", "/objects")["servers"])
 
 
 def test_a_reinstallation_is_remembered_though_the_power_fails_afterwards(
-    processes: Any, control: Control
+    processes: Start, account: Account
 ) -> None:
     first = processes()
     id, outputs, inputs = first.made("server", "web", {**WEB, "rebuild": "reinstall", "power": "stopped"})
     desired = {**inputs, "os": "ubuntu-24.04", "password": "Zyxwvut9"}
-    control(
+    account.control(
         "POST",
         "/faults",
         {"path": "/actions/power$", "action": {"status": 500, "code": "server_error"}, "times": 9},
@@ -80,20 +34,24 @@ def test_a_reinstallation_is_remembered_though_the_power_fails_afterwards(
     assert not stopped.value.refresh
     left = stopped.value.outputs
     assert (left["os"], left["rootPassword"], left["power"]) == ("ubuntu-24.04", "Zyxwvut9", "running")
-    control("DELETE", "/faults")
+    account.control("DELETE", "/faults")
     second = processes()
     assert second.of("server").diff(id, left, desired).properties.keys() == {"power"}
     second.of("server").update(id, left, desired)
-    sent = [entry["path"] for entry in control("GET", "/requests") if entry["path"].endswith("/reinstall")]
+    sent = [
+        entry["path"] for entry in account.control("GET", "/requests") if entry["path"].endswith("/reinstall")
+    ]
     assert len(sent) == 1
 
 
-def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: Any, control: Control) -> None:
+def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(
+    processes: Start, account: Account
+) -> None:
     process = processes()
     id, outputs, inputs = process.made(
         "webhook_subscription", "hook", {"url": "https://hooks.example.com/x", "events": ["*"]}
     )
-    control(
+    account.control(
         "POST",
         "/faults",
         {"path": "/rotate-secret$", "action": {"status": 500, "code": "server_error"}, "times": 9},
@@ -108,13 +66,13 @@ def test_a_secret_is_not_taken_for_rotated_when_the_rotation_failed(processes: A
 
 @pytest.mark.parametrize("form", ["adapter", "dynamic"])
 def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
-    processes: Any,
-    control: Control,
+    processes: Start,
+    account: Account,
     form: str,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    control(
+    account.control(
         "POST",
         "/faults",
         {
@@ -142,28 +100,26 @@ def test_what_was_ordered_and_not_set_says_that_it_exists_and_was_charged(
     )
     assert line.strip().endswith("Next: pulumi up, which sets the rest")
     assert line.count("Next:") == 1
-    control("DELETE", "/faults")
+    account.control("DELETE", "/faults")
     later = processes()
     assert later.of("server").diff(id, left, desired).properties.keys() == {"notes"}
     later.of("server").update(id, left, desired)
-    assert [server["notes"].split(" [")[0] for server in living(control)] == ["the shop"]
-    assert len(control.ledger()) == 1
+    assert [server["notes"].split(" [")[0] for server in account.living] == ["the shop"]
+    assert len(account.ledger()) == 1
 
 
-def test_a_deletion_that_fails_says_what_the_next_up_finds_again(
-    processes: Any, control: Control, emulator: Any
-) -> None:
+def test_a_deletion_that_fails_says_what_the_next_up_finds_again(processes: Start, account: Account) -> None:
     id, outputs, _ = processes().made("server", "web", WEB)
-    refused = processes(apiKey=emulator.test_key)
+    refused = processes(apiKey=account.test_key)
     with pytest.raises(ResourceError, match="made with a live key"):
         refused.of("server").delete(id, outputs)
-    assert refused.told == [
+    assert refused.lines == [
         (
             "warning: web: addresses and PTR records that were declared with server= are "
             "found again by the next up"
         )
     ]
-    control(
+    account.control(
         "POST",
         "/faults",
         {
@@ -176,20 +132,20 @@ def test_a_deletion_that_fails_says_what_the_next_up_finds_again(
     with pytest.raises(HostingError) as failed:
         processes().of("server").delete(id, outputs)
     assert "charged" not in str(failed.value).replace("an order is not charged", "")
-    assert len(living(control)) == 1
+    assert len(account.living) == 1
 
 
-def test_what_is_to_be_replaced_is_not_adopted(processes: Any, control: Control) -> None:
+def test_what_is_to_be_replaced_is_not_adopted(processes: Start, account: Account) -> None:
     id, outputs, inputs = processes().made("server", "web", {**WEB, "password": "Abcdefg1"})
     process = processes()
     desired = {**inputs, "password": "Zyxwvut9", "rebuild": "replace", "adoptId": id}
     assert process.of("server").diff(id, outputs, desired).replaces == ("password",)
     with pytest.raises(ResourceError, match="the resource being replaced; nothing was changed"):
         process.of("server").create(desired)
-    assert len(living(control)) == 1
+    assert len(account.living) == 1
 
 
-def test_two_declarations_do_not_adopt_the_same(processes: Any) -> None:
+def test_two_declarations_do_not_adopt_the_same(processes: Start) -> None:
     id, _, _ = processes().made("server", "web", WEB)
     process = processes()
     process.made("server", "one", {**WEB, "adoptId": id})
@@ -197,16 +153,16 @@ def test_two_declarations_do_not_adopt_the_same(processes: Any) -> None:
         process.made("server", "two", {**WEB, "adoptId": id})
 
 
-def test_equal_numbers_of_different_kinds_mean_nothing(processes: Any, control: Control) -> None:
+def test_equal_numbers_of_different_kinds_mean_nothing(processes: Start, account: Account) -> None:
     process = processes()
     process.session.ownership.of_kind("ssh_key").add("pulumi:t/dev/ssh_key/me", "20001")
     id, _, _ = process.made("server", "web", WEB)
     assert id == "20001"
-    assert len(living(control)) == 1
+    assert len(account.living) == 1
 
 
-def test_no_price_is_no_order_where_the_charge_is_limited(processes: Any, control: Control) -> None:
-    control(
+def test_no_price_is_no_order_where_the_charge_is_limited(processes: Start, account: Account) -> None:
+    account.control(
         "POST",
         "/faults",
         {"path": "^/catalog/quote$", "action": {"status": 400, "code": "invalid_request"}, "times": 9},
@@ -218,27 +174,27 @@ def test_no_price_is_no_order_where_the_charge_is_limited(processes: Any, contro
         r"ordered",
     ):
         process.made("server", "web", WEB)
-    assert living(control) == []
+    assert account.living == []
 
 
 @pytest.mark.parametrize("limit", [0, 0.0, "0"])
-def test_a_limit_of_nothing_is_a_limit(processes: Any, control: Control, limit: Any) -> None:
+def test_a_limit_of_nothing_is_a_limit(processes: Start, account: Account, limit: Any) -> None:
     process = processes(maxCharge=limit)
     _, failures = process.of("server").check({}, {**WEB, IDENTITY: "pulumi:t/dev/server/web"})
     assert "more than maxCharge 0" in failures[""]
 
 
 @pytest.mark.parametrize("field", ["tariffId", "os", "billingCycle"])
-def test_what_the_service_does_not_show_is_not_compared(processes: Any, field: str) -> None:
+def test_what_the_service_does_not_show_is_not_compared(processes: Start, field: str) -> None:
     process = processes()
     id, outputs, inputs = process.made("server", "web", {**WEB, "billingCycle": "monthly"})
     outputs.pop(field)
     assert not process.of("server").diff(id, outputs, inputs).changes
 
 
-def test_values_that_come_later_are_no_mistakes(processes: Any, control: Control) -> None:
+def test_values_that_come_later_are_no_mistakes(processes: Start, account: Account) -> None:
     process = processes(maxCharge="1.00")
-    control("PATCH", "/tariffs/1", {"in_stock": False})
+    account.control("PATCH", "/tariffs/1", {"in_stock": False})
     for kind, desired in (
         ("server", {**WEB, "name": UNKNOWN, "tariffId": 2.0, "months": UNKNOWN}),
         ("server", {**WEB, "adoptId": UNKNOWN}),
@@ -258,7 +214,7 @@ OTHER_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJ1J0oPqkq3n9mYh0b8Jx6m0c6K0s8m
 
 @pytest.mark.parametrize("rebuild", ["replace", "reinstall", "forbid"])
 def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(
-    processes: Any, control: Control, rebuild: str
+    processes: Start, account: Account, rebuild: str
 ) -> None:
     first = processes()
     key, _, _ = first.made("ssh_key", "me", {"name": "me", "publicKey": PUBLIC_KEY})
@@ -274,7 +230,9 @@ def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(
     assert not later.of("server").diff(id, outputs, desired).changes
     kept = later.of("server").update(id, outputs, desired)
     assert kept["sshKeyFingerprints"] == [fingerprint(PUBLIC_KEY)]
-    assert not [entry for entry in control("GET", "/requests") if entry["path"].endswith("/reinstall")]
+    assert not [
+        entry for entry in account.control("GET", "/requests") if entry["path"].endswith("/reinstall")
+    ]
     changed = {**desired, "sshKeyIds": [again, other]}
     assert later.of("server").diff(id, outputs, changed).changes
     if rebuild == "reinstall":
@@ -284,17 +242,18 @@ def test_an_ssh_key_that_was_made_again_is_no_change_of_its_servers(
     without = {name: value for name, value in changed.items() if name != "rebuild"}
     assert not later.of("server").diff(id, outputs, without).changes
     assert any(
-        ("ssh_key_ids has changed and is installed only when a server is made") in line for line in later.told
+        ("ssh_key_ids has changed and is installed only when a server is made") in line
+        for line in later.lines
     )
-    assert len(living(control)) == 1
+    assert len(account.living) == 1
 
 
 def test_drift_of_what_must_not_be_rebuilt_is_a_difference_and_no_failure(
-    processes: Any, control: Control
+    processes: Start, account: Account
 ) -> None:
     process = processes()
     id, outputs, inputs = process.made("server", "web", {**WEB, "rebuild": "forbid"})
-    control("PATCH", f"/servers/{id}", {"os": "ubuntu-24.04"})
+    account.control("PATCH", f"/servers/{id}", {"os": "ubuntu-24.04"})
     found = processes().of("server").read(id, outputs)
     assert found is not None
     assert process.of("server").diff(id, found[1], inputs).properties.keys() == {"os"}
@@ -304,8 +263,8 @@ def test_drift_of_what_must_not_be_rebuilt_is_a_difference_and_no_failure(
     assert "rebuild is 'forbid'" in failures["os"]
 
 
-@pytest.mark.emulator(clock="manual", ip_delay=600)
-def test_a_purchase_under_way_goes_with_its_server(processes: Any, control: Control) -> None:
+@pytest.mark.emulator(ip_delay=600)
+def test_a_purchase_under_way_goes_with_its_server(processes: Start, account: Account) -> None:
     process = processes()
     server, _, _ = process.made("server", "web", WEB)
     desired = {"serverId": server, "waitTimeout": 0.01}
@@ -314,34 +273,37 @@ def test_a_purchase_under_way_goes_with_its_server(processes: Any, control: Cont
     assert waiting.value.refresh
     pending = waiting.value.id
     assert pending.startswith("pending:")
-    control("DELETE", f"/servers/{server}")
+    account.control("DELETE", f"/servers/{server}")
     later = processes()
     assert later.of("server_ip", native=True).read(pending, waiting.value.outputs) is None
     later.of("server_ip").delete(pending, waiting.value.outputs)
 
 
 def test_the_last_server_in_stock_is_not_refused_to_whoever_ordered_it(
-    processes: Any, control: Control
+    processes: Start, account: Account
 ) -> None:
     processes().made("server", "web", WEB)  # and killed before it was remembered
-    control("PATCH", "/tariffs/1", {"in_stock": False})
+    account.control("PATCH", "/tariffs/1", {"in_stock": False})
     processes().made("server", "web", WEB)
-    assert len(living(control)) == 1
+    assert len(account.living) == 1
     _, failures = (
         processes().of("server").check({}, {**WEB, "name": "other", IDENTITY: "pulumi:t/dev/server/other"})
     )
     assert failures.keys() == {"tariff_id"}
 
 
-def test_another_address_on_demand_is_bought_once_too(processes: Any, control: Control) -> None:
+def test_another_address_on_demand_is_bought_once_too(processes: Start, account: Account) -> None:
     server, _, _ = processes().made("server", "web", WEB)
     for _ in range(2):  # the second time nothing is remembered, as after a kill
         processes().made("server_ip", "spare", {"serverId": server, "orderAttempt": 1.0})
-    assert len([address for address in control("GET", "/objects")["addresses"] if address["bought"]]) == 1
+    assert (
+        len([address for address in account.control("GET", "/objects")["addresses"] if address["bought"]])
+        == 1
+    )
 
 
-def test_an_answer_that_shows_a_password_needs_no_second_look(processes: Any, control: Control) -> None:
-    control(
+def test_an_answer_that_shows_a_password_needs_no_second_look(processes: Start, account: Account) -> None:
+    account.control(
         "POST",
         "/faults",
         {
@@ -355,9 +317,9 @@ def test_an_answer_that_shows_a_password_needs_no_second_look(processes: Any, co
     assert outputs["rootPassword"]
 
 
-@pytest.mark.emulator(clock="manual", provisioning_delay=600)
-def test_reading_writes_nothing(processes: Any, control: Control) -> None:
-    control(
+@pytest.mark.emulator(provisioning_delay=600)
+def test_reading_writes_nothing(processes: Start, account: Account) -> None:
+    account.control(
         "POST", "/faults", {"method": "POST", "path": "^/servers$", "action": {"panel_timeout": "active"}}
     )
     process = processes()
@@ -366,12 +328,12 @@ def test_reading_writes_nothing(processes: Any, control: Control) -> None:
     )
     with pytest.raises(PartialFailure) as waiting:
         process.of("server").create(inputs)
-    control("POST", "/clock", {"advance": 3600})
-    before = len(control("GET", "/requests"))
+    account.control("POST", "/clock", {"advance": 3600})
+    before = len(account.control("GET", "/requests"))
     found = processes().of("server", native=True).read(waiting.value.id, waiting.value.outputs, inputs)
     assert found is not None
     assert found[0].isdigit()
-    assert {entry["method"] for entry in control("GET", "/requests")[before:]} == {"GET"}
+    assert {entry["method"] for entry in account.control("GET", "/requests")[before:]} == {"GET"}
     later = processes()
     assert later.of("server").diff(found[0], found[1], inputs).properties.keys() == {"notes"}
 
@@ -379,7 +341,7 @@ def test_reading_writes_nothing(processes: Any, control: Control) -> None:
 @pytest.mark.parametrize("kind", ["server", "domain", "ssh_key", "webhook_subscription"])
 @pytest.mark.parametrize("place", ["/v2", ""])
 def test_not_found_at_a_wrong_address_is_nobodys_end(
-    processes: Any, emulator: Any, control: Control, kind: str, place: str
+    processes: Start, account: Account, kind: str, place: str
 ) -> None:
     desired = {
         "server": WEB,
@@ -388,18 +350,18 @@ def test_not_found_at_a_wrong_address_is_nobodys_end(
         "webhook_subscription": {"url": "https://hooks.example.com/x", "events": ["*"]},
     }[kind]
     id, outputs, inputs = processes().made(kind, "it", desired)
-    before = control("GET", "/objects")
-    astray = processes(baseUrl=emulator.base_url.removesuffix("/v1") + place)
+    before = account.control("GET", "/objects")
+    astray = processes(baseUrl=account.base_url.removesuffix("/v1") + place)
     with pytest.raises(HostingError):
         astray.of(kind).read(id, outputs, inputs)
     with pytest.raises(HostingError):
         astray.of(kind).delete(id, outputs)
-    assert control("GET", "/objects") == before
+    assert account.control("GET", "/objects") == before
 
 
-def test_another_accounts_silence_is_nobodys_end(processes: Any, control: Control) -> None:
+def test_another_accounts_silence_is_nobodys_end(processes: Start, account: Account) -> None:
     id, outputs, inputs = processes().made("server", "web", WEB)
-    other = processes(apiKey=control("POST", "/accounts", {})["live_key"])
+    other = processes(apiKey=account.control("POST", "/accounts", {})["live_key"])
     steps: list[Callable[[], Any]] = [
         lambda: other.of("server").read(id, outputs, inputs),
         lambda: other.of("server").update(id, outputs, {**inputs, "notes": "x"}),
@@ -412,10 +374,10 @@ def test_another_accounts_silence_is_nobodys_end(processes: Any, control: Contro
             r"nothing was done",
         ):
             step()
-    assert len(living(control)) == 1
+    assert len(account.living) == 1
 
 
-def test_what_is_found_again_is_not_counted_as_a_charge(processes: Any) -> None:
+def test_what_is_found_again_is_not_counted_as_a_charge(processes: Start) -> None:
     processes().made("server", "web", WEB)
     processes().made("domain", "site", {"name": "example.com"})
     again = processes(maxCharge="0")
@@ -423,9 +385,9 @@ def test_what_is_found_again_is_not_counted_as_a_charge(processes: Any) -> None:
     again.made("domain", "site", {"name": "example.com"})
 
 
-def test_a_failing_step_is_told_in_one_line(processes: Any, control: Control) -> None:
+def test_a_failing_step_is_told_in_one_line(processes: Start, account: Account) -> None:
     process = processes()
-    control(
+    account.control(
         "POST",
         "/faults",
         {"method": "POST", "path": "^/servers$", "action": {"status": 403, "code": "account_suspended"}},
@@ -436,14 +398,14 @@ def test_a_failing_step_is_told_in_one_line(processes: Any, control: Control) ->
 
 
 def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(
-    processes: Any, control: Control
+    processes: Start, account: Account
 ) -> None:
     id, _, _ = processes().made("server", "web", WEB)  # and killed before it was remembered
     again = processes(maxCharge="0")
     desired = {**WEB, "sshKeyIds": [UNKNOWN], "promoCode": UNKNOWN, IDENTITY: "pulumi:t/dev/server/web"}
     inputs, failures = again.of("server").check({}, desired)
     assert failures == {}
-    assert again.told == [
+    assert again.lines == [
         (
             f"web: takes over server {id}, ordered 0 min ago, 5.00 EUR (it carries this "
             f"resource's ownership tag)"
@@ -456,17 +418,16 @@ def test_what_a_killed_run_ordered_is_announced_though_other_inputs_come_later(
         processes().of("server").delete(
             id, {**outputs, "ownershipTag": outputs["ownershipTag"].replace(".1]", "]")}
         )
-    assert len(living(control)) == 1
+    assert len(account.living) == 1
     processes().of("server").delete(id, outputs)
-    assert living(control) == []
+    assert account.living == []
 
 
-@pytest.mark.emulator(clock="manual")
 def test_an_older_one_stops_the_preview_with_the_edit_that_takes_it_over(
-    processes: Any, control: Control
+    processes: Start, account: Account
 ) -> None:
     id, _, _ = processes().made("server", "web", WEB)
-    control("POST", "/clock", {"advance": 8 * 86400})
+    account.control("POST", "/clock", {"advance": 8 * 86400})
     _, failures = processes().of("server").check({}, {**WEB, IDENTITY: "pulumi:t/dev/server/web"})
     assert (
         "ordered 8 days ago: that is longer than seven days, and it may be in use by another state"
@@ -474,19 +435,18 @@ def test_an_older_one_stops_the_preview_with_the_edit_that_takes_it_over(
     assert f"nothing was ordered. Next: set adopt_id={id} to take it over" in failures[""]
     taken, _, _ = processes().made("server", "web", {**WEB, "adoptId": id})
     assert taken == id
-    assert len(living(control)) == 1
+    assert len(account.living) == 1
 
 
-@pytest.mark.emulator(clock="manual")
-def test_a_preview_warns_of_a_server_that_will_end(processes: Any, control: Control) -> None:
+def test_a_preview_warns_of_a_server_that_will_end(processes: Start, account: Account) -> None:
     id, outputs, inputs = processes().made("server", "web", {**WEB, "autoRenew": False})
-    control("POST", "/clock", {"advance": 25 * 86400})
+    account.control("POST", "/clock", {"advance": 25 * 86400})
     later = processes()
     assert not later.of("server").diff(id, outputs, inputs).changes
-    (said,) = later.told
+    (said,) = later.lines
     assert "is due on" in said
     assert "auto-renew is off: it is suspended then" in said
-    control("PATCH", f"/servers/{id}", {"status": "terminated"})
+    account.control("PATCH", f"/servers/{id}", {"status": "terminated"})
     gone = processes()
     gone.of("server").diff(id, outputs, inputs)
-    assert f"server {id} (web) is gone from the account (last due" in gone.told[-1]
+    assert f"server {id} (web) is gone from the account (last due" in gone.lines[-1]

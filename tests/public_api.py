@@ -19,23 +19,41 @@ from pulumi_hosting.provider.sdk import exports
 LIST = Path(__file__).with_suffix(".txt")
 MODULES = (
     "pulumi_hosting",
+    "pulumi_hosting.actions",
+    "pulumi_hosting.emulator",
     "pulumi_hosting.native",
     "pulumi_hosting.webhooks",
     "pulumi_hosting.webhooks.receiver",
 )
+PARTS = {
+    "pulumi_hosting.emulator.clock": ("Clock",),
+    "pulumi_hosting.emulator.core": ("Core",),
+    "pulumi_hosting.emulator.in_process_transport": ("Transport",),
+    "pulumi_hosting.rehearsal.account_check": ("AccountCheck", "check"),
+    "pulumi_hosting.rehearsal.control_client": ("Control",),
+    "pulumi_hosting.rehearsal.engines": ("Run", "Stack", "choose"),
+    "pulumi_hosting.rehearsal.managed_objects": ("ManagedObject", "ManagedObjects"),
+}
+"""Modules of which only these names are public."""
 
 
 def lines() -> Iterator[str]:
     """One line for each name, sorted within its module."""
-    for name in MODULES:
+    for name, listed in names().items():
         module = import_module(name)
-        for public in sorted(module.__all__):
+        for public in sorted(listed):
             home = exports.NATIVE if module is native else exports.PACKAGE
             if public in exports.LOOKUPS:  # made at run time, from the stub file's signature
                 yield f"{name}.{public}{signature(definitions(home[public], '.pyi')[public])}"
             else:
                 yield from described(f"{name}.{public}", getattr(module, public))
     yield from services("Client", client())
+
+
+def names() -> dict[str, tuple[str, ...]]:
+    """The public names by module."""
+    whole = {name: tuple(import_module(name).__all__) for name in MODULES}
+    return dict(sorted((whole | PARTS).items()))
 
 
 def client() -> Any:
@@ -65,12 +83,11 @@ def described(path: str, value: Any) -> Iterator[str]:
 
 @cache
 def listed_classes() -> set[type]:
-    modules = [import_module(name) for name in MODULES]
     return {
         found
-        for module in modules
-        for name in module.__all__
-        if inspect.isclass(found := getattr(module, name))
+        for module, listed in names().items()
+        for name in listed
+        if inspect.isclass(found := getattr(import_module(module), name))
     }
 
 

@@ -1,4 +1,5 @@
-"""What is done to what exists already, once: one file per action, one way for all of them (``base``)."""
+"""What is done to what exists already, once: one file per action, one way to run them
+all (``action``)."""
 
 from collections.abc import Mapping
 from typing import Any

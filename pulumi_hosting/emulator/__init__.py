@@ -1,7 +1,8 @@
-"""An emulator of the API in a process of its own; ``transport`` has it in this process, without a socket.
+"""An emulator of the API in a process of its own; ``in_process_transport`` has it in this process, without a
+socket::
 
-with pulumi_hosting.emulator.running(seed=1) as emulator:
-    client = Client(emulator.live_key, emulator.base_url)
+    with pulumi_hosting.emulator.running(seed=1) as emulator:
+        client = Client(emulator.live_key, emulator.base_url)
 """
 
 import json
@@ -11,6 +12,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
+
+__all__ = ["NotStarted", "Running", "running"]
 
 
 @dataclass(frozen=True)

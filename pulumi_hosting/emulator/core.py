@@ -1,7 +1,7 @@
 """The emulator without a network: a request in, a response out, and the clock.
 
-:mod:`asgi` serves it over HTTP, :mod:`transport` in the process of the caller; both do the waiting that a
-response asks for.
+:mod:`asgi` serves it over HTTP, :mod:`in_process_transport` in the process of the caller; both do the
+waiting that a response asks for.
 """
 
 import logging

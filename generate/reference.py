@@ -10,10 +10,11 @@ from pydantic import BaseModel
 from generate.render import codes, render
 from pulumi_hosting.api import models
 from pulumi_hosting.api.operations import OPERATIONS, PRESETS, SCOPES, Operation
-from pulumi_hosting.client.exceptions import CODES, error_class
+from pulumi_hosting.client import exceptions
 from pulumi_hosting.provider.plugin.package_schema import token
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.base import Inputs
+from pulumi_hosting.schema.fields import quoted
 from pulumi_hosting.schema.lookups import LOOKUPS, Lookup
 
 OWNED = ("docs/reference/*.md",)
@@ -25,12 +26,12 @@ def files() -> Mapping[str, str]:
     filters: dict[str, Callable[..., Any]] = {
         "cost": _cost,
         "default": _default,
-        "error_class": lambda row: error_class(row.status, row.code).__name__,
+        "error_class": lambda row: exceptions.error_class(row.status, row.code).__name__,
         "finds": _finds,
         "model_link": _model_link,
         "models": _models,
         "on_change": _on_change,
-        "prose": lambda model: inspect.cleandoc(model.__dict__.get("__doc__") or "").replace("``", "`"),
+        "prose": lambda described: quoted(described.__dict__.get("__doc__") or ""),
         "properties": lambda model: model.model_json_schema(by_alias=False, ref_template="{model}")[
             "properties"
         ],
@@ -38,7 +39,8 @@ def files() -> Mapping[str, str]:
         "type": _type,
     }
     values = {
-        "codes": CODES,
+        "codes": exceptions.CODES,
+        "exceptions": exceptions,
         "lookups": LOOKUPS,
         "models": models,
         "operations": OPERATIONS,

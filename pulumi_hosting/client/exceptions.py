@@ -1,4 +1,4 @@
-"""The exceptions of this package.
+"""The exceptions of this package. All of them can be imported from ``pulumi_hosting``.
 
     HostingError
     ├── ConfigurationError       key, base URL or option unusable; nothing was sent
@@ -29,7 +29,7 @@ Errors of a call that was sent are :class:`CallError`: ``TransportError``, ``Inv
 ``ApiError``. Each carries ``operation``, ``request_id``, ``idempotency_key``, ``attempts`` and
 ``outcome_unknown``. All errors can be pickled and copied; secrets stay behind.
 
-A code that is not in :data:`CODES` falls back to the class of its HTTP status.
+A code that this version does not know becomes the class of its HTTP status.
 """
 
 from collections.abc import Mapping

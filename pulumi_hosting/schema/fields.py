@@ -223,9 +223,13 @@ def description(model: type[BaseModel]) -> str:
 
 def markdown(docstring: str) -> str:
     """A docstring as the schema's Markdown: one kind of quotes, no roles, one paragraph per block."""
+    return "\n\n".join(" ".join(block.split()) for block in quoted(docstring).split("\n\n"))
+
+
+def quoted(docstring: str) -> str:
+    """A docstring with Markdown's quotes and without roles; its lines stay as they are."""
     text = inspect.cleandoc(docstring).replace("``", "`")
-    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)
-    return "\n\n".join(" ".join(block.split()) for block in text.split("\n\n"))
+    return re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"`\1`", text)
 
 
 # --- values ------------------------------------------------------------------------------------------------

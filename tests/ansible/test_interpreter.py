@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from packaging.requirements import Requirement
 
+from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE
 from tests.ansible.conftest import ROOT, Ansible, Played
 
 pytestmark = pytest.mark.slow
@@ -96,7 +97,7 @@ def test_a_module_without_and_with_an_old_core(ansible: Ansible, bare: Path) -> 
     # else looked for in the user's own HOME
     ansible.environ["ANSIBLE_ASYNC_DIR"] = str(ansible.home / "async")
     by_module = task(bare, **{"async": 60, "poll": 1})
-    is_one_line_for(ansible.play(by_module), bare, "pulumi-hosting >= 0.1.0")
+    is_one_line_for(ansible.play(by_module), bare, f"pulumi-hosting >= {CORE}")
     give(bare, "0.0.9")
     is_one_line_for(ansible.play(by_module), bare, "version 0.0.9 is installed")
     give(bare, None)
@@ -106,7 +107,7 @@ def test_a_module_without_and_with_an_old_core(ansible: Ansible, bare: Path) -> 
 def test_a_controller_without_and_with_an_old_core(ansible: Ansible, bare_with_ansible: Path) -> None:
     python = bare_with_ansible
     ansible.program = (str(python), "-m", "ansible", "playbook")
-    is_one_line_for(ansible.play(task(python)), python, "pulumi-hosting >= 0.1.0")
+    is_one_line_for(ansible.play(task(python)), python, f"pulumi-hosting >= {CORE}")
     # the module's interpreter has it, and that will do
     assert ansible.play(task(Path(sys.executable)))["read"]["servers"] == []
     give(python, "0.0.9")

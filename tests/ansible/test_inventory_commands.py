@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from ansible_collections.hosting.cloud.plugins.inventory import servers as plugin
+from ansible_collections.hosting.cloud.plugins.module_utils.version import CORE
 from tests.ansible.conftest import BIN, ROOT, Ansible
 
 PLUGIN = "hosting.cloud.servers"
@@ -179,7 +180,7 @@ def test_without_and_with_an_old_core(ansible: Ansible, tmp_path: Path) -> None:
     interpreter = str(bare / "bin" / "python")
     command = (interpreter, "-m", "ansible", "inventory")
     said = refusal(run(ansible, {}, command=command))
-    assert "pulumi-hosting >= 0.1.0" in said
+    assert f"pulumi-hosting >= {CORE}" in said
     assert interpreter in said
     assert hosts(run(ansible, cached(ansible))) == ["web-1"]
     assert hosts(run(ansible, cached(ansible), command=command)) == ["web-1"]

@@ -21,8 +21,11 @@ from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 from pydantic import Field, ValidationError, model_validator
 
 from pulumi_hosting.client.exceptions import InvalidInput
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import reasons
+from pulumi_hosting.planning.modes_and_scopes import guard, refuse_other_mode
 from pulumi_hosting.resources.base import IdText, Inputs, Record, Resource, State
+from pulumi_hosting.resources.powers import listed, mode_of, sandbox_of
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import AmbiguousMatch, NoSuchObject, ResourceError
 from pulumi_hosting.session.key_owner import account
@@ -139,13 +142,13 @@ def act(
     """
     plan = action.plan(request, inputs)
     if not dry_run and (plan.changed or plan.fetches):
-        engine.refuse_other_mode(request.client, request.declared_mode)
+        refuse_other_mode(request.client, request.declared_mode)
     if plan.changed and not dry_run and plan.target is not None:
-        engine.guard(request, *plan.target)
+        guard(request, *plan.target)
     if plan.changed and action.charges and (plan.cost is None or plan.cost.amount > 0):
         approve(plan.cost)
         if dry_run and plan.cost is not None:
-            engine.remark_on_balance(request, plan.cost)
+            apply.remark_on_balance(request, plan.cost)
     before, predicted = _stamped(request, action, plan.before), _stamped(request, action, plan.after)
     if dry_run or not (plan.changed or plan.fetches):
         modelled = _modelled(action, predicted)
@@ -205,7 +208,7 @@ def check(action: Action[I, Any], raw: Mapping[str, Any]) -> I:
     try:
         return action.Inputs.model_validate(dict(raw))
     except ValidationError as error:
-        failures = engine.reasons(error)
+        failures = reasons(error)
     raise InvalidInput(failures, action.title)
 
 
@@ -281,7 +284,7 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
     Raises ``ResourceError`` where there is none, ``AmbiguousMatch`` where there are several, ``InvalidInput``
     for a key that cannot be one.
     """
-    if engine.sandbox_of(resource) == "refused" and request.client.is_test_key:
+    if sandbox_of(resource) == "refused" and request.client.is_test_key:
         raise ResourceError(
             f"a {resource.title} cannot be read with a test key; nothing was sent. Next: use a live key"
         )
@@ -298,17 +301,17 @@ def resolve(request: Request, resource: Resource[Any, S], *, id: str | None = No
             f"there is no {resource.title} {named} on this account. Next: correct {field}, "
             f"and check whose API key it is"
         )
-    mode = engine.mode_of(resource, found)
+    mode = mode_of(resource, found)
     return found if found.mode == mode else found.model_copy(update={"mode": mode})
 
 
 def _only(request: Request, resource: Resource[Any, S], field: str, value: str) -> S | None:
     try:
-        listed = list(engine.listed(request, resource, **{field: value}))
+        every = list(listed(request, resource, **{field: value}))
     except ValueError as error:
         raise InvalidInput({field: str(error)}, resource.title) from None
     # A list may hold what is gone, and shows less than a read does.
-    living = [found for item in listed if (found := resource.read(request, item.id)) is not None]
+    living = [found for item in every if (found := resource.read(request, item.id)) is not None]
     if len(living) > 1:
         raise AmbiguousMatch(f"{resource.title} {field} {value!r}", [found.id for found in living])
     return living[0] if living else None

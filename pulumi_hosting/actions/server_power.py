@@ -19,7 +19,7 @@ from pulumi_hosting.client.exceptions import (
     OperationInProgress,
 )
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning.check import declared
 from pulumi_hosting.resources.base import IdText
 from pulumi_hosting.resources.server import ServerState, sorted_ids
 from pulumi_hosting.resources.server_powers import SERVER
@@ -159,9 +159,9 @@ class ServerReinstall(Action[ServerReinstallInputs, ServerState]):
             if name in ("password", "ssh_key_ids") and value is not None
         }
         # The resource's own reinstallation, as if a declaration had asked for it.
-        declared = engine.declared(SERVER, {"os": os, **desired}).inputs
+        inputs_of_server = declared(SERVER, {"os": os, **desired}).inputs
         try:
-            after = SERVER.reinstall(request, state, declared)
+            after = SERVER.reinstall(request, state, inputs_of_server)
         except InvalidResponse as error:
             raise Failed(
                 f"{error.summary} — server {state.id} is being reinstalled, and its new root password could "

@@ -8,8 +8,9 @@ import pytest
 
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.client.exceptions import InvalidInput, WriteRefused
-from pulumi_hosting.planning import engine
-from pulumi_hosting.planning.engine import Outcome
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.apply import ApplyOptions, Outcome
+from pulumi_hosting.planning.check import declared
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.errors import AmbiguousMatch, ResourceConflict, ResourceError
@@ -32,14 +33,12 @@ def ensure(emulator: Any) -> Iterator[Ensure]:
             kind: str, *, id: str | None = None, absent: bool = False, dry_run: bool = False, **raw: Any
         ) -> Outcome:
             resource = RESOURCES[kind]
-            declared = engine.declared(resource, raw)
-            assert declared.failures == {}
+            checked = declared(resource, raw)
+            assert checked.failures == {}
             session = Session(reading if dry_run else live)
             context = Request(session, f"ansible:/{kind}", name_is_identity=True, warn=lambda text: None)
-            ensure = engine.ensure_absent if absent else engine.ensure
-            return ensure(
-                context, resource, declared.inputs, id=id, terms=engine.ApplyOptions(dry_run=dry_run)
-            )
+            ensure = apply.ensure_absent if absent else apply.ensure
+            return ensure(context, resource, checked.inputs, id=id, terms=ApplyOptions(dry_run=dry_run))
 
         yield bring
 
@@ -51,14 +50,14 @@ def order(ensure: Ensure, name: str) -> str:
 
 
 def test_an_incomplete_declaration_is_validated() -> None:
-    assert engine.declared(RESOURCES["server"], {"name": "web 1"}).failures.keys() == {"name"}
-    assert engine.declared(
-        RESOURCES["server"], {"name": "web-1", "months": 1, "hours": 5}
-    ).failures.keys() == {"hours"}
-    assert engine.declared(RESOURCES["server"], {"nmae": "web-1"}).failures == {
+    assert declared(RESOURCES["server"], {"name": "web 1"}).failures.keys() == {"name"}
+    assert declared(RESOURCES["server"], {"name": "web-1", "months": 1, "hours": 5}).failures.keys() == {
+        "hours"
+    }
+    assert declared(RESOURCES["server"], {"nmae": "web-1"}).failures == {
         "nmae": ("is not an input of this resource")
     }
-    assert engine.declared(RESOURCES["server"], {"name": "web-1"}).inputs.given() == {"name": "web-1"}
+    assert declared(RESOURCES["server"], {"name": "web-1"}).inputs.given() == {"name": "web-1"}
 
 
 @pytest.mark.parametrize("dry_run", [False, True])

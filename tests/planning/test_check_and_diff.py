@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.exactly_once.ownership_tag import split_tag, with_tag
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.resources.fingerprints import fingerprint
 from pulumi_hosting.resources.server_powers import SERVER
@@ -17,7 +18,7 @@ CANARY = "cAnary!1"
 
 
 def failures(raw: dict[str, Any], unknown: set[str] | None = None) -> dict[str, str]:
-    return dict(engine.check(SERVER, raw, unknown or ()).failures)
+    return dict(check(SERVER, raw, unknown or ()).failures)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +71,7 @@ def test_bad_inputs_are_refused_by_name(change: dict[str, Any], field: str) -> N
 def test_numbers_may_be_written_as_digits() -> None:
     written = {"tariff_id": "1", "months": "3", "order_attempt": "2", "ssh_key_ids": [5, "6"]}
     read = {"tariff_id": 1, "months": 3, "order_attempt": 2, "ssh_key_ids": ["5", "6"]}
-    assert engine.check(SERVER, {**GOOD, **written}).values == {**GOOD, **read}
+    assert check(SERVER, {**GOOD, **written}).values == {**GOOD, **read}
 
 
 def test_notes_of_any_length_that_fits_leave_room_for_the_tag() -> None:
@@ -83,9 +84,9 @@ def test_a_required_field_that_is_absent_is_named() -> None:
 
 def test_what_was_checked_does_not_show_its_secrets() -> None:
     given = {"tariff_id": 1, "os": "debian-12", "name": "web", "password": CANARY}
-    good = engine.check(SERVER, given)
+    good = check(SERVER, given)
     assert good.values["password"] == CANARY
-    bad = engine.check(SERVER, {**given, "name": "no good name"})
+    bad = check(SERVER, {**given, "name": "no good name"})
     assert bad.failures
     assert CANARY not in f"{good!r} {bad!r}"
 
@@ -103,19 +104,17 @@ def test_unknown_fields_are_not_judged_but_the_others_are() -> None:
 
 
 def test_normal_form_is_a_fixed_point() -> None:
-    once = engine.check(
-        SERVER, {**GOOD, "tariff_id": 1.0, "ssh_key_ids": [10, "9", 10.0], "notes": "x  "}
-    ).values
+    once = check(SERVER, {**GOOD, "tariff_id": 1.0, "ssh_key_ids": [10, "9", 10.0], "notes": "x  "}).values
     assert once["ssh_key_ids"] == ["9", "10"]
     assert once["tariff_id"] == 1
     assert once["notes"] == "x"
-    assert engine.check(SERVER, once).values == once
+    assert check(SERVER, once).values == once
 
 
 def test_only_what_is_declared_is_compared() -> None:
     olds = {**GOOD, "notes": "by hand", "auto_renew": True, "id": "1"}
-    assert not engine.diff(SERVER, olds, GOOD)
-    assert engine.diff(SERVER, olds, {**GOOD, "notes": "mine"}).fields == {"notes"}
+    assert not diff(SERVER, olds, GOOD)
+    assert diff(SERVER, olds, {**GOOD, "notes": "mine"}).fields == {"notes"}
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_only_what_is_declared_is_compared() -> None:
 )
 def test_what_cannot_change_in_place_replaces(field: str, value: Any) -> None:
     olds = {**GOOD, "billing_cycle": "monthly", "ssh_key_ids": ["5"]}
-    found = engine.diff(SERVER, olds, {**GOOD, field: value})
+    found = diff(SERVER, olds, {**GOOD, field: value})
     assert found.replaces == (field,)
 
 
@@ -134,44 +133,42 @@ KEYS_AND_PASSWORD = {"ssh_key_ids": (["5"], ["7"]), "password": (CANARY, CANARY 
 def test_changed_keys_and_passwords_rebuild_a_server_on_request_only(field: str) -> None:
     before, after = KEYS_AND_PASSWORD[field]
     olds, news = {**GOOD, field: before}, {**GOOD, field: after}
-    found = engine.diff(SERVER, olds, news)
+    found = diff(SERVER, olds, news)
     assert not found
     (remark,) = found.remarks
     assert remark.startswith(
         f"{field} has changed and is installed only when a server is made: the change has no effect. Next: "
     )
-    assert engine.diff(SERVER, olds, {**news, "rebuild": "replace"}).replaces == (field,)
-    reinstalled = engine.diff(SERVER, olds, {**news, "rebuild": "reinstall"})
+    assert diff(SERVER, olds, {**news, "rebuild": "replace"}).replaces == (field,)
+    reinstalled = diff(SERVER, olds, {**news, "rebuild": "reinstall"})
     assert reinstalled.fields == {field}
     assert not reinstalled.replaces
-    assert engine.diff(SERVER, olds, {**news, "rebuild": "forbid"}).refusals == (field,)
-    replaced = engine.diff(SERVER, olds, {**news, "os": "debian-11"})
+    assert diff(SERVER, olds, {**news, "rebuild": "forbid"}).refusals == (field,)
+    replaced = diff(SERVER, olds, {**news, "os": "debian-11"})
     assert replaced.replaces == ("os",)
     assert not replaced.remarks  # the new server has the new ones
     assert CANARY not in f"{found} {reinstalled} {replaced}"
 
 
 def test_what_cannot_be_observed_and_was_never_recorded_is_not_compared() -> None:
-    assert not engine.diff(SERVER, GOOD, {**GOOD, "password": CANARY, "ssh_key_ids": ["1"]})
+    assert not diff(SERVER, GOOD, {**GOOD, "password": CANARY, "ssh_key_ids": ["1"]})
 
 
 def test_the_order_of_a_set_is_no_difference() -> None:
-    assert not engine.diff(SERVER, {**GOOD, "ssh_key_ids": ["2", "1"]}, {**GOOD, "ssh_key_ids": ["1", "2"]})
+    assert not diff(SERVER, {**GOOD, "ssh_key_ids": ["2", "1"]}, {**GOOD, "ssh_key_ids": ["1", "2"]})
 
 
 def test_what_matters_when_ordering_only_has_no_effect_later_and_says_so() -> None:
-    found = engine.diff(SERVER, {**GOOD, "months": 1}, {**GOOD, "months": 12})
+    found = diff(SERVER, {**GOOD, "months": 1}, {**GOOD, "months": 12})
     assert not found
     assert found.remarks == ("months is create-only; change ignored",)
 
 
 def test_an_unknown_value_may_be_a_change() -> None:
     olds = {**GOOD, "ssh_key_ids": ["1"]}
-    assert engine.diff(SERVER, olds, {**GOOD, "rebuild": "replace"}, {"ssh_key_ids"}).replaces == (
-        "ssh_key_ids",
-    )
-    assert not engine.diff(SERVER, olds, GOOD, {"ssh_key_ids"})
-    assert engine.diff(SERVER, olds, GOOD, {"os"}).replaces == ("os",)
+    assert diff(SERVER, olds, {**GOOD, "rebuild": "replace"}, {"ssh_key_ids"}).replaces == ("ssh_key_ids",)
+    assert not diff(SERVER, olds, GOOD, {"ssh_key_ids"})
+    assert diff(SERVER, olds, GOOD, {"os"}).replaces == ("os",)
 
 
 def test_every_resource_says_what_it_needs() -> None:
@@ -189,7 +186,7 @@ def test_a_private_key_is_refused_and_not_repeated() -> None:
     private = (
         "-----BEGIN OPENSSH PRIVATE KEY-----\nb3BlbnNzaC1rZXktdjEAAAAA\n-----END OPENSSH PRIVATE KEY-----"
     )
-    found = engine.check(SSH_KEY, {"name": "me", "public_key": private}).failures
+    found = check(SSH_KEY, {"name": "me", "public_key": private}).failures
     assert list(found) == ["public_key"]
     assert "b3BlbnNzaC1rZXktdjEAAAAA" not in str(found)
 
@@ -198,12 +195,12 @@ def test_a_private_key_is_refused_and_not_repeated() -> None:
     "line", ["", "ssh-ed25519", ("ssh-ed25519 not*base64"), "ssh-ed448 AAAA", KEY + "\n" + KEY]
 )
 def test_what_is_no_public_key_line_is_refused(line: str) -> None:
-    assert list(engine.check(SSH_KEY, {"name": "me", "public_key": line}).failures) == ["public_key"]
+    assert list(check(SSH_KEY, {"name": "me", "public_key": line}).failures) == ["public_key"]
 
 
 def test_spacing_of_a_key_is_no_difference() -> None:
-    one = engine.check(SSH_KEY, {"name": "me", "public_key": KEY}).values
-    other = engine.check(SSH_KEY, {"name": "me", "public_key": f"  {KEY.replace(' ', '   ')}\n"}).values
+    one = check(SSH_KEY, {"name": "me", "public_key": KEY}).values
+    other = check(SSH_KEY, {"name": "me", "public_key": f"  {KEY.replace(' ', '   ')}\n"}).values
     assert one == other
 
 

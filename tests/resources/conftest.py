@@ -13,7 +13,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.client import Client
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.server import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock
@@ -162,9 +163,9 @@ class ResourceHarness:
         )
 
     def order(self, inputs: dict[str, Any] | None = None, **context: Any) -> ServerState:
-        checked = engine.check(SERVER, inputs or GOOD)
+        checked = check(SERVER, inputs or GOOD)
         assert not checked.failures
-        state: ServerState = engine.create(self.context(**context), SERVER, checked.inputs)
+        state: ServerState = apply.create(self.context(**context), SERVER, checked.inputs)
         return state
 
     @property

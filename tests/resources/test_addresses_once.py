@@ -18,7 +18,8 @@ import pytest
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.exactly_once import local_files
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.provider.adapter import Adapter
 from pulumi_hosting.provider.provider_session import ProviderSession
 from pulumi_hosting.resources.server_ip import ServerIpInputs, ServerIpState
@@ -76,7 +77,7 @@ def server(harness: ResourceHarness) -> str:
 
 
 def inputs_of(server: str, **more: Any) -> ServerIpInputs:
-    found = engine.check(SERVER_IP, {"server_id": server, **more})
+    found = check(SERVER_IP, {"server_id": server, **more})
     assert not found.failures
     inputs: ServerIpInputs = found.inputs
     return inputs
@@ -96,7 +97,7 @@ def buy(
         for name, value in (("adopt_id", adopt_id), ("order_attempt", order_attempt))
         if value is not None
     }
-    state: ServerIpState = engine.create(
+    state: ServerIpState = apply.create(
         harness.context(identity=identity, **more), SERVER_IP, inputs_of(server, **given)
     )
     return state
@@ -288,7 +289,7 @@ def test_two_machines_one_killed_after_both_paid(
         def run(identity: str) -> None:
             transport = (Dies if identity in dies else TogetherTransport)(meeting=meeting)
             with suppress(ProcessKilled):
-                kept[identity] = engine.create(
+                kept[identity] = apply.create(
                     harness.context(identity=identity, transport=transport), SERVER_IP, made_first
                 ).id
 
@@ -487,7 +488,7 @@ def test_what_was_announced_as_found_and_is_paid_after_all_is_approved_first(
 
     context.approve = refuse
     with pytest.raises(ResourceError, match="beyond the limit"):
-        engine.create(context, SERVER_IP, inputs_of(server))
+        apply.create(context, SERVER_IP, inputs_of(server))
     assert approved == debits(harness) == [Decimal("2.00")]
 
 

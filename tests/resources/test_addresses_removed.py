@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import ApiError, HostingError
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.ptr import PTR
 from pulumi_hosting.resources.server_ip_powers import SERVER_IP
 from pulumi_hosting.resources.server_powers import SERVER
@@ -23,15 +24,15 @@ def server(harness: ResourceHarness) -> str:
 
 
 def made(harness: ResourceHarness, resource: Any, **inputs: Any) -> Any:
-    checked = engine.check(resource, inputs)
+    checked = check(resource, inputs)
     assert not checked.failures
-    return engine.create(
+    return apply.create(
         harness.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, checked.inputs
     )
 
 
 def remove(harness: ResourceHarness, resource: Any, state: Any) -> None:
-    engine.delete(harness.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, state)
+    apply.delete(harness.context(identity=f"pulumi:t/dev/{resource.kind}/it"), resource, state)
 
 
 def bought(harness: ResourceHarness) -> list[Any]:
@@ -83,10 +84,10 @@ def test_a_record_that_is_still_there_was_not_cleared(
 
 def test_a_deleted_server_names_the_addresses_that_go_with_it(harness: ResourceHarness, server: str) -> None:
     row = made(harness, SERVER_IP, server_id=server)
-    state = engine.read(harness.context(), SERVER, SERVER.State.partial({"id": server}))
+    state = apply.read(harness.context(), SERVER, SERVER.State.partial({"id": server}))
     assert state is not None
     harness.messages.clear()
-    engine.delete(harness.context(), SERVER, state)
+    apply.delete(harness.context(), SERVER, state)
     id = row.id.rpartition("/")[2]
     assert harness.messages == [
         (f"server {server} deleted with address {row.address} (id {id}), 2.00 EUR a month; 7.00 EUR credited")
@@ -98,12 +99,12 @@ def test_a_server_is_deleted_though_its_addresses_cannot_be_listed(
     harness: ResourceHarness, server: str
 ) -> None:
     made(harness, SERVER_IP, server_id=server)
-    state = engine.read(harness.context(), SERVER, SERVER.State.partial({"id": server}))
+    state = apply.read(harness.context(), SERVER, SERVER.State.partial({"id": server}))
     assert state is not None
     harness.fault(
         {"status": 502, "code": "upstream_error"}, path="^/servers/[0-9]+/ips$", method="GET", times=9
     )
     harness.messages.clear()
-    engine.delete(harness.context(), SERVER, state)
+    apply.delete(harness.context(), SERVER, state)
     assert harness.messages == [f"server {server} deleted with its further addresses; 7.00 EUR credited"]
     assert harness.living == bought(harness) == []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError, InvalidResponse
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.server_powers import SERVER
 from tests.resources.conftest import GOOD, ResourceHarness
 
@@ -67,7 +67,7 @@ def test_the_readable_is_found_beside_the_damaged(harness: ResourceHarness) -> N
     assert len(rows) == 1
     page = [{"id": 5}, {"id": 20001, "name": "web-1", "status": "active"}]
     harness.fault({"patch": {"data": page}}, method="GET", times=9)
-    inputs = engine.check(SERVER, GOOD).inputs
+    inputs = check(SERVER, GOOD).inputs
     found = SERVER.find(context, inputs)
     assert found is not None
     assert found.id == "20001"
@@ -89,7 +89,7 @@ def test_a_tariff_that_does_not_say_whether_it_is_in_stock_is_neither_refused_no
     harness.fault(
         {"patch": {"data": [{**tariff, "in_stock": None}]}}, path="^/catalog/tariffs$", method="GET", times=9
     )
-    failures = SERVER.validate(harness.context(), engine.check(SERVER, GOOD).inputs.given(), frozenset(GOOD))
+    failures = SERVER.validate(harness.context(), check(SERVER, GOOD).inputs.given(), frozenset(GOOD))
     assert not failures
     assert any("does not say whether it is in stock" in line for line in harness.messages)
 

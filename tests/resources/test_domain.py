@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import HostingError
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.session.errors import ResourceConflict, WaitTimeout
 from tests.resources.conftest import ResourceHarness
@@ -21,17 +22,17 @@ HOSTS = ["ns1.example.net", "ns2.example.net"]
 
 
 def inputs(**more: Any) -> Any:
-    found = engine.check(RESOURCE, {"name": "example-1.com", **more})
+    found = check(RESOURCE, {"name": "example-1.com", **more})
     assert not found.failures
     return found.inputs
 
 
 def create(harness: ResourceHarness, given: Any = None, identity: str = ME, **more: Any) -> Any:
-    return engine.create(harness.context(identity=identity, **more), RESOURCE, given or inputs())
+    return apply.create(harness.context(identity=identity, **more), RESOURCE, given or inputs())
 
 
 def delete(harness: ResourceHarness, state: Any, identity: str = ME) -> None:
-    engine.delete(harness.context(identity=identity), RESOURCE, state)
+    apply.delete(harness.context(identity=identity), RESOURCE, state)
 
 
 def preview(
@@ -82,7 +83,7 @@ def debits(harness: ResourceHarness) -> int:
     ],
 )
 def test_what_cannot_be_right_is_refused_by_name(field: str, value: Any) -> None:
-    assert engine.check(RESOURCE, {"name": "example-1.com", field: value}).failures.keys() == {field}
+    assert check(RESOURCE, {"name": "example-1.com", field: value}).failures.keys() == {field}
 
 
 @pytest.mark.parametrize(
@@ -227,7 +228,7 @@ def test_one_that_cannot_be_changed_yet_is_not_reported_as_removed(harness: Reso
         delete(harness, state)
     context = harness.context(identity="ansible:play", name_is_identity=True)
     with pytest.raises(WaitTimeout, match="before it is active"):
-        engine.ensure_absent(context, RESOURCE, inputs())
+        apply.ensure_absent(context, RESOURCE, inputs())
     # what the message says
     harness.control("POST", "/clock", {"advance": 3 * DAY})
     delete(harness, state)
@@ -245,12 +246,12 @@ def test_an_order_that_is_not_listed_yet_is_not_reported_as_removed(harness: Res
     unlisted = RESOURCE.State.partial(
         {"id": "example-1.com", "name": "example-1.com", "status": "pending", "mode": "live"}
     )
-    assert engine.read(harness.context(identity=ME), RESOURCE, unlisted) == unlisted
+    assert apply.read(harness.context(identity=ME), RESOURCE, unlisted) == unlisted
     with pytest.raises(WaitTimeout, match="was ordered and is not among the domains of the account yet"):
         delete(harness, unlisted)
     first = create(harness)
     delete(harness, unlisted)
-    assert engine.read(harness.context(identity=ME), RESOURCE, unlisted).id == first.id
+    assert apply.read(harness.context(identity=ME), RESOURCE, unlisted).id == first.id
 
 
 @pytest.mark.parametrize(
@@ -269,7 +270,7 @@ def test_an_answer_with_a_strange_name_server_is_read(harness: ResourceHarness) 
     harness.control(
         "PATCH", f"/domains/{state.id}", {"nameservers": ["_odd_.Example.net.", "ns2.example.net"]}
     )
-    assert engine.read(harness.context(identity=ME), RESOURCE, state).nameservers == [
+    assert apply.read(harness.context(identity=ME), RESOURCE, state).nameservers == [
         "_odd_.example.net",
         "ns2.example.net",
     ]

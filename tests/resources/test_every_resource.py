@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.request import Request
 from tests.resources.conftest import GOOD, ResourceHarness
@@ -139,7 +141,7 @@ def where(path: str, state: Any) -> str:
 
 
 def checked(case: Case, inputs: dict[str, Any]) -> Any:
-    found = engine.check(RESOURCES[case.kind], inputs)
+    found = check(RESOURCES[case.kind], inputs)
     assert not found.failures
     return found.inputs
 
@@ -153,42 +155,42 @@ def test_the_whole_way(any_dialect: ResourceHarness, case: Case) -> None:
     resource = RESOURCES[case.kind]
     inputs = ready(any_dialect, case)
     context = context_of(any_dialect, case)
-    state = engine.create(context, resource, checked(case, inputs))
+    state = apply.create(context, resource, checked(case, inputs))
     assert state.mode == "live"
     # other spellings, and a fresh look, are no difference
     for spelling in ({}, case.same):
         desired = checked(case, {**inputs, **spelling}).given()
-        assert not engine.diff(resource, state.values(), desired), spelling
-        state = engine.read(context_of(any_dialect, case), resource, state)
-        assert not engine.diff(resource, state.values(), desired), spelling
+        assert not diff(resource, state.values(), desired), spelling
+        state = apply.read(context_of(any_dialect, case), resource, state)
+        assert not diff(resource, state.values(), desired), spelling
     # changed in place, each on its own
     for change in case.changes:
         desired = checked(case, {**inputs, **change})
-        found = engine.diff(resource, {**state.values(), "rotation": None}, desired.given())
+        found = diff(resource, {**state.values(), "rotation": None}, desired.given())
         assert found.fields == set(change), change
         assert not found.replaces
-        state = engine.update(context_of(any_dialect, case), resource, state, desired, found.fields)
-        state = engine.read(context_of(any_dialect, case), resource, state)
-        assert not engine.diff(resource, {**state.values(), **change}, desired.given()), change
+        state = apply.update(context_of(any_dialect, case), resource, state, desired, found.fields)
+        state = apply.read(context_of(any_dialect, case), resource, state)
+        assert not diff(resource, {**state.values(), **change}, desired.given()), change
         back = checked(case, inputs)
-        fields = engine.diff(resource, state.values(), back.given()).fields
+        fields = diff(resource, state.values(), back.given()).fields
         if fields:
-            state = engine.update(context_of(any_dialect, case), resource, state, back, fields)
+            state = apply.update(context_of(any_dialect, case), resource, state, back, fields)
     # drift is seen and repaired
     for path, patch, name in case.drifts:
         any_dialect.control("PATCH", where(path, state), patch)
-        state = engine.read(context_of(any_dialect, case), resource, state)
-        found = engine.diff(resource, state.values(), checked(case, inputs).given())
+        state = apply.read(context_of(any_dialect, case), resource, state)
+        found = diff(resource, state.values(), checked(case, inputs).given())
         assert found.fields == {name}
-        state = engine.update(
+        state = apply.update(
             context_of(any_dialect, case), resource, state, checked(case, inputs), found.fields
         )
-        state = engine.read(context_of(any_dialect, case), resource, state)
-        assert not engine.diff(resource, state.values(), checked(case, inputs).given())
+        state = apply.read(context_of(any_dialect, case), resource, state)
+        assert not diff(resource, state.values(), checked(case, inputs).given())
     # removed, twice
-    engine.delete(context_of(any_dialect, case), resource, state)
-    engine.delete(context_of(any_dialect, case), resource, state)
+    apply.delete(context_of(any_dialect, case), resource, state)
+    apply.delete(context_of(any_dialect, case), resource, state)
     if case.kind == "domain":  # no delete exists
-        assert engine.read(context_of(any_dialect, case), resource, state).auto_renew is False
+        assert apply.read(context_of(any_dialect, case), resource, state).auto_renew is False
     else:
-        assert engine.read(context_of(any_dialect, case), resource, state) is None
+        assert apply.read(context_of(any_dialect, case), resource, state) is None

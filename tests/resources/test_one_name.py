@@ -15,7 +15,9 @@ import pytest
 from pulumi_hosting.api import models as m
 from pulumi_hosting.exactly_once import local_files
 from pulumi_hosting.exactly_once.server_order import ServerOrder
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.apply import Outcome
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import ResourceConflict
 from tests.resources.conftest import GOOD, KillingTransport, ResourceHarness
@@ -50,13 +52,13 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def at_once(
     harness: ResourceHarness, desired: list[dict[str, Any]], barrier: threading.Barrier | None = None
-) -> list[engine.Outcome]:
-    def run(desired: dict[str, Any]) -> engine.Outcome:
+) -> list[Outcome]:
+    def run(desired: dict[str, Any]) -> Outcome:
         transport = TogetherTransport(barrier=barrier) if barrier else KillingTransport()
         context = harness.context(
             identity="ansible:/server/web-1", name_is_identity=True, transport=transport
         )
-        return engine.ensure(context, SERVER, engine.check(SERVER, desired).inputs)
+        return apply.ensure(context, SERVER, check(SERVER, desired).inputs)
 
     with ThreadPoolExecutor(len(desired)) as pool:
         return list(pool.map(run, desired))
@@ -107,7 +109,7 @@ def test_what_another_process_has_just_ordered_is_seen_in_spite_of_an_earlier_lo
         patched.setattr("pulumi_hosting.exactly_once.server_order._PROCESS", "another")
         harness.order()
     with pytest.raises(ResourceConflict):
-        engine.create(late, SERVER, engine.check(SERVER, GOOD).inputs)
+        apply.create(late, SERVER, check(SERVER, GOOD).inputs)
     assert harness.charges == 1
 
 

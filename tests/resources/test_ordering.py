@@ -12,7 +12,10 @@ import pytest
 
 from pulumi_hosting.client.exceptions import InsufficientFunds, NoCapacity
 from pulumi_hosting.exactly_once.ownership_tag import next_tag, ownership_tag, with_tag
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.apply import ApplyOptions, Outcome
+from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import (
     AmbiguousMatch,
@@ -195,7 +198,7 @@ def test_a_wrong_clock_hides_no_movement_of_money(harness: ResourceHarness, days
     context = harness.context()
     context.session.clock = WrongClock(harness.control, days=days)
     with pytest.raises(ResourceError, match="not known"):
-        engine.create(context, SERVER, engine.check(SERVER, GOOD).inputs)
+        apply.create(context, SERVER, check(SERVER, GOOD).inputs)
     assert harness.living == []
 
 
@@ -208,12 +211,12 @@ def test_a_wrong_clock_makes_no_order_younger_or_older(
     harness.control("POST", "/clock", {"advance": days * 86400})
     context = harness.context()
     context.session.clock = WrongClock(harness.control, days=offset)
-    inputs = engine.check(SERVER, GOOD).inputs
+    inputs = check(SERVER, GOOD).inputs
     if taken:
-        assert engine.create(context, SERVER, inputs).id == first.id
+        assert apply.create(context, SERVER, inputs).id == first.id
     else:
         with pytest.raises(ResourceConflict, match=f"adopt_id={first.id}"):
-            engine.create(context, SERVER, inputs)
+            apply.create(context, SERVER, inputs)
     assert harness.charges == 1
 
 
@@ -394,14 +397,14 @@ def test_strict_holds_for_what_only_a_key_proves(harness: ResourceHarness, more:
 
 
 def predicted(harness: ResourceHarness, inputs: dict[str, Any] | None = None, **context: Any) -> Any:
-    return SERVER.takeover(harness.context(**context), engine.check(SERVER, inputs or GOOD).inputs)
+    return SERVER.takeover(harness.context(**context), check(SERVER, inputs or GOOD).inputs)
 
 
 def test_a_preview_announces_what_is_taken_over_and_its_charge(harness: ResourceHarness) -> None:
     harness.order()
     harness.control("POST", "/clock", {"advance": 2 * 3600 + 60})
     context = harness.context()
-    taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
+    taken = SERVER.takeover(context, check(SERVER, GOOD).inputs)
     assert taken is not None
     assert taken.announcement(context.service_now()) == (
         "takes over server 20001, ordered 2 h ago, 5.00 EUR (it carries this resource's ownership tag)"
@@ -417,7 +420,7 @@ def test_a_preview_says_the_monthly_price_where_the_charge_is_not_to_be_seen(
         "POST", "/keys", {"mode": "live", "scopes": ["servers:read", "servers:order", "servers:manage"]}
     )["key"]
     context = harness.context(key=key)
-    taken = SERVER.takeover(context, engine.check(SERVER, GOOD).inputs)
+    taken = SERVER.takeover(context, check(SERVER, GOOD).inputs)
     assert taken is not None
     assert "ordered 0 min ago, 5.00 EUR a month (" in taken.announcement(context.service_now())
 
@@ -429,7 +432,7 @@ def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happ
         harness.order(transport=KillingTransport(3, after=True))
     harness.control("POST", "/clock", {"advance": 3 * 3600 + 60})
     context = harness.context()
-    assert SERVER.takeover(context, engine.check(SERVER, GOOD).inputs) is None
+    assert SERVER.takeover(context, check(SERVER, GOOD).inputs) is None
     assert SERVER.validate(context, GOOD, frozenset(GOOD)) == {}
     (said,) = [line for line in harness.messages if "exists" in line]
     assert (
@@ -439,7 +442,7 @@ def test_a_preview_says_when_an_unproven_namesake_was_ordered_and_what_will_happ
     harness.control("POST", "/clock", {"advance": WEEK})
     later = harness.context()
     with pytest.raises(ResourceConflict) as announced:
-        SERVER.takeover(later, engine.check(SERVER, GOOD).inputs)
+        SERVER.takeover(later, check(SERVER, GOOD).inputs)
     with pytest.raises(ResourceConflict) as stopped:
         harness.order()
     assert str(announced.value) == str(stopped.value)
@@ -452,7 +455,7 @@ def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(harness: Re
     an alias first.
     """
     old = harness.order(identity="pulumi:t/dev/server/web-1")  # its name is that of the resource
-    renamed, inputs = "pulumi:t/dev/server/web-9", engine.check(SERVER, GOOD).inputs
+    renamed, inputs = "pulumi:t/dev/server/web-9", check(SERVER, GOOD).inputs
     with pytest.raises(ResourceConflict) as announced:
         SERVER.takeover(harness.context(identity=renamed), inputs)
     with pytest.raises(ResourceConflict) as stopped:
@@ -472,9 +475,7 @@ def test_a_preview_stops_where_the_order_will_stop_beside_a_namesake(harness: Re
     ownership.add("pulumi:t/dev/server/web-1", old.id)
     assert SERVER.takeover(harness.context(identity=renamed, ownership=ownership), inputs) is None
     assert (
-        SERVER.takeover(
-            harness.context(identity=renamed), engine.check(SERVER, {**GOOD, "order_attempt": 1}).inputs
-        )
+        SERVER.takeover(harness.context(identity=renamed), check(SERVER, {**GOOD, "order_attempt": 1}).inputs)
         is None
     )
     harness.control("PATCH", f"/servers/{old.id}", {"notes": ""})
@@ -500,12 +501,12 @@ def test_adopting_what_another_resource_has_is_announced(harness: ResourceHarnes
     assert "carries the tag of another resource, which can no longer delete it then" in taken.reason
     adopted = harness.order({**GOOD, "adopt_id": other.id})
     assert harness.living[0]["notes"] == adopted.ownership_tag == ownership_tag(IDENTITY, 1)
-    engine.delete(harness.context(identity="pulumi:t/prod/server/web-1"), SERVER, other)
+    apply.delete(harness.context(identity="pulumi:t/prod/server/web-1"), SERVER, other)
     assert [str(server["id"]) for server in harness.living] == [other.id]
     assert any(
         (f"server {other.id} (web-1) stays and costs 5.00 EUR a month") in line for line in harness.messages
     )
-    engine.delete(harness.context(), SERVER, adopted)
+    apply.delete(harness.context(), SERVER, adopted)
     assert harness.living == []
 
 
@@ -516,7 +517,7 @@ def test_what_a_later_run_took_over_is_not_deleted_by_the_earlier_state(harness:
     first = harness.order()
     second = harness.order()
     assert (second.id, second.ownership_tag) == (first.id, next_tag(first.ownership_tag, IDENTITY))
-    read = engine.read(harness.context(), SERVER, first)
+    read = apply.read(harness.context(), SERVER, first)
     assert read.ownership_tag == first.ownership_tag
     assert [
         line
@@ -527,14 +528,14 @@ def test_what_a_later_run_took_over_is_not_deleted_by_the_earlier_state(harness:
         with pytest.raises(
             TakenOver, match=f"server {first.id}: a later run took it over, .*nothing was deleted"
         ) as stopped:
-            engine.delete(harness.context(), SERVER, state)
+            apply.delete(harness.context(), SERVER, state)
         assert (stopped.value.id, stopped.value.tag) == (first.id, second.ownership_tag)
-        changed = engine.check(SERVER, {**GOOD, "notes": "mine"}).inputs
+        changed = check(SERVER, {**GOOD, "notes": "mine"}).inputs
         # the tag of this state would open the fence
         with pytest.raises(TakenOver, match="nothing was changed"):
-            engine.update(harness.context(), SERVER, state, changed, frozenset({"notes"}))
+            apply.update(harness.context(), SERVER, state, changed, frozenset({"notes"}))
     assert [server["notes"] for server in harness.living] == [second.ownership_tag]
-    engine.delete(harness.context(), SERVER, engine.read(harness.context(), SERVER, second))
+    apply.delete(harness.context(), SERVER, apply.read(harness.context(), SERVER, second))
     assert harness.living == []
     assert harness.charges == 0
 
@@ -543,7 +544,7 @@ def test_what_a_later_run_took_over_is_not_deleted_by_the_earlier_state(harness:
 def test_a_server_whose_tag_was_taken_away_is_deleted(harness: ResourceHarness, notes: str) -> None:
     state = harness.order()
     harness.control("PATCH", f"/servers/{state.id}", {"notes": notes})
-    engine.delete(harness.context(), SERVER, state)
+    apply.delete(harness.context(), SERVER, state)
     assert harness.living == []
 
 
@@ -553,23 +554,23 @@ def test_a_takeover_whose_tag_was_not_written_can_be_deleted(harness: ResourceHa
         harness.order(transport=KillingTransport(3, after=False))  # before the tag
     state = harness.order(identity=IDENTITY, transport=KillingTransport(None))
     left = state.model_copy(update={"ownership_tag": ownership_tag(IDENTITY, 9)})
-    engine.delete(harness.context(), SERVER, left)
+    apply.delete(harness.context(), SERVER, left)
     assert harness.living == []
 
 
 def test_notes_are_shown_without_the_tag_and_an_update_keeps_it(harness: ResourceHarness) -> None:
     harness.order()
     state = harness.order({**GOOD, "notes": "mine"})
-    state = engine.update(
+    state = apply.update(
         harness.context(),
         SERVER,
         state,
-        engine.check(SERVER, {**GOOD, "notes": "yours"}).inputs,
+        check(SERVER, {**GOOD, "notes": "yours"}).inputs,
         frozenset({"notes"}),
     )
     assert state.notes == "yours"
     assert harness.living[0]["notes"] == with_tag("yours", ownership_tag(IDENTITY, 1))
-    assert engine.read(harness.context(), SERVER, state).notes == "yours"
+    assert apply.read(harness.context(), SERVER, state).notes == "yours"
 
 
 # --- one name, several orders at once
@@ -609,7 +610,7 @@ def test_a_program_edited_after_the_mark_was_written_gets_its_server_back_to_be_
         harness.order(transport=KillingTransport(4, after=True))
     state = harness.order({**GOOD, "os": "ubuntu-24.04"})
     assert state.os == "debian-12"
-    assert engine.diff(SERVER, state.values(), {**GOOD, "os": "ubuntu-24.04"}).replaces == ("os",)
+    assert diff(SERVER, state.values(), {**GOOD, "os": "ubuntu-24.04"}).replaces == ("os",)
     assert harness.charges == 1
 
 
@@ -635,10 +636,10 @@ def test_adopting_checks_what_it_takes(harness: ResourceHarness) -> None:
 
 def ensure(
     harness: ResourceHarness, inputs: dict[str, Any] | None = None, id: str | None = None, **terms: Any
-) -> engine.Outcome:
-    checked = engine.check(SERVER, inputs or GOOD)
+) -> Outcome:
+    checked = check(SERVER, inputs or GOOD)
     context = harness.context(identity="ansible:/server/web-1", name_is_identity=True)
-    return engine.ensure(context, SERVER, checked.inputs, id=id, terms=engine.ApplyOptions(**terms))
+    return apply.ensure(context, SERVER, checked.inputs, id=id, terms=ApplyOptions(**terms))
 
 
 def test_the_ladder_of_a_stateless_frontend(harness: ResourceHarness) -> None:
@@ -652,14 +653,14 @@ def test_the_ladder_of_a_stateless_frontend(harness: ResourceHarness) -> None:
     assert ensure(harness, desired).action == "unchanged"
     with pytest.raises(ResourceError, match="cannot be changed in place"):
         ensure(harness, {**GOOD, "os": "ubuntu-24.04"})
-    checked = engine.check(SERVER, GOOD)
+    checked = check(SERVER, GOOD)
     context = harness.context(name_is_identity=True)
     assert (
-        engine.ensure_absent(context, SERVER, checked.inputs, terms=engine.ApplyOptions(dry_run=True)).action
+        apply.ensure_absent(context, SERVER, checked.inputs, terms=ApplyOptions(dry_run=True)).action
         == "deleted"
     )
-    assert engine.ensure_absent(context, SERVER, checked.inputs).action == "deleted"
-    assert engine.ensure_absent(context, SERVER, checked.inputs).action == "unchanged"
+    assert apply.ensure_absent(context, SERVER, checked.inputs).action == "deleted"
+    assert apply.ensure_absent(context, SERVER, checked.inputs).action == "unchanged"
     assert harness.living == []
 
 
@@ -681,9 +682,9 @@ def test_adopting_is_predicted_by_a_dry_run(harness: ResourceHarness) -> None:
 def test_a_stateless_frontend_killed_anywhere_buys_once(
     harness: ResourceHarness, at: int, after: bool
 ) -> None:
-    checked = engine.check(SERVER, GOOD)
+    checked = check(SERVER, GOOD)
     with pytest.raises(ProcessKilled):
-        engine.ensure(
+        apply.ensure(
             harness.context(name_is_identity=True, transport=KillingTransport(at, after)),
             SERVER,
             checked.inputs,
@@ -753,9 +754,9 @@ def test_an_order_carried_out_between_two_looks_is_found(harness: ResourceHarnes
     with pytest.raises(WaitTimeout):
         harness.order(wait_timeout=0.0)
     transport = Overtaking(meanwhile=lambda: harness.control("POST", "/clock", {"advance": 31}))
-    checked = engine.check(SERVER, GOOD)
+    checked = check(SERVER, GOOD)
     context = harness.context(name_is_identity=True, transport=transport)
-    assert engine.ensure_absent(context, SERVER, checked.inputs).action == "deleted"
+    assert apply.ensure_absent(context, SERVER, checked.inputs).action == "deleted"
     assert harness.living == []
 
 
@@ -770,9 +771,9 @@ def test_absent_waits_for_an_order_that_is_still_under_way(harness: ResourceHarn
     harness.fault({"panel_timeout": "active"})
     with pytest.raises(WaitTimeout):
         harness.order(wait_timeout=0.0)
-    checked = engine.check(SERVER, GOOD)
+    checked = check(SERVER, GOOD)
     assert (
-        engine.ensure_absent(harness.context(name_is_identity=True), SERVER, checked.inputs).action
+        apply.ensure_absent(harness.context(name_is_identity=True), SERVER, checked.inputs).action
         == "deleted"
     )
     assert harness.living == []

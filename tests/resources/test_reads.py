@@ -5,7 +5,9 @@ untrue.
 import threading
 from typing import Any
 
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock, Poller
 from pulumi_hosting.session.ownership import Ownership
@@ -115,17 +117,17 @@ def test_pauses_grow_to_the_longest_and_end() -> None:
 def test_many_servers_are_read_by_the_list(harness: ResourceHarness) -> None:
     ownership = Ownership()
     made = [
-        engine.create(
+        apply.create(
             harness.context(identity=f"pulumi:t/dev/server/{n}", ownership=ownership), SERVER, desired
         )
         for n in range(12)
-        for desired in [engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs]
+        for desired in [check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs]
     ]
     transport = KillingTransport()
     context = harness.context(transport=transport)
     for state in made:
-        found = engine.read(context, SERVER, state)
-        assert not engine.diff(SERVER, state.values(), found.values()), state.id
+        found = apply.read(context, SERVER, state)
+        assert not diff(SERVER, state.values(), found.values()), state.id
     assert len(transport.sent) == FEW + 1  # each of the first alone, then one page for all
 
 
@@ -136,7 +138,7 @@ def test_a_program_of_many_servers_looks_for_lost_ones_once(harness: ResourceHar
         shared = {"transport": transport, "reads": reads, "ownership": ownership, "client": client}
         context = harness.context(identity=f"pulumi:t/dev/server/{n}", **shared)
         client = context.client
-        engine.create(context, SERVER, engine.check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs)
+        apply.create(context, SERVER, check(SERVER, {**GOOD, "name": f"web-{n}"}).inputs)
     lists = [
         line for line in transport.sent if line.endswith(("/servers", "/orders")) and line.startswith("GET")
     ]

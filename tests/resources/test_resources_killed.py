@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.errors import ResourceError
 from tests.resources.conftest import GOOD, KillingTransport, ProcessKilled, ResourceHarness
@@ -46,7 +48,7 @@ def desired_of(harness: ResourceHarness, name: str) -> tuple[Any, Any]:
         if kind == "server_ip"
         else ""
     )
-    found = engine.check(
+    found = check(
         RESOURCES[kind], {key: server if value == "{server}" else value for key, value in inputs.items()}
     )
     assert not found.failures
@@ -66,7 +68,7 @@ def spent(harness: ResourceHarness) -> Decimal:
 
 
 def run(harness: ResourceHarness, resource: Any, inputs: Any, **more: Any) -> Any:
-    return engine.create(
+    return apply.create(
         harness.context(identity=f"pulumi:t/dev/{resource.kind}/it", **more), resource, inputs
     )
 
@@ -145,10 +147,10 @@ def test_an_answer_that_cannot_be_read_hides_nothing(harness: ResourceHarness, n
 def test_two_addresses_of_one_server_are_two_purchases(harness: ResourceHarness) -> None:
     resource, inputs = desired_of(harness, "server_ip")
     context = harness.context(identity="pulumi:t/dev/server_ip/a")
-    first = engine.create(context, resource, inputs)
+    first = apply.create(context, resource, inputs)
     other = harness.context(identity="pulumi:t/dev/server_ip/b")
     other.ownership.add("pulumi:t/dev/server_ip/a", first.id)
-    second = engine.create(other, resource, inputs)
+    second = apply.create(other, resource, inputs)
     assert first.id != second.id
     assert len(made(harness, resource)) == 2
 
@@ -157,13 +159,13 @@ def test_both_killed_before_they_were_saved_both_are_found(harness: ResourceHarn
     resource, inputs = desired_of(harness, "server_ip")
     ids = {}
     context = harness.context(identity="pulumi:t/dev/server_ip/a")
-    ids["a"] = engine.create(context, resource, inputs).id
+    ids["a"] = apply.create(context, resource, inputs).id
     other = harness.context(identity="pulumi:t/dev/server_ip/b")
     other.ownership.add("pulumi:t/dev/server_ip/a", ids["a"])
-    ids["b"] = engine.create(other, resource, inputs).id
+    ids["b"] = apply.create(other, resource, inputs).id
     for name in ("b", "a"):
         assert (
-            engine.create(harness.context(identity=f"pulumi:t/dev/server_ip/{name}"), resource, inputs).id
+            apply.create(harness.context(identity=f"pulumi:t/dev/server_ip/{name}"), resource, inputs).id
             == ids[name]
         )
     assert len(made(harness, resource)) == 2
@@ -171,7 +173,7 @@ def test_both_killed_before_they_were_saved_both_are_found(harness: ResourceHarn
 
 def test_an_unknown_address_stops_the_purchase(harness: ResourceHarness) -> None:
     resource, inputs = desired_of(harness, "server_ip")
-    engine.create(harness.context(identity="pulumi:other/dev/server_ip/x"), resource, inputs)
+    apply.create(harness.context(identity="pulumi:other/dev/server_ip/x"), resource, inputs)
     harness.another_machine()
     with pytest.raises(
         ResourceError,
@@ -180,18 +182,18 @@ def test_an_unknown_address_stops_the_purchase(harness: ResourceHarness) -> None
     ):
         run(harness, resource, inputs)
     assert len(made(harness, resource)) == 1
-    another = engine.check(resource, {**inputs.given(), "order_attempt": 1}).inputs
+    another = check(resource, {**inputs.given(), "order_attempt": 1}).inputs
     run(harness, resource, another)
     assert len(made(harness, resource)) == 2
 
 
 def test_a_domain_registered_elsewhere_is_adopted_on_request_only(harness: ResourceHarness) -> None:
     resource, inputs = desired_of(harness, "domain")
-    theirs = engine.create(harness.context(identity="pulumi:other/dev/domain/x"), resource, inputs)
+    theirs = apply.create(harness.context(identity="pulumi:other/dev/domain/x"), resource, inputs)
     paid = spent(harness)
     with pytest.raises(ResourceError, match=f"set adopt_id={theirs.id}"):
         run(harness, resource, inputs)
-    taken = run(harness, resource, engine.check(resource, {**inputs.given(), "adopt_id": theirs.id}).inputs)
+    taken = run(harness, resource, check(resource, {**inputs.given(), "adopt_id": theirs.id}).inputs)
     assert taken.id == theirs.id
     assert spent(harness) == paid
 
@@ -202,9 +204,9 @@ def test_a_registration_under_way_is_a_state(harness: ResourceHarness) -> None:
     state = run(harness, resource, inputs)
     assert state.status == "pending"
     harness.control("POST", "/clock", {"advance": 3 * 86400})
-    state = engine.read(harness.context(), resource, state)
+    state = apply.read(harness.context(), resource, state)
     assert state.status == "active"
-    found = engine.diff(resource, state.values(), inputs.given())
+    found = diff(resource, state.values(), inputs.given())
     assert found.fields == {"auto_renew"}
-    state = engine.update(harness.context(), resource, state, inputs, found.fields)
+    state = apply.update(harness.context(), resource, state, inputs, found.fields)
     assert state.auto_renew is True

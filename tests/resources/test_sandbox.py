@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.client.exceptions import TransportError
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
+from pulumi_hosting.planning.diff import diff
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.session.errors import ResourceError
@@ -23,11 +25,11 @@ def test_what_was_written_to_a_simulated_server_is_no_drift(harness: ResourceHar
     harness.account.variant(sandbox_echo=echo)
     made = harness.order(DESIRED, key=harness.account.test_key)
     context = harness.context(key=harness.account.test_key)
-    seen = engine.read(context, SERVER, made)
-    assert not engine.diff(SERVER, seen.values(), DESIRED)
+    seen = apply.read(context, SERVER, made)
+    assert not diff(SERVER, seen.values(), DESIRED)
     changed = {**DESIRED, "name": "web-2", "notes": "other"}
-    after = SERVER.update(context, seen, engine.check(SERVER, changed).inputs, frozenset({"name", "notes"}))
-    assert not engine.diff(SERVER, engine.read(context, SERVER, after).values(), changed)
+    after = SERVER.update(context, seen, check(SERVER, changed).inputs, frozenset({"name", "notes"}))
+    assert not diff(SERVER, apply.read(context, SERVER, after).values(), changed)
     assert harness.charges == 0
 
 
@@ -41,30 +43,28 @@ def test_a_simulated_server_is_gone_after_its_day_though_its_key_is_remembered(
 ) -> None:
     first = harness.order(key=harness.account.test_key)
     harness.control("POST", "/clock", {"advance": DAY + 1})
-    assert engine.read(harness.context(key=harness.account.test_key), SERVER, first) is None
+    assert apply.read(harness.context(key=harness.account.test_key), SERVER, first) is None
     assert harness.order(key=harness.account.test_key).id != first.id
 
 
 def test_a_real_server_read_with_a_test_key_shows_its_drift(harness: ResourceHarness) -> None:
     made = harness.order(DESIRED)
     harness.control("PATCH", f"/servers/{made.id}", {"notes": "by hand"})
-    seen = engine.read(harness.context(key=harness.account.test_key), SERVER, made)
-    assert engine.diff(SERVER, seen.values(), DESIRED).fields == {"notes"}
+    seen = apply.read(harness.context(key=harness.account.test_key), SERVER, made)
+    assert diff(SERVER, seen.values(), DESIRED).fields == {"notes"}
 
 
 def test_a_simulated_key_cannot_be_read_and_is_not_gone(harness: ResourceHarness) -> None:
     context = harness.context(key=harness.account.test_key)
-    made = engine.create(
-        context, SSH_KEY, engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs
-    )
+    made = apply.create(context, SSH_KEY, check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs)
     assert list(SSH_KEY.all(context)) == []
-    assert engine.read(context, SSH_KEY, made) == made
+    assert apply.read(context, SSH_KEY, made) == made
     assert made.mode == "test"
-    engine.delete(context, SSH_KEY, made)
+    apply.delete(context, SSH_KEY, made)
     with pytest.raises(
         ResourceError, match="only simulated, with a test key, and a live key must not touch it"
     ):
-        engine.read(harness.context(), SSH_KEY, made)
+        apply.read(harness.context(), SSH_KEY, made)
 
 
 @pytest.mark.parametrize("reading", ["conflict", "second"])
@@ -73,12 +73,12 @@ def test_a_key_whose_answer_was_lost_is_not_doubled(
     harness: ResourceHarness, reading: str, action: dict[str, Any]
 ) -> None:
     harness.account.variant(duplicate_ssh_key=reading)
-    inputs = engine.check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs
+    inputs = check(SSH_KEY, {"name": "me", "public_key": KEY_LINE}).inputs
     harness.fault(action, path="^/ssh-keys$")
     try:
-        made = engine.create(harness.context(), SSH_KEY, inputs)
+        made = apply.create(harness.context(), SSH_KEY, inputs)
     except TransportError:
         made = None  # never processed: said, and nothing was added
-    again = engine.create(harness.context(), SSH_KEY, inputs)
+    again = apply.create(harness.context(), SSH_KEY, inputs)
     assert made is None or made.id == again.id
     assert len(harness.control("GET", "/objects")["ssh_keys"]) == 1

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.server import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.ownership import Ownership
@@ -38,7 +39,7 @@ def test_a_server_that_has_ended_is_named_before_a_new_one_is_ordered(
         )
     ]
     harness.messages.clear()
-    assert engine.read(harness.context(), SERVER, state) is None
+    assert apply.read(harness.context(), SERVER, state) is None
     assert harness.messages == [
         (
             f"server 20001 (web-1) was {status} (last due {due}); a new one is ordered "
@@ -148,5 +149,5 @@ def test_only_an_order_that_is_under_way_counts_as_a_server_to_come(
         "tariff_id": 1,
     }
     harness.fault({"patch": {"data": [order]}}, path="^/orders$", method="GET", times=9)
-    found = SERVER.find(harness.context(name_is_identity=True), engine.check(SERVER, GOOD).inputs)
+    found = SERVER.find(harness.context(name_is_identity=True), check(SERVER, GOOD).inputs)
     assert (found is not None) == (status == "provisioning")

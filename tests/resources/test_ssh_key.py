@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.ssh_key import SSH_KEY
 from pulumi_hosting.session.errors import ResourceConflict
 from tests.resources.conftest import (
@@ -22,13 +23,13 @@ STAGING, PROD = "pulumi:t/staging/ssh_key/alice", "pulumi:t/prod/ssh_key/alice"
 
 
 def inputs(**more: Any) -> Any:
-    found = engine.check(RESOURCE, {"name": "alice", "public_key": LINE, **more})
+    found = check(RESOURCE, {"name": "alice", "public_key": LINE, **more})
     assert not found.failures
     return found.inputs
 
 
 def create(harness: ResourceHarness, identity: str = STAGING, given: Any = None, **more: Any) -> Any:
-    return engine.create(harness.context(identity=identity, **more), RESOURCE, given or inputs())
+    return apply.create(harness.context(identity=identity, **more), RESOURCE, given or inputs())
 
 
 def on_account(harness: ResourceHarness) -> list[int]:
@@ -38,8 +39,8 @@ def on_account(harness: ResourceHarness) -> list[int]:
 def test_what_was_made_here_is_deleted(harness: ResourceHarness) -> None:
     made = create(harness)
     assert made.taken_over is False
-    assert engine.read(harness.context(), RESOURCE, made).taken_over is False
-    engine.delete(harness.context(identity=STAGING), RESOURCE, made)
+    assert apply.read(harness.context(), RESOURCE, made).taken_over is False
+    apply.delete(harness.context(identity=STAGING), RESOURCE, made)
     assert on_account(harness) == []
 
 
@@ -55,9 +56,9 @@ def test_what_was_there_is_taken_over_with_a_message_and_stays(harness: Resource
     assert (
         f"takes over SSH key {first.id}, which was on the account already; destroy keeps it"
     ) in harness.messages
-    taken = engine.read(harness.context(identity=PROD), RESOURCE, taken)
+    taken = apply.read(harness.context(identity=PROD), RESOURCE, taken)
     assert taken.taken_over is True
-    engine.delete(harness.context(identity=PROD), RESOURCE, taken)
+    apply.delete(harness.context(identity=PROD), RESOURCE, taken)
     assert on_account(harness) == [int(first.id)]
     assert any(
         (f"SSH key alice ({first.id}) stays: it was not created here") in line for line in harness.messages
@@ -80,17 +81,17 @@ def test_what_is_found_after_a_crash_is_taken_over(harness: ResourceHarness, aft
 def test_a_key_that_was_only_looked_at_is_not_deleted(harness: ResourceHarness) -> None:
     """An import knows nothing but the id."""
     first = create(harness)
-    imported = engine.read(harness.context(identity=PROD), RESOURCE, RESOURCE.State.partial({"id": first.id}))
+    imported = apply.read(harness.context(identity=PROD), RESOURCE, RESOURCE.State.partial({"id": first.id}))
     assert imported.taken_over is True
-    engine.delete(harness.context(identity=PROD), RESOURCE, imported)
+    apply.delete(harness.context(identity=PROD), RESOURCE, imported)
     assert on_account(harness) == [int(first.id)]
 
 
 def test_a_play_deletes_what_it_names(harness: ResourceHarness) -> None:
     create(harness)
     context = harness.context(identity="ansible:play", name_is_identity=True)
-    assert engine.ensure(context, RESOURCE, inputs()).action == "unchanged"
-    assert engine.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
+    assert apply.ensure(context, RESOURCE, inputs()).action == "unchanged"
+    assert apply.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
     assert on_account(harness) == []
     assert not [line for line in harness.messages if "taken" in line or "takes" in line]
 
@@ -141,7 +142,7 @@ def test_two_creations_at_the_same_moment_end_with_one_key(harness: ResourceHarn
     assert sorted(state.taken_over for state in states) == [False, True]
     # each is destroyed: the one that made it deletes it, whichever goes first
     for state, identity in zip(states, (STAGING, PROD), strict=True):
-        engine.delete(harness.context(identity=identity), RESOURCE, state)
+        apply.delete(harness.context(identity=identity), RESOURCE, state)
     assert on_account(harness) == []
 
 
@@ -175,5 +176,5 @@ def test_a_deletion_that_fails_is_no_success(harness: ResourceHarness) -> None:
     made = create(harness)
     harness.fault({"status": 502, "code": "upstream_error"}, path="^/ssh-keys/", method="DELETE", times=99)
     with pytest.raises(Exception, match="upstream_error"):
-        engine.delete(harness.context(identity=STAGING), RESOURCE, made)
+        apply.delete(harness.context(identity=STAGING), RESOURCE, made)
     assert on_account(harness) == [int(made.id)]

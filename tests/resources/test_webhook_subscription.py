@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from pulumi_hosting.planning import engine
+from pulumi_hosting.planning import apply
+from pulumi_hosting.planning.check import check
 from pulumi_hosting.resources.webhook_subscription_powers import WEBHOOK_SUBSCRIPTION
 from pulumi_hosting.session.errors import ResourceConflict, TakenOver
 from tests.resources.conftest import (
@@ -26,17 +27,17 @@ DESIRED: dict[str, Any] = {"url": "https://hooks.example.com/x", "events": ["*"]
 
 
 def inputs(**more: Any) -> Any:
-    found = engine.check(RESOURCE, {**DESIRED, **more})
+    found = check(RESOURCE, {**DESIRED, **more})
     assert not found.failures
     return found.inputs
 
 
 def create(harness: ResourceHarness, given: Any = None, identity: str = ME, **more: Any) -> Any:
-    return engine.create(harness.context(identity=identity, **more), RESOURCE, given or inputs())
+    return apply.create(harness.context(identity=identity, **more), RESOURCE, given or inputs())
 
 
 def read(harness: ResourceHarness, state: Any, identity: str = ME) -> Any:
-    return engine.read(harness.context(identity=identity), RESOURCE, state)
+    return apply.read(harness.context(identity=identity), RESOURCE, state)
 
 
 def subscriptions(harness: ResourceHarness) -> list[dict[str, Any]]:
@@ -102,9 +103,9 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(
         with pytest.raises(
             TakenOver, match="a later run took it over, from another backend perhaps; nothing was deleted"
         ):
-            engine.delete(harness.context(identity=ME), RESOURCE, state)
+            apply.delete(harness.context(identity=ME), RESOURCE, state)
         with pytest.raises(TakenOver, match="nothing was changed"):
-            engine.update(
+            apply.update(
                 harness.context(identity=ME),
                 RESOURCE,
                 state,
@@ -112,7 +113,7 @@ def test_two_runs_at_the_same_moment_end_with_one_subscription_and_one_secret(
                 frozenset({"description"}),
             )
     assert the_one(harness)["secret"] == row["secret"]
-    engine.delete(harness.context(identity=ME), RESOURCE, read(harness, again))
+    apply.delete(harness.context(identity=ME), RESOURCE, read(harness, again))
     assert subscriptions(harness) == []
 
 
@@ -123,8 +124,8 @@ def test_two_plays_at_the_same_moment_end_with_one_subscription(harness: Resourc
     (secret,) = [state.secret for state in states if state.secret is not None]
     assert secret.reveal() == row["secret"]
     context = harness.context(identity="ansible:play/hook", name_is_identity=True)
-    assert engine.ensure(context, RESOURCE, inputs()).action == "unchanged"
-    assert engine.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
+    assert apply.ensure(context, RESOURCE, inputs()).action == "unchanged"
+    assert apply.ensure_absent(context, RESOURCE, inputs()).action == "deleted"
 
 
 def test_an_own_surplus_that_cannot_be_deleted_is_kept_in_the_state(harness: ResourceHarness) -> None:
@@ -171,10 +172,10 @@ def test_a_request_that_is_processed_after_the_creation_goes_with_the_next_chang
         for line in harness.messages
     )
     changed = inputs(events=["balance.low"])
-    engine.update(harness.context(identity=ME), RESOURCE, state, changed, frozenset({"events"}))
+    apply.update(harness.context(identity=ME), RESOURCE, state, changed, frozenset({"events"}))
     assert the_one(harness)["id"] == int(state.id)
     late(harness)
-    engine.delete(harness.context(identity=ME), RESOURCE, state)
+    apply.delete(harness.context(identity=ME), RESOURCE, state)
     assert subscriptions(harness) == []
 
 
@@ -253,7 +254,7 @@ def test_what_another_resource_took_over_stays(harness: ResourceHarness) -> None
     taken = create(harness, inputs(adopt_id=first.id), other)
     assert taken.secret is None
     assert the_one(harness)["secret"] == first.secret.reveal()
-    engine.delete(harness.context(identity=ME), RESOURCE, first)
+    apply.delete(harness.context(identity=ME), RESOURCE, first)
     assert the_one(harness)["id"] == int(first.id)
     assert any(
         (
@@ -264,18 +265,18 @@ def test_what_another_resource_took_over_stays(harness: ResourceHarness) -> None
         for line in harness.messages
     )
     # a change by the first one leaves the tag of the other
-    engine.update(
+    apply.update(
         harness.context(identity=ME), RESOURCE, first, inputs(description="mine"), frozenset({"description"})
     )
     assert the_one(harness)["description"] == f"mine {taken.ownership_tag}"
-    engine.delete(harness.context(identity=other), RESOURCE, taken)
+    apply.delete(harness.context(identity=other), RESOURCE, taken)
     assert subscriptions(harness) == []
 
 
 def test_a_description_without_tag_is_deleted(harness: ResourceHarness) -> None:
     state = create(harness)
     harness.control("PATCH", f"/webhooks/{state.id}", {"description": "by hand"})
-    engine.delete(harness.context(identity=ME), RESOURCE, state)
+    apply.delete(harness.context(identity=ME), RESOURCE, state)
     assert subscriptions(harness) == []
 
 
@@ -284,7 +285,7 @@ def test_the_one_to_be_replaced_is_not_taken_for_the_new_one(harness: ResourceHa
     new = create(harness, owned=frozenset({state.id}))
     assert new.id != state.id
     assert new.ownership_tag != state.ownership_tag
-    engine.delete(harness.context(identity=ME), RESOURCE, state)
+    apply.delete(harness.context(identity=ME), RESOURCE, state)
     assert the_one(harness)["id"] == int(new.id)
 
 
@@ -304,7 +305,7 @@ def test_a_deletion_that_fails_is_no_success(harness: ResourceHarness) -> None:
     state = create(harness)
     harness.fault({"status": 502, "code": "upstream_error"}, path="^/webhooks/", method="DELETE", times=99)
     with pytest.raises(Exception, match="upstream_error"):
-        engine.delete(harness.context(identity=ME), RESOURCE, state)
+        apply.delete(harness.context(identity=ME), RESOURCE, state)
     assert the_one(harness)["id"] == int(state.id)
 
 
@@ -341,4 +342,4 @@ def test_a_takeover_killed_anywhere_ends_with_one_subscription_and_one_secret(
     ],
 )
 def test_what_cannot_be_sent_is_refused_by_name(field: str, value: str) -> None:
-    assert engine.check(RESOURCE, {**DESIRED, field: value}).failures.keys() == {field}
+    assert check(RESOURCE, {**DESIRED, field: value}).failures.keys() == {field}

@@ -28,8 +28,9 @@ class ResourceInfoModule(HostingModule):
 
     def work(self, task: Task) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning import engine
+        from pulumi_hosting.planning import apply
         from pulumi_hosting.resources import RESOURCES
+        from pulumi_hosting.resources.powers import listed
 
         resource = RESOURCES[self.kind]
         request = task.request(self.kind, read_only=True)
@@ -42,8 +43,8 @@ class ResourceInfoModule(HostingModule):
             named = [
                 name for name in self.options if name in self.filters and task.params.get(name) is not None
             ]
-            states = list(engine.listed(request, resource, **{name: task.params[name] for name in named}))
-        shown = [shown_fields(resource, engine.shown(resource, state)) for state in states]
+            states = list(listed(request, resource, **{name: task.params[name] for name in named}))
+        shown = [shown_fields(resource, apply.shown(resource, state)) for state in states]
         return {"changed": False, self.result: [self.shown(task, request, values) for values in shown]}
 
     @property

@@ -15,7 +15,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import Ru
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionResult
-    from pulumi_hosting.planning.engine import Outcome
+    from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.resources.base import Resource
     from pulumi_hosting.session.request import Request
 
@@ -27,9 +27,9 @@ def of_outcome(
     memory: RunMemory, request: Request, resource: Resource[Any, Any], inputs: Any, outcome: Outcome
 ) -> None:
     """Remember what bringing an object to its state would change."""
-    from pulumi_hosting.planning import engine
+    from pulumi_hosting.resources.powers import natural_key, sandbox_of
 
-    if outcome.action == "unchanged" or (request.mode == "test" and engine.sandbox_of(resource) != "listed"):
+    if outcome.action == "unchanged" or (request.mode == "test" and sandbox_of(resource) != "listed"):
         return  # the service does not show afterwards what a test key makes
     if outcome.cost is not None:
         memory.predict_charge(outcome.cost.amount)
@@ -51,7 +51,7 @@ def of_outcome(
             **given,
         }
     if outcome.action in ("created", "replaced") and not (outcome.action == "created" and before):
-        name = str(given.get(engine.natural_key(resource)[0]) or given.get("name"))
+        name = str(given.get(natural_key(resource)[0]) or given.get("name"))
         if resource.kind == "server_ip":
             name = f"{name}/{len(memory.planned_addresses(name)[0])}"
         memory.predict_new(resource.kind, name, _ITEMS[resource.kind](request, given))

@@ -20,7 +20,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Progress, Task
 
 if TYPE_CHECKING:
-    from pulumi_hosting.planning.engine import Outcome
+    from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.resources.base import Resource, State
     from pulumi_hosting.session.request import Request
 
@@ -49,7 +49,8 @@ class ResourceModule(HostingModule):
 
     def work(self, task: Task) -> dict[str, Any]:
         from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning import engine
+        from pulumi_hosting.planning import apply
+        from pulumi_hosting.planning.check import declared
 
         resource = self.resource
         named = {name: task.given[name] for name in resource.Inputs.model_fields if name in task.given}
@@ -59,25 +60,25 @@ class ResourceModule(HostingModule):
         request = task.request(f"{self.kind}/{self.identity(task, desired)}")
         if (result := self.begin(task, request)) is not None:
             return result
-        checked = engine.declared(resource, desired)
+        checked = declared(resource, desired)
         if checked.failures:
             raise InvalidInput(checked.failures, resource.title)
 
         def save(made: State) -> None:
-            created = engine.Outcome("created", None, engine.shown(resource, made), made)
+            created = apply.Outcome("created", None, apply.shown(resource, made), made)
             task.hide_secrets_of(made)
             task.progress = Progress(_exists(resource, made), lambda: self.result(task, desired, created))
             request.save(made)
 
         approve = partial(task.approve, request.identity, task.limit())
-        options = engine.ApplyOptions(
+        options = apply.ApplyOptions(
             task.check_mode, bool(task.params["wait"]), self.is_priced(task, desired), approve, save
         )
         id = self.id_of(task, request, checked.inputs)
         if id == ALREADY_ABSENT:
-            outcome = engine.Outcome("unchanged", None, None, None)
+            outcome = apply.Outcome("unchanged", None, None, None)
         else:
-            ensure = engine.ensure_absent if self.is_absent(task) else engine.ensure
+            ensure = apply.ensure_absent if self.is_absent(task) else apply.ensure
             outcome = ensure(request, resource, checked.inputs, id=id, terms=options)
         if outcome.changed:
             task.progress = Progress(_done(resource, outcome), lambda: self.result(task, desired, outcome))
@@ -230,10 +231,11 @@ class WebhookSubscriptionModule(ResourceModule):
         return SecretFile("secret_file", path) if path and not self.is_absent(task) else None
 
     def _with_new_secret(self, request: Request, state: Any) -> Any:
-        from pulumi_hosting.planning import engine
+        from pulumi_hosting.planning import apply
+        from pulumi_hosting.planning.check import declared
 
-        inputs = engine.declared(self.resource, {"rotation": "the secret is not known here"}).inputs
-        return engine.update(request, self.resource, state, inputs, frozenset({"rotation"}))
+        inputs = declared(self.resource, {"rotation": "the secret is not known here"}).inputs
+        return apply.update(request, self.resource, state, inputs, frozenset({"rotation"}))
 
 
 def _report(task: Task, request: Request, outcome: Outcome) -> None:

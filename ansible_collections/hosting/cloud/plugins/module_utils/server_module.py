@@ -21,7 +21,7 @@ from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 if TYPE_CHECKING:
     from pulumi_hosting.actions import ActionResult
-    from pulumi_hosting.planning.engine import Outcome
+    from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.session.request import Request
 
 ACTIONS_OF_STATES = {"restarted": "server_restart", "reinstalled": "server_reinstall"}
@@ -136,13 +136,13 @@ class OfServerModule(ResourceModule):
         return super().implied(task) | ({} if server_id is None else {"server_id": server_id})
 
     def known_result(self, task: Task, desired: Mapping[str, Any]) -> dict[str, Any] | None:
-        from pulumi_hosting.planning import engine
+        from pulumi_hosting.planning import apply
 
         if desired.get("server_id") or task.params.get("id"):
             return None
         if self.is_absent(task):
-            return self.result(task, desired, engine.Outcome("unchanged", None, None, None))
-        result = self.result(task, desired, engine.predict_create(self.resource, desired, ("server_id",)))
+            return self.result(task, desired, apply.Outcome("unchanged", None, None, None))
+        result = self.result(task, desired, apply.predict_create(self.resource, desired, ("server_id",)))
         return self.with_unknown_price(task, result) if self.charges else result
 
     def with_unknown_price(self, task: Task, result: dict[str, Any]) -> dict[str, Any]:
@@ -211,13 +211,13 @@ class ServerIpModule(OfServerModule):
 
     def id_of(self, task: Task, request: Request, inputs: Any) -> str | None:
         from pulumi_hosting.client.exceptions import InvalidInput
-        from pulumi_hosting.planning import engine
+        from pulumi_hosting.resources.powers import listed
 
         if task.params.get("id") is not None:
             return str(task.params["id"])
         server_id = inputs.server_id
 
-        every = engine.listed(request, self.resource, server_id=server_id)
+        every = listed(request, self.resource, server_id=server_id)
         bought = sorted(every, key=lambda state: int(state.id.rpartition("/")[2]))
         for index, state in enumerate(bought, start=1):
             request.ownership.add(f"{request.identity}#{index}", state.id)  # each has its place in the play

@@ -44,8 +44,9 @@ def read_servers(
 
     from pulumi_hosting.client.client import Client
     from pulumi_hosting.client.exceptions import HostingError, InvalidInput
-    from pulumi_hosting.planning import engine
+    from pulumi_hosting.planning import apply
     from pulumi_hosting.resources import RESOURCES
+    from pulumi_hosting.resources.powers import listed
     from pulumi_hosting.session.request import Request
     from pulumi_hosting.session.session import Session
 
@@ -58,9 +59,7 @@ def read_servers(
             if not strict:
                 request.skip_damaged = lambda error: display.warning(f"one server is left out: {error}")
             # By id: a server that moves to the next page while the pages are read comes twice.
-            found = {
-                state.id: engine.shown(servers, state) for state in engine.listed(request, servers, **filters)
-            }
+            found = {state.id: apply.shown(servers, state) for state in listed(request, servers, **filters)}
             if with_addresses:
                 return [
                     {**server, "addresses": _addresses(request, server, display)} for server in found.values()

@@ -15,7 +15,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils import failures, res
 from ansible_collections.hosting.cloud.plugins.module_utils.run_memory import InMemory, RunMemory
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 from pulumi_hosting.client.exceptions import InvalidInput, TransportError, ValidationFailed
-from pulumi_hosting.planning.engine import Change, Diff, Outcome
+from pulumi_hosting.planning.apply import Outcome
+from pulumi_hosting.planning.diff import Change, Diff
 from pulumi_hosting.resources import RESOURCES
 from pulumi_hosting.session.errors import (
     AmbiguousMatch,

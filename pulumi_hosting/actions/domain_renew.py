@@ -18,7 +18,7 @@ from pulumi_hosting.client.exceptions import DomainBlocked, Forbidden, InvalidIn
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import WholeNumber
-from pulumi_hosting.resources.domain import DomainState, zone_of
+from pulumi_hosting.resources.domain import DomainState
 from pulumi_hosting.resources.domain_powers import DOMAIN
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError
@@ -211,7 +211,7 @@ def _years(expires: datetime, inputs: DomainRenewInputs) -> int:
 
 def _cost(request: Request, domain: m.Domain, years: int) -> Cost | None:
     """``price_renew`` times years; None where neither the domain nor its zone has a price."""
-    zone = None if domain.price_renew is not None else zone_of(request, domain.name)
+    zone = None if domain.price_renew is not None else catalog_reads.zone_of(request, domain.name)
     price = domain.price_renew if domain.price_renew is not None else (zone.price_renew if zone else None)
     if price is None:
         return None
@@ -256,7 +256,7 @@ def _under_way(request: Request, domain: m.Domain) -> m.Invoice | None:
             "known by its key alone"
         )
         return None
-    zone = zone_of(request, domain.name)
+    zone = catalog_reads.zone_of(request, domain.name)
     if recent is None or zone is None or domain.registered_at is None or domain.expires_at is None:
         return None
     prices = {

@@ -31,6 +31,12 @@ def zones(request: Request) -> Mapping[str, m.Zone]:
     )
 
 
+def zone_of(request: Request, name: str) -> m.Zone | None:
+    """The zone that a domain name is registered in."""
+    found, labels = zones(request), name.split(".")
+    return next((found[tld] for i in range(1, len(labels)) if (tld := ".".join(labels[i:])) in found), None)
+
+
 def quote(request: Request, tariff_id: int, period: Mapping[str, Any]) -> m.Quote | None:
     """The price of an order, one expensive question per distinct order; None where the service gives none."""
 

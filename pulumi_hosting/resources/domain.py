@@ -6,10 +6,8 @@ one from a declaration turns its auto-renewal off, says until when it stays, and
 domain's number; until the service shows one, and in the sandbox, it is the name.
 """
 
-import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import timedelta
-from functools import partial
 from typing import Annotated, Any, ClassVar
 
 import idna
@@ -19,30 +17,17 @@ from pulumi_hosting.api import models as m
 from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
-from pulumi_hosting.client.exceptions import (
-    ApiError,
-    DomainUnavailable,
-    IdempotencyConflict,
-    IdempotencyInProgress,
-    InsufficientFunds,
-    InvalidResponse,
-    NotFound,
-    TransportError,
-    UpstreamRejected,
-)
+from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
-from pulumi_hosting.exactly_once.idempotency_keys import SCHEME, KeyRing
-from pulumi_hosting.exactly_once.key_probe import key_is_used, nonexistent_id
+from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover, Trait, WholeNumber
 from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
-from pulumi_hosting.session.key_owner import account
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import age, as_text
 
 _LATE = frozenset({"nameservers", "privacy", "auto_renew"})
-_GENERATIONS = 4
 _TAKEOVER_AGE = timedelta(seconds=KEY_MEMORY_SECONDS)
 
 
@@ -154,9 +139,7 @@ class DomainInputs(base.Inputs):
     ] = None
 
     def order_body(self, privacy: bool) -> dict[str, Any]:
-        """The body of ``POST /domains``; privacy is always said, since its default differs between
-        deployments.
-        """
+        """The body of ``POST /domains``. Privacy is always given: its default differs between deployments."""
         body: dict[str, Any] = {"name": self.name, "years": self.years, "privacy": privacy}
         if self.nameservers is not None:
             body["nameservers"] = self.nameservers
@@ -202,9 +185,8 @@ class DomainState(base.State):
     )
     charged: str | None = Field(
         default=None,
-        description=(
-            "What the registration or transfer cost (decimal, in currency); empty for adopted domains."
-        ),
+        description="What the registration or transfer cost (decimal, in currency); empty for "
+        "adopted domains.",
     )
     created_at: str | None = Field(default=None, description="When it was ordered here (RFC 3339, UTC).")
 
@@ -312,13 +294,13 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         with request.ownership.lock(f"domain {inputs.name}"):
             request.reads.forget("domains")
             existing = self._named(request, inputs.name)
-            order = _Order(request, inputs)
+            order = self._order(request, inputs)
             if existing is None:
-                return order.place(self._fresh)
+                return self._from_order(request, inputs, order)
             if request.client.is_test_key:
                 request.info(
                     f"{inputs.name} is on this account already (id {existing.id}); with a test key "
-                    f"nothing is ordered"
+                    "nothing is ordered"
                 )
                 return _from_api(existing).model_copy(update={"id": inputs.name})
             # of an own one a replacement is asked for
@@ -328,11 +310,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
                     refusal = _refusal(existing, "nothing shows that this resource ordered it")
                 if refusal is not None:
                     raise ResourceConflict(refusal, id=str(existing.id))
-                request.info(
-                    _takeover(existing, "this resource's idempotency key names it").announcement(
-                        request.service_now()
-                    )
-                )
+                taken = _takeover(existing, "this resource's idempotency key names it")
+                request.info(taken.announcement(request.service_now()))
                 request.taken_over.add(str(existing.id))
             return _from_api(existing)
 
@@ -343,26 +322,57 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         """
         since = request.service_now() - existing.created_at if existing.created_at else None
         if since is not None and since > _TAKEOVER_AGE:
-            return _refusal(
-                existing,
-                f"it was ordered {age(since)} ago, and after seven days nothing shows by which resource",
-            )
-        if request.strict and request.scope is None:
-            return _refusal(
-                existing, "strict is set and hosting:scope is not, and it may be another backend's"
-            )
-        return None
+            why = f"it was ordered {age(since)} ago, and after seven days nothing shows by which resource"
+        elif request.strict and request.scope is None:
+            why = "strict is set and hosting:scope is not, and it may be another backend's"
+        else:
+            return None
+        return _refusal(existing, why)
 
-    def _fresh(self, request: Request, name: str) -> m.Domain | None:
-        request.reads.forget("domains")
-        return self._named(request, name)
+    def _order(self, request: Request, inputs: DomainInputs) -> DomainOrder:
+        def find() -> m.Domain | None:
+            request.reads.forget("domains")
+            return self._named(request, inputs.name)
+
+        if inputs.auth_code is not None:
+            return DomainOrder(request, {"name": inputs.name}, inputs.auth_code, find)
+        zone = catalog_reads.zone_of(request, inputs.name)
+        privacy = inputs.privacy if inputs.privacy is not None else bool(zone and zone.privacy_supported)
+        return DomainOrder(request, inputs.order_body(privacy), None, find)
+
+    @staticmethod
+    def _from_order(request: Request, inputs: DomainInputs, order: DomainOrder) -> DomainState:
+        """Place the order. Until the account shows the domain, its state is made of the answer."""
+        ordered = order.place()
+        if isinstance(ordered, m.Domain):
+            return _from_api(ordered)
+        answer, domain = ordered.answer, ordered.domain
+        if domain is not None:
+            paid = {"charged": as_text(answer.charged), "currency": answer.currency or domain.currency}
+            return _from_api(domain).model_copy(update=paid)
+        status = "active" if answer.status == "registered" else "pending"
+        if "transfer" in answer.status:
+            status = "transfer_pending"
+        if status != "active":
+            request.info(f"{inputs.name}: the order was accepted and is {status}; it becomes active later")
+        return DomainState(
+            id=inputs.name,
+            name=inputs.name,
+            status=status,
+            nameservers=inputs.nameservers or [],
+            privacy=order.body.get("privacy"),
+            auto_renew=False,
+            expires_at=as_text(getattr(answer, "expires_at", None)),
+            currency=answer.currency,
+            charged=as_text(answer.charged),
+        )
 
     def _adoptable(self, request: Request, inputs: DomainInputs, id: str) -> m.Domain:
         found = self._resolved(request, id)
         if found is None:
             raise ResourceError(
-                f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, "
-                f"or leave it out to order it"
+                f"adopt_id: there is no domain {id} on this account. Next: correct adopt_id, or leave it "
+                "out to order it"
             )
         if ascii_name(found.name) != inputs.name:
             raise ResourceError(
@@ -381,8 +391,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
         if found is None or not _is_settled(found):
             status = found.status if found else state.status
             request.warn(
-                f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it "
-                f"is active. Next: run again then"
+                f"domain {state.name} is {status}: {', '.join(sorted(fields))} can be set once it is "
+                "active. Next: run again then"
             )
             return (_from_api(found, state) if found else state).model_copy(update={"id": state.id})
         id = found.id
@@ -412,8 +422,7 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             if _is_unlisted_order(state):
                 raise WaitTimeout(
                     f"domain {state.name} was ordered and is not among the domains of the account yet, so "
-                    f"its auto-renew cannot be turned "
-                    "off; nothing was changed. Next: run it again later",
+                    "its auto-renew cannot be turned off; nothing was changed. Next: run it again later",
                     id=state.id,
                 )
             return
@@ -421,8 +430,8 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             if not _is_settled(found):
                 raise WaitTimeout(
                     f"domain {state.name} (id {found.id}) is {found.status}, and its auto-renew cannot be "
-                    f"turned off before it is active; "
-                    "nothing was changed. Next: run it again then, or turn it off in the control panel",
+                    "turned off before it is active; nothing was changed. Next: run it again then, or turn "
+                    "it off in the control panel",
                     id=state.id,
                 )
             try:
@@ -432,18 +441,17 @@ class DomainBase(base.Resource[DomainInputs, DomainState]):
             if found.auto_renew:
                 raise ResourceError(
                     f"domain {state.name} (id {found.id}) still renews: the service did not turn auto-renew "
-                    f"off. Next: run it again"
+                    "off. Next: run it again"
                 )
-        price = (
-            (f", renews {found.price_renew} {found.currency or state.currency or ''}").rstrip() + " a year"
-            if found.price_renew
-            else ""
-        )
+        price = ""
+        if found.price_renew:
+            currency = found.currency or state.currency or ""
+            price = f", renews {found.price_renew} {currency}".rstrip() + " a year"
         until = f" until {found.expires_at:%Y-%m-%d}" if found.expires_at else ""
         pending = "" if _is_settled(found) else f" ({found.status})"
         request.warn(
-            f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; "
-            f"the API cannot delete domains"
+            f"domain {state.name} (id {found.id}{price}) stays{until}{pending}: auto-renew is off; the API "
+            "cannot delete domains"
         )
 
 
@@ -454,154 +462,5 @@ def _takeover(domain: m.Domain, reason: str) -> Takeover:
 def _refusal(domain: m.Domain, why: str) -> str:
     return (
         f"{ascii_name(domain.name)} is on this account already (domain {domain.id}): {why}; nothing was "
-        f"ordered. "
-        f"Next: set adopt_id={domain.id} to take it over"
-    )
-
-
-Look = Callable[[Request, str], m.Domain | None]
-
-
-class _Order:
-    """One declaration's order of one name. The name is unique at the registry, so a second order cannot
-    be a second purchase.
-    """
-
-    def __init__(self, request: Request, inputs: DomainInputs) -> None:
-        self.request, self.inputs = request, inputs
-        me = account(request.client)
-        zone = zone_of(request, inputs.name)
-        privacy = inputs.privacy if inputs.privacy is not None else bool(zone and zone.privacy_supported)
-        self.body: dict[str, Any] = (
-            {"name": inputs.name} if inputs.auth_code is not None else inputs.order_body(privacy)
-        )
-        operation = "transfer_domain" if inputs.auth_code is not None else "register_domain"
-        # No key is made of a secret: the auth code is sent, and is no part of it.
-        self.keys = KeyRing(me.account_id, me.livemode, request.identity, operation, self.body)
-
-    def send(self, key: str) -> m.DomainOrderResult | m.DomainTransferResult:
-        domains = self.request.client.domains
-        if self.inputs.auth_code is not None:
-            return domains.transfer(**self.body, auth_code=self.inputs.auth_code, idempotency_key=key)
-        return domains.register(**self.body, idempotency_key=key)
-
-    def was_placed(self) -> bool:
-        """Whether an interrupted run of this declaration ordered the name: its key is bound, and its
-        replay is an accepted order.
-        """
-        for generation in range(_GENERATIONS):
-            key = self.keys.key(generation)
-            if not key_is_used(
-                partial(self.request.client.domains.renew, nonexistent_id(), years=1, idempotency_key=key)
-            ):
-                return False
-            try:
-                self.send(key)
-            except ApiError:
-                continue
-            return True
-        return False
-
-    def place(self, look: Look) -> DomainState:
-        generation, again = 0, False
-        key = self.keys.key(0)
-        while True:
-            try:
-                if accepted := self._accepted(self.send(key), look):
-                    return accepted
-                # Registered, and not there: the replay of an order whose domain has gone since.
-                generation += 1
-                if generation >= _GENERATIONS:
-                    raise ResourceError(
-                        f"{_GENERATIONS} orders of {self.inputs.name} within seven days are all spent. "
-                        "Next: wait for the oldest to be forgotten, or set adopt_id if it is on another "
-                        "record"
-                    )
-                key = self.keys.key(generation)
-            except IdempotencyInProgress:
-                raise
-            except IdempotencyConflict:
-                # Bound to a probe, or to a transfer with another auth code: the name keeps it from being
-                # bought twice.
-                generation += 1
-                if generation >= _GENERATIONS:
-                    raise
-                key = self.keys.key(generation)
-            except InvalidResponse:
-                if found := look(self.request, self.inputs.name):
-                    return _from_api(found)  # it was ordered, and the answer could not be read
-                raise
-            except (ApiError, TransportError) as error:
-                if found := look(self.request, self.inputs.name):
-                    return _from_api(found)  # it was not there before: the answer was lost, the order was not
-                if again or not self._may_be_of_the_past(error):
-                    raise self._named(error) from None
-                again = True
-                key = f"{SCHEME}-{uuid.uuid4().hex}"
-
-    def _may_be_of_the_past(self, error: ApiError | TransportError) -> bool:
-        """Whether a refusal may be a stored one that no longer holds. Nothing was charged with it, and
-        the name guards the next try.
-        """
-        if isinstance(error, TransportError) or error.status in (401, 403, 429, 504):
-            return False
-        if isinstance(error, InsufficientFunds):
-            balance = catalog_reads.balance(self.request, fresh=True)
-            return error.required is not None and balance is not None and balance.balance >= error.required
-        if isinstance(error, DomainUnavailable):
-            try:
-                return self.request.client.domains.availability(name=self.inputs.name).available
-            except (ApiError, TransportError):
-                return False
-        return isinstance(error, UpstreamRejected) or error.status in (500, 502, 503)
-
-    def _named(self, error: ApiError | TransportError) -> Exception:
-        if isinstance(error, TransportError) or error.status >= 500:
-            return ResourceError(
-                f"{error} — whether {self.inputs.name} was ordered is not known; it is not among the domains "
-                f"of the account yet. "
-                "Next: run again: the same order is repeated, and never carried out twice"
-            )
-        return error
-
-    def _accepted(
-        self, answer: m.DomainOrderResult | m.DomainTransferResult, look: Look
-    ) -> DomainState | None:
-        charged = as_text(answer.charged)
-        found = None if self.request.client.is_test_key else look(self.request, self.inputs.name)
-        if found is not None:
-            return _from_api(found).model_copy(
-                update={"charged": charged, "currency": answer.currency or found.currency}
-            )
-        if answer.domain_id is not None and not self.request.client.is_test_key:
-            return None
-        status = (
-            "active"
-            if answer.status == "registered"
-            else "transfer_pending"
-            if "transfer" in answer.status
-            else "pending"
-        )
-        if status != "active":
-            self.request.info(
-                f"{self.inputs.name}: the order was accepted and is {status}; it becomes active later"
-            )
-        return DomainState(
-            id=self.inputs.name,
-            name=self.inputs.name,
-            status=status,
-            nameservers=self.inputs.nameservers or [],
-            privacy=self.body.get("privacy"),
-            auto_renew=False,
-            expires_at=as_text(getattr(answer, "expires_at", None)),
-            currency=answer.currency,
-            charged=charged,
-        )
-
-
-def zone_of(request: Request, name: str) -> m.Zone | None:
-    zones = catalog_reads.zones(request)
-    labels = name.split(".")
-    return next(
-        (zones[tld] for start in range(1, len(labels)) if (tld := ".".join(labels[start:])) in zones), None
+        f"ordered. Next: set adopt_id={domain.id} to take it over"
     )

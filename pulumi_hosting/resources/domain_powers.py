@@ -16,7 +16,6 @@ from pulumi_hosting.resources.domain import (
     _takeover,
     ascii_name,
     unicode_name,
-    zone_of,
 )
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Registered, Settled, Validated
 from pulumi_hosting.session.cost import Cost
@@ -66,7 +65,7 @@ class DomainResource(
         if desired.get("adopt_id") is not None or "name" not in desired:
             return {}
         name = desired["name"]
-        zone = zone_of(request, name)
+        zone = catalog_reads.zone_of(request, name)
         if zone is None:
             return {
                 "name": (
@@ -106,7 +105,7 @@ class DomainResource(
         """The zone's prices; a promo code may lower them."""
         if desired.get("adopt_id") is not None or "name" not in desired:
             return None
-        zone = zone_of(request, desired["name"])
+        zone = catalog_reads.zone_of(request, desired["name"])
         if zone is None:
             return None
         years = int(desired.get("years") or 1)
@@ -137,7 +136,7 @@ class DomainResource(
             if existing is None or str(existing.id) in request.owned or self._not_ours(request, existing):
                 return None  # ordered, replaced, or refused
             unless = (
-                f"unless an earlier run of this resource ordered it, the order will stop. Next: set "
+                "unless an earlier run of this resource ordered it, the order will stop. Next: set "
                 f"adopt_id={existing.id} then"
             )
             return _takeover(existing, f"it has the name; {unless}")

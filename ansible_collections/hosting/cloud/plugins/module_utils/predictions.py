@@ -192,7 +192,7 @@ def _ssh_key(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
 
 def _domain(request: Request, given: Mapping[str, Any]) -> dict[str, Any]:
     from pulumi_hosting.actions.periods import after_years
-    from pulumi_hosting.resources.domain import zone_of
+    from pulumi_hosting.exactly_once.catalog_reads import zone_of
 
     now, zone = _now(request), zone_of(request, given["name"])
     moves = given.get("auth_code") is not None

@@ -109,45 +109,20 @@ class Once(Generic[T]):
     def _carry_out(self) -> T | None:
         wait, outage = self.request.poller(), self.request.poller(_OUTAGE)
         keys, generation = self.keys, 0
-        refusal: ApiError | None = None
+        refusal: CallError | None = None
         while generation < GENERATIONS:
             key = keys.key(generation)
             generation += 1
             try:
                 answer = self.send(key)
-            except (TransportError, InvalidResponse, *_UNDECIDED) as error:
-                if _is_lost(error):
-                    if self.happened():
-                        return None
-                    raise self._unsure(error) from None
-                if not isinstance(error, ApiError):
-                    raise
-                refusal = error
-                if not self._goes_on(error, outage):
+            except (TransportError, InvalidResponse, ApiError) as error:
+                if self._is_done_after(error, wait, outage):
                     return None
-            except OperationInProgress as error:
-                if wait.over:
-                    raise
-                self.request.info(f"{self.what}: another operation is running")
-                wait.pause()
-                if self.happened():
-                    return None
-                # The refusal may be stored. How often it will be met is not known, so the moment is a part of
-                # the next key, not a number.
-                keys, generation = self._keys_of_now(), 0
                 refusal = error
-            except IdempotencyConflict as error:
-                # Another process is making the same change; its result may appear shortly.
-                refusal = error
-                self.request.info(f"{self.what}: another request of the kind is known; looking again")
-                self.request.clock.sleep(self.request.poll_interval)
-                if self.happened():
-                    return None
-                self.bound_elsewhere()
-            except ApiError as error:
-                refusal = error
-                if not self._goes_on(error, outage):
-                    return None
+                if isinstance(error, OperationInProgress):
+                    # The refusal may be stored. How often it will be met is not known, so the moment is a
+                    # part of the next key, not a number.
+                    keys, generation = self._keys_of_now(), 0
             else:
                 if not self.is_of_the_past(answer):
                     return answer
@@ -158,19 +133,43 @@ class Once(Generic[T]):
             f"for the oldest to be forgotten"
         )
 
-    def _goes_on(self, error: ApiError, outage: Poller) -> bool:
-        """Whether the next key may be tried after a refusal; False where the account shows that it is
-        done. Raises where it must end.
+    def _is_done_after(self, error: CallError, wait: Poller, outage: Poller) -> bool:
+        """Whether the account shows after a failure that it is done; False where the next key may be tried.
+        Raises where it must end.
         """
+        if isinstance(error, OperationInProgress):
+            if wait.over:
+                raise error
+            self.request.info(f"{self.what}: another operation is running")
+            wait.pause()
+            return self.happened()
+        if isinstance(error, IdempotencyConflict):
+            # Another process is making the same change; its result may appear shortly.
+            self.request.info(f"{self.what}: another request of the kind is known; looking again")
+            self.request.clock.sleep(self.request.poll_interval)
+            if self.happened():
+                return True
+            self.bound_elsewhere()
+            return False
+        if isinstance(error, (TransportError, InvalidResponse, *_UNDECIDED)) and _is_lost(error):
+            if self.happened():
+                return True
+            raise self._unsure(error) from None
+        if not isinstance(error, ApiError):
+            raise error
+        return self._is_done_after_refusal(error, outage)
+
+    def _is_done_after_refusal(self, error: ApiError, outage: Poller) -> bool:
+        """The same, for a refusal."""
         if error.status >= 500 and error.code != "api_disabled":
             if self.happened():
-                return False
+                return True
             self._must_have_moved_nothing(error)
             if error.status == 504 or outage.over:
                 raise self._unsure(error) from None
         elif not self._does_not_hold(error):
             raise error
-        return True
+        return False
 
     def _keys_of_now(self) -> KeyRing:
         self._busy += 1

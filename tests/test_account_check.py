@@ -7,7 +7,8 @@ import pytest
 from pulumi_hosting.rehearsal.account_check import AccountCheck, check
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
-from tests.emulator.support import DAY, PUBLIC_KEY, EmulatorHarness
+from tests.emulator.support import DAY, PUBLIC_KEY
+from tests.support.account import Account
 
 KEY = "iac2-made-by-the-tool-{}"
 
@@ -16,7 +17,7 @@ class Tool:
     """Buys objects on an emulated account and manages them in a stack."""
 
     def __init__(self, **options: Any) -> None:
-        self.lab = EmulatorHarness(**options)
+        self.lab = Account(**options)
         self.bought = 0
         self.resources: list[dict[str, Any]] = []
 

@@ -22,7 +22,7 @@ from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 from tests.ansible.test_specs import module
-from tests.emulator.support import START, EmulatorHarness
+from tests.support.account import START, Account
 
 Step = tuple[str, dict[str, Any]]
 """The name and the options of a task."""
@@ -87,7 +87,7 @@ class Play:
     """
 
     def __init__(
-        self, lab: EmulatorHarness, *, check_mode: bool = False, key: str | None = None, **defaults: Any
+        self, lab: Account, *, check_mode: bool = False, key: str | None = None, **defaults: Any
     ) -> None:
         self.lab, self.check_mode, self.defaults = lab, check_mode, defaults
         self.key = key or lab.live_key
@@ -130,7 +130,7 @@ def ahead(days: int) -> str:
     return (datetime.fromtimestamp(START, UTC) + timedelta(days=days)).date().isoformat()
 
 
-def account_problems(lab: EmulatorHarness, *plays: Play) -> list[str]:
+def account_problems(lab: Account, *plays: Play) -> list[str]:
     """What does not fit between the account and the results of the plays, which followed one another."""
     results = [result for play in plays for result in play.results if not play.check_mode]
     return AccountCheck(lab.control).check(
@@ -138,7 +138,7 @@ def account_problems(lab: EmulatorHarness, *plays: Play) -> list[str]:
     )
 
 
-def charged(lab: EmulatorHarness) -> list[str]:
+def charged(lab: Account) -> list[str]:
     """The amounts of the account's debits, oldest first."""
     movements = lab.control("GET", "/ledger")
     rows = movements["ledger"] if isinstance(movements, dict) else movements

@@ -20,7 +20,7 @@ from ansible_collections.hosting.cloud.plugins.inventory import servers as plugi
 from pulumi_hosting.client import client as client_module
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.in_process_transport import Transport
-from tests.emulator.support import EmulatorHarness
+from tests.support.account import Account
 
 BASE_URL = "http://127.0.0.1:1/v1"
 
@@ -54,7 +54,7 @@ class LocalInventory:
     """``listed({...})`` reads an inventory file with these options. The key and URL of the emulator are in
     the environment."""
 
-    def __init__(self, emulator: EmulatorHarness, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, emulator: Account, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.emulator, self.home = emulator, home
         self._patch = monkeypatch
         transport = Transport(emulator.core)

@@ -13,7 +13,7 @@ from ansible_collections.hosting.cloud.plugins.plugin_utils.run_files import Run
 from pulumi_hosting.session.clock import Clock
 from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
-from tests.emulator.support import EmulatorHarness
+from tests.support.account import Account
 
 SERVER: dict[str, Any] = {"name": "one", "tariff_id": 1, "os": "debian-12", "months": 1, "auto_renew": False}
 FIVE = {"amount": "5.00", "currency": "EUR"}
@@ -35,7 +35,7 @@ def reported(*plays: Play) -> Decimal:
     return sum((Decimal(charge["amount"]) for charge in charges), Decimal(0))
 
 
-def paid(lab: EmulatorHarness) -> Decimal:
+def paid(lab: Account) -> Decimal:
     return sum(map(Decimal, charged(lab)), Decimal(0))
 
 
@@ -45,7 +45,7 @@ def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(
     status: int, limit: dict[str, str]
 ) -> None:
     codes = {429: "rate_limited", 409: "service_state", 503: "unavailable"}
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     lab.fault(
         {"status": status, "code": codes[status], "retry_after": 2},
@@ -76,7 +76,7 @@ def test_a_server_whose_settings_could_not_be_set_is_reported_with_its_charge(
 
 
 def test_a_domain_whose_renewal_could_not_be_set_is_reported_with_its_charge() -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     lab.fault({"status": 503, "code": "unavailable"}, method="PATCH", path="^/domains/", times=99)
     result = play("domain", name="example-1.com", auto_renew=True)
@@ -88,7 +88,7 @@ def test_a_domain_whose_renewal_could_not_be_set_is_reported_with_its_charge() -
 
 
 def test_an_address_that_cannot_be_read_after_its_purchase_is_reported_with_its_charge() -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     play("server", name="one", tariff_id=1, os="debian-12")
     play.before_write = lambda: lab.fault(
@@ -108,7 +108,7 @@ def test_an_address_that_cannot_be_read_after_its_purchase_is_reported_with_its_
 
 @pytest.mark.parametrize("name", ["server_renew", "domain_renew", "invoice_pay"])
 def test_a_payment_whose_object_cannot_be_read_afterwards_is_reported(name: str) -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     play("server", name="one", tariff_id=1, os="debian-12")
     play("domain", name="example-1.com")
@@ -135,7 +135,7 @@ def test_a_payment_whose_object_cannot_be_read_afterwards_is_reported(name: str)
 
 def test_a_change_before_a_failure_is_reported() -> None:
     """A key is deleted to be replaced, and the new one is refused: the deletion must be reported."""
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     play("ssh_key", name="k", public_key=KEY_LINE)
     lab.fault({"status": 503, "code": "unavailable"}, method="POST", path="^/ssh-keys$", times=99)
@@ -148,7 +148,7 @@ def test_a_change_before_a_failure_is_reported() -> None:
 
 
 def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(tmp_path: Path) -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     file = tmp_path / "secret"
     play.before_write = lambda: file.mkdir()
@@ -162,7 +162,7 @@ def test_a_secret_that_cannot_be_written_leaves_a_subscription_that_is_reported(
 
 
 def test_a_refused_order_reports_no_change() -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     lab.fault({"status": 409, "code": "no_capacity"}, method="POST", path="^/servers$", times=99)
     result = play("server", **SERVER)
@@ -184,7 +184,7 @@ def test_a_killed_run_is_reported_once_though_a_worker_of_it_still_writes(tmp_pa
 
 
 def test_an_empty_limit_is_refused() -> None:
-    result = Play(EmulatorHarness())("server", **SERVER, max_charge="")
+    result = Play(Account())("server", **SERVER, max_charge="")
     assert ("is empty, which would be no limit. Next: give an amount such as 25.00, or unset it") in result[
         "msg"
     ]

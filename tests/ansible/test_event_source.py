@@ -63,7 +63,7 @@ def test_a_delivery_reaches_the_queue(tmp_path: Path) -> None:
     assert "source" not in event["meta"]  # ansible-rulebook sets it, and finds by it where feedback goes
 
 
-class Account:
+class Subscriber:
     """An account with a subscription, at an emulator whose deliveries go where they are told to."""
 
     def __init__(self, emulator: Any) -> None:
@@ -103,8 +103,8 @@ class Account:
 
 
 @pytest.fixture
-def account(emulator: Any) -> Account:
-    return Account(emulator)
+def subscriber(emulator: Any) -> Subscriber:
+    return Subscriber(emulator)
 
 
 NEVER_TAKES = """
@@ -122,26 +122,26 @@ asyncio.run(main(Rules(), {"port": int(sys.argv[2]), "path": "/hosting", "state_
 class Program:
     """ansible-rulebook with the example rulebook, in a folder of its own."""
 
-    def __init__(self, account: Account, home: Path) -> None:
-        self.account, self.home, self.state = account, home, home / "events.sqlite"
+    def __init__(self, subscriber: Subscriber, home: Path) -> None:
+        self.subscriber, self.home, self.state = subscriber, home, home / "events.sqlite"
         self.output = home / "output.txt"
         self.folder = home / "rulebooks"
         shutil.copytree(COLLECTION / "examples" / "rulebooks", self.folder)
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         self.secret = home / "webhook-secret"
-        self.secret.write_text(account.secret)
+        self.secret.write_text(subscriber.secret)
         variables = {"port": self.port, "state_file": str(self.state), "secret_file": str(self.secret)}
         (home / "variables.yml").write_text(json.dumps(variables))
-        account.route(f"http://127.0.0.1:{self.port}")
+        subscriber.route(f"http://127.0.0.1:{self.port}")
         self.environ = {
             "HOME": str(home),
             "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
             "LC_ALL": "C.UTF-8",
             "TMPDIR": str(home),  # each run_playbook has a folder there, which a kill leaves behind
             "ANSIBLE_COLLECTIONS_PATH": str(ROOT),
-            "HOSTING_API_KEY": account.emulator.live_key,
-            "HOSTING_BASE_URL": account.emulator.base_url,
+            "HOSTING_API_KEY": subscriber.emulator.live_key,
+            "HOSTING_BASE_URL": subscriber.emulator.base_url,
         }
         if "JAVA_HOME" in os.environ:
             self.environ["JAVA_HOME"] = os.environ["JAVA_HOME"]
@@ -150,7 +150,7 @@ class Program:
         command = [
             "ansible-rulebook",
             "--rulebook",
-            "account.yml",
+            "subscriber.yml",
             "--inventory",
             "inventory.yml",
             "--vars",
@@ -184,21 +184,21 @@ class Program:
 
 
 @pytest.mark.slow
-def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> None:
+def test_rules_fire_under_ansible_rulebook(subscriber: Subscriber, tmp_path: Path) -> None:
     """The emulator delivers to the example rulebook: each event starts its playbook once, over duplicates and
     two kills."""
-    program = Program(account, tmp_path)
+    program = Program(subscriber, tmp_path)
 
     # Kept and acknowledged, but no rule ever had it: the process is gone.
     arguments = [sys.executable, "-c", NEVER_TAKES, str(FILE), str(program.port), str(program.state)]
     doomed = subprocess.Popen(
-        arguments, env={**program.environ, "HOSTING_WEBHOOK_SECRET": account.secret}, cwd=tmp_path
+        arguments, env={**program.environ, "HOSTING_WEBHOOK_SECRET": subscriber.secret}, cwd=tmp_path
     )
     wait_until(program.listens)
-    account.order()
-    (server,) = account.client.servers.list()
-    account.control("PATCH", f"/servers/{server.id}", {"status": "suspended"})
-    suspended = account.delivered("server.suspended")
+    subscriber.order()
+    (server,) = subscriber.client.servers.list()
+    subscriber.control("PATCH", f"/servers/{server.id}", {"status": "suspended"})
+    suspended = subscriber.delivered("server.suspended")
     doomed.kill()
     doomed.wait()
 
@@ -207,28 +207,28 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
         wait_until(
             lambda: program.said(f"{server.name} ({server.id}) is suspended. Look at unpaid invoices") == 1
         )
-        account.order(HOURLY, hours=24)
-        account.control("PATCH", "/account", {"balance": "0.01"})
-        account.delivered("balance.low")
+        subscriber.order(HOURLY, hours=24)
+        subscriber.control("PATCH", "/account", {"balance": "0.01"})
+        subscriber.delivered("balance.low")
         wait_until(lambda: program.said("Top up: ") == 1)
         # Nothing of this starts a playbook.
         raw = body("evt_forged", "balance.low")
         assert program.deliver(raw, signed(raw, OTHER_SECRET)) == 401
-        assert program.deliver(raw, signed(raw, account.secret, age=301)) == 401
-        account.redeliver(suspended)
+        assert program.deliver(raw, signed(raw, subscriber.secret, age=301)) == 401
+        subscriber.redeliver(suspended)
     finally:
         kill_all(running)
 
     # This time an event is marked when the rule engine confirms it.
-    rulebook = program.folder / "account.yml"
+    rulebook = program.folder / "subscriber.yml"
     rulebook.write_text(
         rulebook.read_text().replace("path: /hosting\n", "path: /hosting\n        feedback: true\n")
     )
     running = program.start("-vv", "--persistence-id", "account")
     try:
-        account.redeliver(suspended)
-        account.control("PATCH", f"/servers/{server.id}", {"status": "active"})
-        account.control("PATCH", f"/servers/{server.id}", {"status": "suspended"})
+        subscriber.redeliver(suspended)
+        subscriber.control("PATCH", f"/servers/{server.id}", {"status": "active"})
+        subscriber.control("PATCH", f"/servers/{server.id}", {"status": "suspended"})
         wait_until(lambda: program.said("is suspended. Look at unpaid invoices") > 1)
         # The rules take one event after the other: what came before this one has been taken, too.
         assert program.said("TASK [Say what is to be done]") == 2
@@ -242,15 +242,17 @@ def test_rules_fire_under_ansible_rulebook(account: Account, tmp_path: Path) -> 
     with closing(sqlite3.connect(program.state)) as kept:
         assert kept.execute("SELECT count(*) FROM events WHERE done_at IS NULL").fetchone() == (0,)
     output = program.output.read_text()
-    assert account.secret not in output
-    assert account.emulator.live_key not in output
+    assert subscriber.secret not in output
+    assert subscriber.emulator.live_key not in output
     assert "Traceback" not in output
     files = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    assert [path for path, content in files.items() if account.secret.encode() in content] == [program.secret]
+    assert [path for path, content in files.items() if subscriber.secret.encode() in content] == [
+        program.secret
+    ]
     # The API key is the playbooks' own, so it is in the environment that ansible-runner writes down for each.
     runners = {path for path in files if path.name == "command"}
     assert [
         path
         for path, content in files.items()
-        if account.emulator.live_key.encode() in content and path not in runners
+        if subscriber.emulator.live_key.encode() in content and path not in runners
     ] == []

@@ -16,7 +16,7 @@ from ansible_collections.hosting.cloud.plugins.inventory import servers as plugi
 from ansible_collections.hosting.cloud.tests.unit.plugins.inventory.test_servers import *  # noqa: F403  # they count here as well
 from ansible_collections.hosting.cloud.tests.unit.plugins.plugin_utils.test_host_names import *  # noqa: F403  # the same
 from tests.ansible.local_inventory import BASE_URL, LocalInventory
-from tests.emulator.support import EmulatorHarness
+from tests.support.account import Account
 
 
 @pytest.fixture(params=["spec"])
@@ -25,7 +25,7 @@ def inventory(
 ) -> LocalInventory:
     # for relative paths of caches, and for what an evaluated template would leave
     monkeypatch.chdir(tmp_path)
-    return LocalInventory(EmulatorHarness(dialect=request.param), tmp_path, monkeypatch)
+    return LocalInventory(Account(dialect=request.param), tmp_path, monkeypatch)
 
 
 # --- hosts

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.ansible.in_process import Play, Step, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE, OTHER_LINE
-from tests.emulator.support import EmulatorHarness
+from tests.support.account import Account
 
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 URL = "https://hooks.example.com/planned"
@@ -27,9 +27,9 @@ def outcome(result: dict[str, Any]) -> tuple[Any, ...]:
 
 def both(
     *tasks: Step, before: tuple[Step, ...] = (), **defaults: Any
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]], EmulatorHarness]:
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Account]:
     """The results in check mode, then for real, on an account where the tasks ``before`` were done."""
-    lab = EmulatorHarness()
+    lab = Account()
     prepared = Play(lab)
     prepared.run(*before)
     paid = charged(lab)
@@ -179,7 +179,7 @@ def test_objects_of_a_new_server_are_priced_or_reported_as_unpriced(
 
 def test_an_empty_server_id_means_the_only_server_that_would_be_ordered() -> None:
     """A template for the id of a new server gives nothing in check mode."""
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab, check_mode=True)
     play("server", name="a", **ORDER)
     assert play("server_ip", server_id="")["charge"] == {"amount": None, "currency": None}
@@ -192,7 +192,7 @@ def test_an_empty_server_id_means_the_only_server_that_would_be_ordered() -> Non
 
 
 def test_ids_of_planned_objects_are_not_shown() -> None:
-    play = Play(EmulatorHarness(), check_mode=True)
+    play = Play(Account(), check_mode=True)
     made = play("server", name="a", **ORDER)
     again = play("server", name="a", notes="x")
     play("server_ip", server_name="a")
@@ -208,14 +208,14 @@ def test_ids_of_planned_objects_are_not_shown() -> None:
 
 
 def test_changes_predicted_with_one_key_are_not_predicted_for_another() -> None:
-    play = Play(EmulatorHarness(), check_mode=True)
+    play = Play(Account(), check_mode=True)
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
     play.key = play.lab.test_key
     assert [play("server", name="a", **ORDER)["changed"] for _ in "ab"] == [True, False]
 
 
 def test_the_predicted_balance_falls() -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     lab.control("PATCH", "/account", {"balance": "8.00"})
     checked = Play(lab, check_mode=True).run(*(("server", {"name": name, **ORDER}) for name in "ab"))
     assert ["more than the balance" in " ".join(result["warnings"]) for result in checked] == [False, True]

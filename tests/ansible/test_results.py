@@ -7,13 +7,13 @@ import pytest
 
 from tests.ansible.in_process import Play, account_problems, ahead, charged
 from tests.ansible.test_playbooks import KEY_LINE
-from tests.emulator.support import EmulatorHarness
+from tests.support.account import Account
 
 ORDER: dict[str, Any] = {"tariff_id": 1, "os": "debian-12"}
 URL = "https://hooks.example.com/results"
 
 
-def play_on(lab: EmulatorHarness, **options: Any) -> Play:
+def play_on(lab: Account, **options: Any) -> Play:
     """A play on an account with one of everything."""
     made = Play(lab)
     made("server", name="a", **ORDER)
@@ -51,7 +51,7 @@ def test_every_action_shows_its_change_before_and_after(name: str) -> None:
     options, before, after = CHANGES[name]
     shown = []
     for check_mode in (True, False):
-        lab = EmulatorHarness()
+        lab = Account()
         play = play_on(lab, check_mode=check_mode)
         invoice = lab.control("POST", "/invoices", {"type": "other", "amount": "3.00"})
         if name == "invoice_pay":
@@ -74,7 +74,7 @@ def test_every_action_shows_its_change_before_and_after(name: str) -> None:
 
 def test_the_period_of_a_renewal_is_in_its_result() -> None:
     for check_mode in (True, False):
-        play = play_on(EmulatorHarness(), check_mode=check_mode)
+        play = play_on(Account(), check_mode=check_mode)
         assert play("server_renew", name="a", until=ahead(100))["server"]["months"] == 3
         assert play("domain_renew", name="example-1.com", until=ahead(400))["domain"]["years"] == 1
         assert play("server_renew", name="a", until=ahead(1))["server"]["months"] is None
@@ -106,7 +106,7 @@ CAUSES: list[tuple[str, str, dict[str, Any], dict[str, Any]]] = [
 def test_each_cause_has_its_code(
     code: str, name: str, options: dict[str, Any], account: dict[str, str]
 ) -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = play_on(lab)
     if "balance" in account:
         lab.control("PATCH", "/account", {"balance": account["balance"]})
@@ -134,14 +134,14 @@ INFO_WITH_ID = (
 @pytest.mark.parametrize("kind", INFO_WITH_ID)
 @pytest.mark.parametrize("id", ["x", "-1", "1.5", "0x10"])
 def test_a_malformed_id_fails_in_every_info_module_alike(kind: str, id: str) -> None:
-    result = Play(EmulatorHarness())(f"{kind}_info", id=id)
+    result = Play(Account())(f"{kind}_info", id=id)
     assert result["failed"], result
     assert result["failure"]["code"] == "invalid_input"
     assert "id" in result["failure"]["fields"] or kind == "tariff"  # whose id is a number to Ansible itself
 
 
 def test_numbers_may_be_written_as_text() -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     assert play("server", name="a", tariff_id="1", os="debian-12", months="3")["changed"]
     assert play("ssh_key", name="k", public_key=KEY_LINE)["changed"]
@@ -153,7 +153,7 @@ def test_numbers_may_be_written_as_text() -> None:
 
 
 def test_a_charge_above_the_announced_price_is_reported_and_stops_purchases() -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab, max_charge="100.00")
     play.before_write = lambda: lab.control("PATCH", "/tariffs/1", {"price_monthly": "50.00"})
     first = play("server", name="a", **ORDER)
@@ -172,7 +172,7 @@ def test_a_charge_above_the_announced_price_is_reported_and_stops_purchases() ->
 
 @pytest.mark.parametrize("name", ["server", "domain", "server_ip"])
 def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str) -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = play_on(lab)
     options = {
         "server": {"name": "b", **ORDER},
@@ -193,7 +193,7 @@ def test_a_purchase_whose_answer_was_lost_is_reported_with_its_charge(name: str)
 def test_an_object_of_an_earlier_run_is_not_charged_again() -> None:
     """Adopted, found by its key, or bought by another host at the same moment: no charge, and nothing of the
     limit."""
-    lab = EmulatorHarness()
+    lab = Account()
     lost = Play(lab)
     lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=9)
     assert lost("server", name="a", **ORDER)["failed"]
@@ -207,7 +207,7 @@ def test_an_object_of_an_earlier_run_is_not_charged_again() -> None:
 def test_one_of_two_machines_that_order_the_same_server_reports_the_charge(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     first, second = Play(lab), Play(lab)
     ordered: list[dict[str, Any]] = []
 
@@ -230,7 +230,7 @@ def test_one_of_two_machines_that_order_the_same_server_reports_the_charge(
     "body", [b"<html>", b"[]", b"null", b'"5"', b"\xff\xfe{", b"[" * 100_000], ids=lambda body: repr(body[:6])
 )
 def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: bytes) -> None:
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     play.damage = body
     failed = play("server", name="a", **ORDER)
@@ -258,7 +258,7 @@ def test_an_order_with_an_unreadable_response_is_reported_and_found_again(body: 
 
 def test_a_lost_root_password_is_reported_once_and_can_be_replaced(tmp_path: Path) -> None:
     """The answer of the order is lost: its replay shows no password."""
-    lab = EmulatorHarness()
+    lab = Account()
     play = Play(lab)
     file = tmp_path / "root"
     lab.fault({"drop": "after"}, method="POST", path="^/servers$", times=1)
@@ -276,7 +276,7 @@ def test_a_lost_root_password_is_reported_once_and_can_be_replaced(tmp_path: Pat
 def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:
     file = tmp_path / "root"
     for check_mode in (True, False):
-        play = play_on(EmulatorHarness(), check_mode=check_mode)
+        play = play_on(Account(), check_mode=check_mode)
         desired = {"name": "a", "erase": "a", "state": "reinstalled", "root_password_file": str(file)}
         result = play("server", **desired)
         assert len(result["warnings"]) == 1, result["warnings"]
@@ -287,7 +287,5 @@ def test_a_reinstallation_is_announced_once(tmp_path: Path) -> None:
 def test_the_password_file_is_in_the_diff_of_an_order(tmp_path: Path) -> None:
     file = str(tmp_path / "root")
     for check_mode in (True, False):
-        result = Play(EmulatorHarness(), check_mode=check_mode)(
-            "server", name="a", root_password_file=file, **ORDER
-        )
+        result = Play(Account(), check_mode=check_mode)("server", name="a", root_password_file=file, **ORDER)
         assert result["diff"]["after"]["root_password_file"] == file

@@ -1,17 +1,11 @@
-"""A fresh emulator in process: ``emu`` in the dialect of the document, ``any_dialect`` in both, one after the
-other.
-"""
+"""What the tests of the emulator share."""
 
 import pytest
 
-from tests.emulator.support import EmulatorHarness
+from tests.support.account import Account
 
 
 @pytest.fixture
-def emu() -> EmulatorHarness:
-    return EmulatorHarness()
-
-
-@pytest.fixture
-def any_dialect(dialect: str) -> EmulatorHarness:
-    return EmulatorHarness(dialect=dialect)
+def any_dialect(dialect: str, account: Account) -> Account:
+    """The account in the dialect of the document, then in that of a live deployment."""
+    return account

@@ -5,12 +5,13 @@ from decimal import Decimal
 import pytest
 
 from pulumi_hosting.api import models as m
-from tests.emulator.support import DAY, EmulatorHarness, code, details
+from tests.emulator.support import DAY, code, details
+from tests.support.account import Account
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 
-def test_five_passwords_in_any_five_minutes(any_dialect: EmulatorHarness) -> None:
+def test_five_passwords_in_any_five_minutes(any_dialect: Account) -> None:
     server = any_dialect.server()
     path = f"/servers/{server}/actions/reset-password"
     # Four calls at the end of one window of 5 minutes, the rest at the beginning of the next: a fixed window
@@ -36,17 +37,17 @@ def test_five_passwords_in_any_five_minutes(any_dialect: EmulatorHarness) -> Non
     [({}, 409), ({"transient_refusals_stored": False}, 200), ({"refusals_stored": False}, 200)],
 )
 def test_variant_transient_refusals_stored(variant: dict[str, bool], again: int, dialect: str) -> None:
-    emu = EmulatorHarness(dialect=dialect, provisioning_delay=60)
-    server = emu.server()
-    emu.variant(**variant)
-    emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
+    account = Account(dialect=dialect, provisioning_delay=60)
+    server = account.server()
+    account.variant(**variant)
+    account.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"})
     path, body, key = f"/servers/{server}/renew", {"months": 1}, "one-key-for-both-calls"
-    assert code(emu.api("POST", path, body, key=key)) == "operation_in_progress"
-    emu.advance(60)
-    assert emu.api("POST", path, body, key=key).status_code == again
+    assert code(account.api("POST", path, body, key=key)) == "operation_in_progress"
+    account.advance(60)
+    assert account.api("POST", path, body, key=key).status_code == again
 
 
-def test_other_refusals_are_stored(any_dialect: EmulatorHarness) -> None:
+def test_other_refusals_are_stored(any_dialect: Account) -> None:
     any_dialect.variant(transient_refusals_stored=False)
     any_dialect.control("PATCH", "/account", {"balance": "0.00"})
     key = "one-key-for-both-calls"
@@ -55,7 +56,7 @@ def test_other_refusals_are_stored(any_dialect: EmulatorHarness) -> None:
     assert code(any_dialect.api("POST", "/servers", SERVER, key=key)) == "insufficient_funds"
 
 
-def test_the_query_is_checked_before_the_idempotency_key(any_dialect: EmulatorHarness) -> None:
+def test_the_query_is_checked_before_the_idempotency_key(any_dialect: Account) -> None:
     key = "one-key-for-all-calls"
     made = any_dialect.api("POST", "/servers", SERVER, key=key)
     refused = any_dialect.api("POST", "/servers?dry_run=1", SERVER, key=key)
@@ -69,7 +70,7 @@ def test_the_query_is_checked_before_the_idempotency_key(any_dialect: EmulatorHa
     assert code(any_dialect.api("POST", "/servers?dry_run=1", SERVER, key=None)) == "idempotency_key_required"
 
 
-def test_an_invoice_has_its_refunded_amount(any_dialect: EmulatorHarness) -> None:
+def test_an_invoice_has_its_refunded_amount(any_dialect: Account) -> None:
     server = any_dialect.server()
     (invoice,) = any_dialect.api("GET", "/invoices").json()["data"]
     assert (invoice["status"], invoice["refunded_amount"]) == ("paid", "0.00")
@@ -79,7 +80,7 @@ def test_an_invoice_has_its_refunded_amount(any_dialect: EmulatorHarness) -> Non
     assert (shown["status"], shown["amount"], shown["refunded_amount"]) == ("refunded", "5.00", "2.50")
 
 
-def test_the_parts_of_an_hourly_refund(any_dialect: EmulatorHarness, dialect: str) -> None:
+def test_the_parts_of_an_hourly_refund(any_dialect: Account, dialect: str) -> None:
     server = any_dialect.order(tariff_id=3, hours=1)["server"]["id"]
     any_dialect.api("POST", f"/servers/{server}/renew", {"hours": 10})
     quote = any_dialect.api("GET", f"/servers/{server}/refund-quote").json()
@@ -89,9 +90,7 @@ def test_the_parts_of_an_hourly_refund(any_dialect: EmulatorHarness, dialect: st
 
 
 @pytest.mark.parametrize("how", ["real", "pending", "simulated"])
-def test_the_domain_of_a_registration_has_one_type(
-    how: str, any_dialect: EmulatorHarness, dialect: str
-) -> None:
+def test_the_domain_of_a_registration_has_one_type(how: str, any_dialect: Account, dialect: str) -> None:
     if how == "pending":
         any_dialect.fault({"registrar": "pending"})
     response = (any_dialect.test if how == "simulated" else any_dialect.api)(
@@ -107,14 +106,14 @@ def test_the_domain_of_a_registration_has_one_type(
     assert (typed.domain_name, typed.domain_id) == ("slow.com", answer["domain_id"])
 
 
-def test_an_expired_name_is_free_for_a_third_account(any_dialect: EmulatorHarness) -> None:
+def test_an_expired_name_is_free_for_a_third_account(any_dialect: Account) -> None:
     any_dialect.domain("late.com")
     any_dialect.advance(366 * DAY)
     third = any_dialect.control("POST", "/accounts", {})["live_key"]
     assert any_dialect.call(third, "POST", "/domains", {"name": "late.com"}).status_code == 201
 
 
-def test_an_amount_as_a_json_number(any_dialect: EmulatorHarness) -> None:
+def test_an_amount_as_a_json_number(any_dialect: Account) -> None:
     """A JSON number loses its digits in parsing."""
     body = b'{"amount": 10.000, "gateway": "card"}'
     kind = {"Content-Type": "application/json"}
@@ -129,12 +128,12 @@ def test_an_amount_as_a_json_number(any_dialect: EmulatorHarness) -> None:
 
 @pytest.mark.parametrize("percent", ["0", "100"])
 def test_the_reason_for_no_refund_is_one_of_the_document(percent: str, dialect: str) -> None:
-    emu = EmulatorHarness(dialect=dialect)
-    emu.control("PATCH", "/account", {"group_discount_percent": percent})
-    server = emu.server()
-    emu.api("PATCH", f"/servers/{server}", {"auto_renew": False})
-    emu.advance(30 * DAY - 1)
-    quote = emu.api("GET", f"/servers/{server}/refund-quote").json()
+    account = Account(dialect=dialect)
+    account.control("PATCH", "/account", {"group_discount_percent": percent})
+    server = account.server()
+    account.api("PATCH", f"/servers/{server}", {"auto_renew": False})
+    account.advance(30 * DAY - 1)
+    quote = account.api("GET", f"/servers/{server}/refund-quote").json()
     assert (quote["amount"], quote["excluded_reason"]) == (
         "0.00",
         "unpaid" if dialect == "spec" else "consumed",
@@ -142,7 +141,7 @@ def test_the_reason_for_no_refund_is_one_of_the_document(percent: str, dialect: 
     assert quote["note"] == "Nothing is left of the paid period."
 
 
-def test_sandbox_keys_have_the_password_limit_too(any_dialect: EmulatorHarness) -> None:
+def test_sandbox_keys_have_the_password_limit_too(any_dialect: Account) -> None:
     server = any_dialect.server()
     answers = [
         any_dialect.test("POST", f"/servers/{server}/actions/reset-password").status_code for _ in range(6)
@@ -156,20 +155,20 @@ def test_variants_and_limits_survive_a_restart_and_an_older_file(tmp_path: objec
 
     from pulumi_hosting.emulator.clock import Clock
     from pulumi_hosting.emulator.persistence import open_state
-    from tests.emulator.support import START
+    from tests.support.account import START
 
     path = Path(str(tmp_path)) / "state"
     clock = Clock(manual=True, start=START)
     state_file, _ = open_state(path, clock)
-    emu = EmulatorHarness(clock, persistence=state_file)
-    server = emu.server()
+    account = Account(clock, persistence=state_file)
+    server = account.server()
     for _ in range(5):
-        emu.api("POST", f"/servers/{server}/actions/reset-password")
-    del emu.core.store.service.variants["transient_refusals_stored"]
-    emu.api("GET", "/me")
+        account.api("POST", f"/servers/{server}/actions/reset-password")
+    del account.core.store.service.variants["transient_refusals_stored"]
+    account.api("GET", "/me")
     state_file.close()
     state_file, store = open_state(path, clock)
-    again = EmulatorHarness(clock, loaded=store, persistence=state_file)
+    again = Account(clock, loaded=store, persistence=state_file)
     assert again.control("PATCH", "/service", {})["readings"]["transient_refusals_stored"] is True
     assert again.api("POST", f"/servers/{server}/actions/reset-password").status_code == 429
     state_file.close()

@@ -10,31 +10,32 @@ import pytest
 
 from pulumi_hosting.emulator import periods
 from pulumi_hosting.emulator.formats import format_timestamp, parse_timestamp
-from tests.emulator.support import DAY, EmulatorHarness
+from tests.emulator.support import DAY
+from tests.support.account import Account
 
 TEN = 2  # the tariff of 10.00 a month
 
 
-def balance(emu: EmulatorHarness) -> dict[str, Any]:
-    view: dict[str, Any] = emu.api("GET", "/balance").json()
+def balance(account: Account) -> dict[str, Any]:
+    view: dict[str, Any] = account.api("GET", "/balance").json()
     return view
 
 
-def set_balance(emu: EmulatorHarness, amount: str) -> None:
-    emu.control("PATCH", "/account", {"balance": amount})
+def set_balance(account: Account, amount: str) -> None:
+    account.control("PATCH", "/account", {"balance": amount})
 
 
-def hourly(emu: EmulatorHarness) -> int:
-    id: int = emu.order(tariff_id=3, hours=1)["server"]["id"]
+def hourly(account: Account) -> int:
+    id: int = account.order(tariff_id=3, hours=1)["server"]["id"]
     return id
 
 
-def low_balance_events(emu: EmulatorHarness) -> list[dict[str, Any]]:
+def low_balance_events(account: Account) -> list[dict[str, Any]]:
     """The objects of the ``balance.low`` events up to now."""
-    emu.advance(0)
+    account.advance(0)
     events = [
         json.loads(attempt.payload)
-        for attempt in emu.sent
+        for attempt in account.sent
         if attempt.headers["X-Webhook-Event"] == "balance.low"
     ]
     return [event["data"]["object"] for event in events]
@@ -43,7 +44,7 @@ def low_balance_events(emu: EmulatorHarness) -> list[dict[str, Any]]:
 # --- balance.low ------------------------------------------------------------------------------------------
 
 
-def test_a_renewal_that_moves_the_due_date_sends_no_event(any_dialect: EmulatorHarness) -> None:
+def test_a_renewal_that_moves_the_due_date_sends_no_event(any_dialect: Account) -> None:
     price = any_dialect.api("GET", f"/catalog/tariffs/{TEN}").json()["price_monthly"]
     server = any_dialect.server(tariff_id=TEN)
     any_dialect.advance(27 * DAY)
@@ -53,7 +54,7 @@ def test_a_renewal_that_moves_the_due_date_sends_no_event(any_dialect: EmulatorH
     assert (balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (False, [])
 
 
-def test_an_automatic_renewal_sends_no_event(any_dialect: EmulatorHarness) -> None:
+def test_an_automatic_renewal_sends_no_event(any_dialect: Account) -> None:
     price = any_dialect.api("GET", f"/catalog/tariffs/{TEN}").json()["price_monthly"]
     any_dialect.server(tariff_id=TEN)
     any_dialect.advance(27 * DAY)
@@ -64,7 +65,7 @@ def test_an_automatic_renewal_sends_no_event(any_dialect: EmulatorHarness) -> No
     assert (balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (False, [])
 
 
-def test_ordering_an_hourly_server_beyond_the_balance_sends_the_event(any_dialect: EmulatorHarness) -> None:
+def test_ordering_an_hourly_server_beyond_the_balance_sends_the_event(any_dialect: Account) -> None:
     set_balance(any_dialect, "0.02")
     any_dialect.subscribe("balance.low")
     hourly(any_dialect)
@@ -73,7 +74,7 @@ def test_ordering_an_hourly_server_beyond_the_balance_sends_the_event(any_dialec
     assert object["low_balance"] is True
 
 
-def test_hourly_renewals_send_the_event_once(any_dialect: EmulatorHarness) -> None:
+def test_hourly_renewals_send_the_event_once(any_dialect: Account) -> None:
     hourly(any_dialect)
     week = Decimal(balance(any_dialect)["upcoming_7d"])
     assert week == 168 * Decimal("0.02")
@@ -93,7 +94,7 @@ def test_hourly_renewals_send_the_event_once(any_dialect: EmulatorHarness) -> No
     assert len(low_balance_events(any_dialect)) == 1
 
 
-def test_two_renewals_at_the_same_time_send_one_event(any_dialect: EmulatorHarness) -> None:
+def test_two_renewals_at_the_same_time_send_one_event(any_dialect: Account) -> None:
     hourly(any_dialect)
     hourly(any_dialect)
     set_balance(any_dialect, str(Decimal(balance(any_dialect)["upcoming_7d"])))
@@ -102,7 +103,7 @@ def test_two_renewals_at_the_same_time_send_one_event(any_dialect: EmulatorHarne
     assert low_balance_events(any_dialect) == [balance(any_dialect)]
 
 
-def test_time_alone_sends_no_event(any_dialect: EmulatorHarness) -> None:
+def test_time_alone_sends_no_event(any_dialect: Account) -> None:
     any_dialect.server()
     set_balance(any_dialect, "1.00")
     any_dialect.subscribe("balance.low")
@@ -111,44 +112,48 @@ def test_time_alone_sends_no_event(any_dialect: EmulatorHarness) -> None:
     assert (balance(any_dialect)["low_balance"], low_balance_events(any_dialect)) == (True, [])
 
 
-def low_soon(emu: EmulatorHarness) -> int:
+def low_soon(account: Account) -> int:
     """A server due in 3 days, and a balance that covers little more."""
-    server = emu.server()
-    emu.advance(27 * DAY)
+    server = account.server()
+    account.advance(27 * DAY)
     return server
 
 
-def refunded(emu: EmulatorHarness, server: int) -> httpx.Response:
-    emu.fault({"refunded": 502})
-    return emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
+def refunded(account: Account, server: int) -> httpx.Response:
+    account.fault({"refunded": 502})
+    return account.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
 
 
-def paid_invoice(emu: EmulatorHarness, server: int) -> httpx.Response:
-    return emu.api("POST", f"/invoices/{emu.control('POST', '/invoices', {'amount': '3.00'})['id']}/pay")
+def paid_invoice(account: Account, server: int) -> httpx.Response:
+    return account.api(
+        "POST", f"/invoices/{account.control('POST', '/invoices', {'amount': '3.00'})['id']}/pay"
+    )
 
 
-def delayed(emu: EmulatorHarness, server: int) -> httpx.Response:
-    emu.core.scheduler.provisioning_delay = 60
-    emu.fault({"panel_timeout": "active"})
-    return emu.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1})
+def delayed(account: Account, server: int) -> httpx.Response:
+    account.core.scheduler.provisioning_delay = 60
+    account.fault({"panel_timeout": "active"})
+    return account.api("POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1})
 
 
-MOVES: dict[str, Callable[[EmulatorHarness, int], httpx.Response]] = {
-    "create_server": lambda emu, server: emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}),
-    ("create_server hourly"): lambda emu, server: emu.api(
+MOVES: dict[str, Callable[[Account, int], httpx.Response]] = {
+    "create_server": lambda account, server: account.api(
+        "POST", "/servers", {"tariff_id": 1, "os": "debian-12"}
+    ),
+    ("create_server hourly"): lambda account, server: account.api(
         "POST", "/servers", {"tariff_id": 3, "os": "debian-12", "hours": 1}
     ),
     "create_server later": delayed,
     "create_server refunded": refunded,
-    "renew_server": lambda emu, server: emu.api("POST", f"/servers/{server}/renew", {"months": 1}),
-    "delete_server": lambda emu, server: emu.api("DELETE", f"/servers/{server}"),
-    "add_server_ip": lambda emu, server: emu.api("POST", f"/servers/{server}/ips"),
-    "register_domain": lambda emu, server: emu.api("POST", "/domains", {"name": "example.com"}),
-    "transfer_domain": lambda emu, server: emu.api(
+    "renew_server": lambda account, server: account.api("POST", f"/servers/{server}/renew", {"months": 1}),
+    "delete_server": lambda account, server: account.api("DELETE", f"/servers/{server}"),
+    "add_server_ip": lambda account, server: account.api("POST", f"/servers/{server}/ips"),
+    "register_domain": lambda account, server: account.api("POST", "/domains", {"name": "example.com"}),
+    "transfer_domain": lambda account, server: account.api(
         "POST", "/domains/transfers", {"name": "example.com", "auth_code": "abc"}
     ),
-    "renew_domain": lambda emu, server: emu.api(
-        "POST", f"/domains/{next(iter(emu.core.store.domains))}/renew", {"years": 1}
+    "renew_domain": lambda account, server: account.api(
+        "POST", f"/domains/{next(iter(account.core.store.domains))}/renew", {"years": 1}
     ),
     "pay_invoice": paid_invoice,
 }
@@ -156,9 +161,7 @@ MOVES: dict[str, Callable[[EmulatorHarness, int], httpx.Response]] = {
 
 @pytest.mark.parametrize("spare", ["0.00", "0.01", "3.00", "5.00", "6.99", "7.00", "7.01", "13.00", "20.00"])
 @pytest.mark.parametrize("move", MOVES)
-def test_the_event_is_sent_when_low_balance_becomes_true(
-    move: str, spare: str, any_dialect: EmulatorHarness
-) -> None:
+def test_the_event_is_sent_when_low_balance_becomes_true(move: str, spare: str, any_dialect: Account) -> None:
     server = low_soon(any_dialect)
     if move == "renew_domain":
         any_dialect.domain()
@@ -174,44 +177,44 @@ def test_the_event_is_sent_when_low_balance_becomes_true(
 # --- upcoming charges -------------------------------------------------------------------------------------
 
 
-def ends(emu: EmulatorHarness) -> None:
-    emu.control("PATCH", f"/servers/{emu.server()}", {"status": "pending_cancel"})
+def ends(account: Account) -> None:
+    account.control("PATCH", f"/servers/{account.server()}", {"status": "pending_cancel"})
 
 
-def without_auto_renew(emu: EmulatorHarness) -> None:
-    emu.api("PATCH", f"/servers/{emu.server()}", {"auto_renew": False})
+def without_auto_renew(account: Account) -> None:
+    account.api("PATCH", f"/servers/{account.server()}", {"auto_renew": False})
 
 
-def locked(emu: EmulatorHarness) -> None:
-    emu.control("PATCH", f"/servers/{emu.server()}", {"blocked": True})
+def locked(account: Account) -> None:
+    account.control("PATCH", f"/servers/{account.server()}", {"blocked": True})
 
 
-def suspended(emu: EmulatorHarness) -> None:
-    emu.control("PATCH", f"/servers/{emu.server()}", {"status": "suspended"})
+def suspended(account: Account) -> None:
+    account.control("PATCH", f"/servers/{account.server()}", {"status": "suspended"})
 
 
-def gone(emu: EmulatorHarness) -> None:
-    emu.api("DELETE", f"/servers/{emu.server()}")
+def gone(account: Account) -> None:
+    account.api("DELETE", f"/servers/{account.server()}")
 
 
-def locked_domain(emu: EmulatorHarness) -> None:
-    emu.control("PATCH", f"/domains/{expiring_domain(emu)}", {"blocked": True})
+def locked_domain(account: Account) -> None:
+    account.control("PATCH", f"/domains/{expiring_domain(account)}", {"blocked": True})
 
 
-def expiring_domain(emu: EmulatorHarness) -> int:
-    domain = emu.domain()
-    emu.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
-    emu.advance(340 * DAY)
+def expiring_domain(account: Account) -> int:
+    domain = account.domain()
+    account.api("PATCH", f"/domains/{domain}", {"auto_renew": True})
+    account.advance(340 * DAY)
     return domain
 
 
-def sandbox(emu: EmulatorHarness) -> None:
-    emu.test("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
+def sandbox(account: Account) -> None:
+    account.test("POST", "/servers", {"tariff_id": 1, "os": "debian-12"})
 
 
 @pytest.mark.parametrize("make", [ends, without_auto_renew, locked, suspended, gone, sandbox, locked_domain])
 def test_upcoming_charges_leave_out_what_is_not_charged(
-    make: Callable[[EmulatorHarness], object], any_dialect: EmulatorHarness
+    make: Callable[[Account], object], any_dialect: Account
 ) -> None:
     make(any_dialect)
     any_dialect.advance(20 * DAY)
@@ -231,37 +234,42 @@ def test_upcoming_charges_leave_out_what_is_not_charged(
     assert balance(any_dialect)["balance"] == shown["balance"]
 
 
-def addresses(emu: EmulatorHarness) -> None:
-    server = emu.server()
-    emu.api("POST", f"/servers/{server}/ips")
+def addresses(account: Account) -> None:
+    server = account.server()
+    account.api("POST", f"/servers/{server}/ips")
 
 
-def hourly_with_address(emu: EmulatorHarness) -> None:
-    emu.api("POST", f"/servers/{hourly(emu)}/ips")
+def hourly_with_address(account: Account) -> None:
+    account.api("POST", f"/servers/{hourly(account)}/ips")
 
 
-def long_term(emu: EmulatorHarness) -> None:
-    emu.server(months=3)
-    emu.advance(80 * DAY)
+def long_term(account: Account) -> None:
+    account.server(months=3)
+    account.advance(80 * DAY)
 
 
-def due_twice(emu: EmulatorHarness) -> None:
+def due_twice(account: Account) -> None:
     """February is shorter than 30 days: due on its first day and on the first of March."""
-    emu.advance(parse_timestamp("2030-01-01T00:00:00Z") - emu.clock.now())
-    emu.server()
-    emu.advance(31 * DAY - 1)
+    account.advance(parse_timestamp("2030-01-01T00:00:00Z") - account.clock.now())
+    account.server()
+    account.advance(31 * DAY - 1)
 
 
-def many(emu: EmulatorHarness) -> None:
-    for make in (emu.server, lambda: hourly(emu), lambda: emu.server(tariff_id=TEN), lambda: addresses(emu)):
+def many(account: Account) -> None:
+    for make in (
+        account.server,
+        lambda: hourly(account),
+        lambda: account.server(tariff_id=TEN),
+        lambda: addresses(account),
+    ):
         make()
-        emu.advance(6 * DAY + 1)
+        account.advance(6 * DAY + 1)
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        lambda emu: emu.server(),
+        lambda account: account.server(),
         hourly,
         addresses,
         hourly_with_address,
@@ -273,7 +281,7 @@ def many(emu: EmulatorHarness) -> None:
 )
 @pytest.mark.parametrize("days", [7, 30])
 def test_upcoming_charges_equal_what_is_charged(
-    make: Callable[[EmulatorHarness], object], days: int, any_dialect: EmulatorHarness
+    make: Callable[[Account], object], days: int, any_dialect: Account
 ) -> None:
     make(any_dialect)
     shown = balance(any_dialect)
@@ -283,7 +291,7 @@ def test_upcoming_charges_equal_what_is_charged(
     assert days == 7 or announced > 0
 
 
-def test_a_balance_that_covers_the_week_lasts_the_week(any_dialect: EmulatorHarness) -> None:
+def test_a_balance_that_covers_the_week_lasts_the_week(any_dialect: Account) -> None:
     server = hourly(any_dialect)
     set_balance(any_dialect, "1.00")
     shown = balance(any_dialect)
@@ -299,7 +307,7 @@ def test_a_balance_that_covers_the_week_lasts_the_week(any_dialect: EmulatorHarn
 # --- direction --------------------------------------------------------------------------------------------
 
 
-def test_the_direction_of_a_movement_follows_its_type(any_dialect: EmulatorHarness) -> None:
+def test_the_direction_of_a_movement_follows_its_type(any_dialect: Account) -> None:
     any_dialect.control("PATCH", "/account", {"group_discount_percent": "100"})
     server = any_dialect.server()
     any_dialect.api("POST", f"/servers/{server}/renew", {"months": 1})
@@ -324,8 +332,8 @@ def test_the_direction_of_a_movement_follows_its_type(any_dialect: EmulatorHarne
 # --- months -----------------------------------------------------------------------------------------------
 
 
-def at(emu: EmulatorHarness, moment: str) -> None:
-    emu.advance(parse_timestamp(moment) - emu.clock.now())
+def at(account: Account, moment: str) -> None:
+    account.advance(parse_timestamp(moment) - account.clock.now())
 
 
 @pytest.mark.parametrize(
@@ -339,9 +347,7 @@ def at(emu: EmulatorHarness, moment: str) -> None:
         ("2032-02-29T12:00:00Z", 12, "2033-02-28T12:00:00Z"),
     ],
 )
-def test_a_month_is_a_calendar_month(
-    ordered: str, months: int, due: str, any_dialect: EmulatorHarness
-) -> None:
+def test_a_month_is_a_calendar_month(ordered: str, months: int, due: str, any_dialect: Account) -> None:
     at(any_dialect, ordered)
     server = any_dialect.order(months=months)["server"]
     assert server["billing"]["next_due_at"] == due
@@ -352,7 +358,7 @@ def test_a_month_is_a_calendar_month(
     assert Decimal(quote["prorated_now"]) == months * Decimal(quote["price_monthly"])
 
 
-def test_twelve_months_and_a_year_end_on_the_same_date(any_dialect: EmulatorHarness) -> None:
+def test_twelve_months_and_a_year_end_on_the_same_date(any_dialect: Account) -> None:
     at(any_dialect, "2031-03-01T10:00:00Z")
     server, domain = any_dialect.order(months=12)["server"], any_dialect.register()
     assert domain["expires_at"] == server["billing"]["next_due_at"] == "2032-03-01T10:00:00Z"
@@ -366,7 +372,7 @@ def test_twelve_months_and_a_year_end_on_the_same_date(any_dialect: EmulatorHarn
     assert ordered["billing"]["next_due_at"] == "2031-04-02T10:00:00Z"
 
 
-def test_an_address_is_paid_for_the_started_days_of_the_month(any_dialect: EmulatorHarness) -> None:
+def test_an_address_is_paid_for_the_started_days_of_the_month(any_dialect: Account) -> None:
     at(any_dialect, "2030-03-01T00:00:00Z")  # a month of 31 days
     server = any_dialect.server()
     path = f"/servers/{server}/ips/quote"
@@ -379,7 +385,7 @@ def test_an_address_is_paid_for_the_started_days_of_the_month(any_dialect: Emula
     assert any_dialect.api("GET", path).json()["prorated_now"] == "0.07"
 
 
-def test_renewals_end_at_most_a_hundred_years_ahead(any_dialect: EmulatorHarness) -> None:
+def test_renewals_end_at_most_a_hundred_years_ahead(any_dialect: Account) -> None:
     any_dialect.control("PATCH", "/account", {"group_discount_percent": "100"})
     server = any_dialect.server(months=12)
     key = any_dialect.new_key(rate_expensive_per_minute=1000, rate_per_minute=1000)

@@ -11,36 +11,37 @@ from pulumi_hosting.api.operations import PRESETS, SCOPES
 from pulumi_hosting.emulator.control import ROUTES
 from pulumi_hosting.emulator.control.switches import FaultAction
 from pulumi_hosting.emulator.store import VARIANTS
-from tests.emulator.support import PUBLIC_KEY, EmulatorHarness, code
+from tests.emulator.support import PUBLIC_KEY, code
+from tests.support.account import Account
 
 SERVER = {"tariff_id": 1, "os": "debian-12"}
 
 
-def test_the_ready_line_again(emu: EmulatorHarness) -> None:
-    line = emu.control("GET", "/")
+def test_the_ready_line_again(account: Account) -> None:
+    line = account.control("GET", "/")
     assert set(line) == {"base_url", "control_url", "live_key", "test_key", "pid", "now"}
     assert line["now"] == "2029-04-15T08:00:00Z"
     assert re.fullmatch(r"vk_live_[a-z0-9]{40}", line["live_key"])
     assert re.fullmatch(r"vk_test_[a-z0-9]{40}", line["test_key"])
 
 
-def test_a_fresh_account(emu: EmulatorHarness) -> None:
-    account, objects = emu.api("GET", "/account").json(), emu.control("GET", "/objects")
-    assert (account["currency"], emu.balance()) == ("EUR", "1000.00")
-    tariffs = emu.api("GET", "/catalog/tariffs").json()["data"]
+def test_a_fresh_account(account: Account) -> None:
+    found, objects = account.api("GET", "/account").json(), account.control("GET", "/objects")
+    assert (found["currency"], account.balance()) == ("EUR", "1000.00")
+    tariffs = account.api("GET", "/catalog/tariffs").json()["data"]
     assert len(tariffs) >= 4
     assert len({tariff["location"]["code"] for tariff in tariffs}) == 2
     for trait in ("hourly_available", "excluded_os", "non_refundable"):
         assert any(tariff[trait] for tariff in tariffs)
     assert any(not tariff["in_stock"] for tariff in tariffs)
-    assert len(emu.api("GET", "/catalog/os").json()["data"]) >= 5
-    zones = emu.api("GET", "/catalog/zones").json()["data"]
+    assert len(account.api("GET", "/catalog/os").json()["data"]) >= 5
+    zones = account.api("GET", "/catalog/zones").json()["data"]
     assert len(zones) == 4
     assert [
         sum(not zone[trait] for zone in zones) for trait in ("privacy_supported", "transfer_supported")
     ] == [1, 1]
-    assert len(emu.api("GET", "/balance/topup-info").json()["gateways"]) == 3
-    assert [key["scopes"] for key in emu.api("GET", "/keys").json()["data"]] == [list(SCOPES)] * 2
+    assert len(account.api("GET", "/balance/topup-info").json()["gateways"]) == 3
+    assert [key["scopes"] for key in account.api("GET", "/keys").json()["data"]] == [list(SCOPES)] * 2
     for kind in (
         "servers",
         "domains",
@@ -55,25 +56,25 @@ def test_a_fresh_account(emu: EmulatorHarness) -> None:
 
 
 def test_a_seed_makes_everything_reproducible() -> None:
-    first, second, other = EmulatorHarness(seed=7), EmulatorHarness(seed=7), EmulatorHarness(seed=8)
+    first, second, other = Account(seed=7), Account(seed=7), Account(seed=8)
     assert (first.live_key, first.test_key) == (second.live_key, second.test_key)
     assert first.live_key != other.live_key
     one, two = first.api("POST", "/servers", SERVER), second.api("POST", "/servers", SERVER)
     assert (one.json(), one.headers["X-Request-ID"]) == (two.json(), two.headers["X-Request-ID"])
 
 
-def test_reset(emu: EmulatorHarness) -> None:
-    emu.server()
-    emu.fault({"status": 503})
-    emu.variant(refusals_stored=False)
-    emu.control("PATCH", "/service", {"dialect": "live", "sandbox_enabled": False})
-    emu.new_key()
-    emu.advance(60)
-    assert emu.control("POST", "/reset", {})["now"] == "2029-04-15T08:01:00Z"
-    test_a_fresh_account(emu)
-    assert emu.control("GET", "/ledger") == []
-    assert emu.test("GET", "/me").status_code == 200
-    assert emu.control("PATCH", "/service", {}) == {
+def test_reset(account: Account) -> None:
+    account.server()
+    account.fault({"status": 503})
+    account.variant(refusals_stored=False)
+    account.control("PATCH", "/service", {"dialect": "live", "sandbox_enabled": False})
+    account.new_key()
+    account.advance(60)
+    assert account.control("POST", "/reset", {})["now"] == "2029-04-15T08:01:00Z"
+    test_a_fresh_account(account)
+    assert account.control("GET", "/ledger") == []
+    assert account.test("GET", "/me").status_code == 200
+    assert account.control("PATCH", "/service", {}) == {
         "api_enabled": True,
         "sandbox_enabled": True,
         "dialect": "spec",
@@ -90,9 +91,9 @@ def test_reset(emu: EmulatorHarness) -> None:
     }
 
 
-def test_clock(emu: EmulatorHarness) -> None:
-    assert emu.control("POST", "/clock", {"advance": 1.5})["now"] == "2029-04-15T08:00:01.500Z"
-    assert emu.call(None, "GET", "/health").json()["time"] == "2029-04-15T08:00:01.500Z"
+def test_clock(account: Account) -> None:
+    assert account.control("POST", "/clock", {"advance": 1.5})["now"] == "2029-04-15T08:00:01.500Z"
+    assert account.call(None, "GET", "/health").json()["time"] == "2029-04-15T08:00:01.500Z"
     for body in (
         {},
         {"advance": -1},
@@ -101,18 +102,18 @@ def test_clock(emu: EmulatorHarness) -> None:
         {"advance": 1e12},
         {"advance": 1, "back": 1},
     ):
-        emu.control("POST", "/clock", body, status=400)
+        account.control("POST", "/clock", body, status=400)
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_presets(preset: str, emu: EmulatorHarness) -> None:
-    key = emu.new_key(scopes=preset, name="p")
-    me = emu.call(key, "GET", "/me").json()
+def test_presets(preset: str, account: Account) -> None:
+    key = account.new_key(scopes=preset, name="p")
+    me = account.call(key, "GET", "/me").json()
     assert (me["scopes"], me["key"]["name"]) == (list(PRESETS[preset]), "p")
     assert (
-        emu.call(emu.new_key(scopes=["read_only", "servers:manage", "servers:read"]), "GET", "/me").json()[
-            "scopes"
-        ][-1]
+        account.call(
+            account.new_key(scopes=["read_only", "servers:manage", "servers:read"]), "GET", "/me"
+        ).json()["scopes"][-1]
         == "servers:manage"
     )
 
@@ -131,14 +132,14 @@ def test_presets(preset: str, emu: EmulatorHarness) -> None:
         {"mode": "live", "account_id": 7},
     ],
 )
-def test_invalid_new_keys(body: dict[str, Any], emu: EmulatorHarness) -> None:
-    response = emu.http.post("/_control/keys", json=body)
+def test_invalid_new_keys(body: dict[str, Any], account: Account) -> None:
+    response = account.http.post("/_control/keys", json=body)
     assert response.status_code in (400, 404)
     assert isinstance(response.json()["error"], str)
 
 
-def test_account(emu: EmulatorHarness) -> None:
-    changed = emu.control(
+def test_account(account: Account) -> None:
+    changed = account.control(
         "PATCH", "/account", {"balance": "20.5", "email_verified": False, "loyalty_discount_percent": 2.5}
     )
     assert (changed["balance"], changed["email_verified"], changed["loyalty_discount_percent"]) == (
@@ -146,17 +147,17 @@ def test_account(emu: EmulatorHarness) -> None:
         False,
         2.5,
     )
-    (movement,) = emu.control("GET", "/ledger")
+    (movement,) = account.control("GET", "/ledger")
     assert (movement["amount"], movement["direction"], movement["type"], movement["operation"]) == (
         "979.50",
         "debit",
         "adjustment",
         "control",
     )
-    other = emu.control("POST", "/accounts", {"balance": "7.00", "currency": "USD"})
-    emu.control("PATCH", "/account", {"account_id": other["account_id"], "suspended": True})
-    assert code(emu.call(other["test_key"], "GET", "/me")) == "account_suspended"
-    assert emu.api("GET", "/me").status_code == 200
+    other = account.control("POST", "/accounts", {"balance": "7.00", "currency": "USD"})
+    account.control("PATCH", "/account", {"account_id": other["account_id"], "suspended": True})
+    assert code(account.call(other["test_key"], "GET", "/me")) == "account_suspended"
+    assert account.api("GET", "/me").status_code == 200
     for body in (
         {"balance": "much"},
         {"balance": True},
@@ -165,7 +166,7 @@ def test_account(emu: EmulatorHarness) -> None:
         {"account_id": "x"},
         {"login": "x"},
     ):
-        emu.control("PATCH", "/account", body, status=400)
+        account.control("PATCH", "/account", body, status=400)
 
 
 @pytest.mark.parametrize(
@@ -180,12 +181,12 @@ def test_account(emu: EmulatorHarness) -> None:
         {"x": 1},
     ],
 )
-def test_invalid_service_settings(body: dict[str, Any], emu: EmulatorHarness) -> None:
-    assert emu.control("PATCH", "/service", body, status=400)["error"]
+def test_invalid_service_settings(body: dict[str, Any], account: Account) -> None:
+    assert account.control("PATCH", "/service", body, status=400)["error"]
 
 
-def test_server_drift(emu: EmulatorHarness) -> None:
-    server = emu.server()
+def test_server_drift(account: Account) -> None:
+    server = account.server()
     drift = {
         "name": "drifted",
         "notes": "n",
@@ -194,8 +195,8 @@ def test_server_drift(emu: EmulatorHarness) -> None:
         "power": "unknown",
         "os": "debian-11",
     }
-    emu.control("PATCH", f"/servers/{server}", drift)
-    shown = emu.api("GET", f"/servers/{server}?include=live").json()
+    account.control("PATCH", f"/servers/{server}", drift)
+    shown = account.api("GET", f"/servers/{server}?include=live").json()
     assert (shown["name"], shown["notes"], shown["os"], shown["live"]["power"]) == (
         "drifted",
         "n",
@@ -203,84 +204,87 @@ def test_server_drift(emu: EmulatorHarness) -> None:
         "unknown",
     )
     assert (shown["billing"]["auto_renew"], shown["flags"]["expired"]) == (False, True)
-    emu.control("PATCH", f"/servers/{server}", {"status": "terminated"})
-    assert code(emu.api("GET", f"/servers/{server}")) == "not_found"
-    emu.control("DELETE", f"/servers/{server}")
+    account.control("PATCH", f"/servers/{server}", {"status": "terminated"})
+    assert code(account.api("GET", f"/servers/{server}")) == "not_found"
+    account.control("DELETE", f"/servers/{server}")
     for body in ({"status": "happy"}, {"power": "full"}, {"name": 1}, {"colour": 1}):
-        emu.control("PATCH", f"/servers/{server}", body, status=400)
-    emu.control("PATCH", "/servers/1", {}, status=404)
-    emu.control("DELETE", "/servers/1", status=404)
+        account.control("PATCH", f"/servers/{server}", body, status=400)
+    account.control("PATCH", "/servers/1", {}, status=404)
+    account.control("DELETE", "/servers/1", status=404)
 
 
-def test_drift_of_other_objects(emu: EmulatorHarness) -> None:
-    server, domain, hook = emu.server(), emu.domain(), emu.subscribe()["id"]
-    emu.api("POST", f"/servers/{server}/ips")
-    address = emu.api("GET", f"/servers/{server}/ips").json()["data"][-1]["id"]
+def test_drift_of_other_objects(account: Account) -> None:
+    server, domain, hook = account.server(), account.domain(), account.subscribe()["id"]
+    account.api("POST", f"/servers/{server}/ips")
+    address = account.api("GET", f"/servers/{server}/ips").json()["data"][-1]["id"]
     assert (
-        emu.control("PATCH", f"/servers/{server}/ips/{address}", {"ptr": "a.example.com"})["ptr"]
+        account.control("PATCH", f"/servers/{server}/ips/{address}", {"ptr": "a.example.com"})["ptr"]
         == "a.example.com"
     )
-    emu.control("PATCH", f"/servers/{emu.server()}/ips/{address}", {"ptr": None}, status=404)
-    emu.control("DELETE", f"/servers/{server}/ips/{address}")
-    assert len(emu.api("GET", f"/servers/{server}/ips").json()["data"]) == 2
+    account.control("PATCH", f"/servers/{account.server()}/ips/{address}", {"ptr": None}, status=404)
+    account.control("DELETE", f"/servers/{server}/ips/{address}")
+    assert len(account.api("GET", f"/servers/{server}/ips").json()["data"]) == 2
 
-    key = emu.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
-    assert emu.control("PATCH", f"/ssh-keys/{key}", {"name": "b"})["name"] == "b"
-    emu.control("DELETE", f"/ssh-keys/{key}")
-    assert emu.api("GET", "/ssh-keys").json()["data"] == []
+    key = account.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
+    assert account.control("PATCH", f"/ssh-keys/{key}", {"name": "b"})["name"] == "b"
+    account.control("DELETE", f"/ssh-keys/{key}")
+    assert account.api("GET", "/ssh-keys").json()["data"] == []
 
     changes = {"auto_renew": True, "privacy": False, "nameservers": ["a.example.net"], "status": "expired"}
-    assert {name: emu.control("PATCH", f"/domains/{domain}", changes)[name] for name in changes} == changes
-    emu.control("PATCH", f"/domains/{domain}", {"status": "odd"}, status=400)
-    emu.control("DELETE", f"/domains/{domain}")
-    assert code(emu.api("GET", f"/domains/{domain}")) == "not_found"
-    emu.fault({"registrar": "pending"})
-    emu.register("pending.com")
-    pending = emu.api("GET", "/domains").json()["data"][0]["id"]
-    assert emu.control("PATCH", f"/domains/{pending}", {"status": "active"})["expires_at"]
+    assert {
+        name: account.control("PATCH", f"/domains/{domain}", changes)[name] for name in changes
+    } == changes
+    account.control("PATCH", f"/domains/{domain}", {"status": "odd"}, status=400)
+    account.control("DELETE", f"/domains/{domain}")
+    assert code(account.api("GET", f"/domains/{domain}")) == "not_found"
+    account.fault({"registrar": "pending"})
+    account.register("pending.com")
+    pending = account.api("GET", "/domains").json()["data"][0]["id"]
+    assert account.control("PATCH", f"/domains/{pending}", {"status": "active"})["expires_at"]
 
     assert (
-        emu.control("PATCH", f"/webhooks/{hook}", {"active": False, "events": ["ping"], "description": "d"})[
-            "description"
-        ]
+        account.control(
+            "PATCH", f"/webhooks/{hook}", {"active": False, "events": ["ping"], "description": "d"}
+        )["description"]
         == "d"
     )
-    emu.control("PATCH", f"/webhooks/{hook}", {"events": ["odd"]}, status=400)
-    emu.server()
-    emu.control("DELETE", f"/webhooks/{hook}")
-    assert emu.api("GET", "/webhooks").json()["data"] == []
+    account.control("PATCH", f"/webhooks/{hook}", {"events": ["odd"]}, status=400)
+    account.server()
+    account.control("DELETE", f"/webhooks/{hook}")
+    assert account.api("GET", "/webhooks").json()["data"] == []
 
 
-def test_duplicate_ssh_keys(emu: EmulatorHarness) -> None:
+def test_duplicate_ssh_keys(account: Account) -> None:
     body = {"name": "a", "public_key": PUBLIC_KEY}
-    assert emu.api("POST", "/ssh-keys", body).status_code == 201
+    assert account.api("POST", "/ssh-keys", body).status_code == 201
     assert (
-        code(emu.api("POST", "/ssh-keys", {**body, "public_key": PUBLIC_KEY.rsplit(" ", 1)[0]})) == "conflict"
+        code(account.api("POST", "/ssh-keys", {**body, "public_key": PUBLIC_KEY.rsplit(" ", 1)[0]}))
+        == "conflict"
     )
-    emu.variant(duplicate_ssh_key="second")
-    assert emu.api("POST", "/ssh-keys", body).status_code == 201
-    assert len(emu.api("GET", "/ssh-keys").json()["data"]) == 2
+    account.variant(duplicate_ssh_key="second")
+    assert account.api("POST", "/ssh-keys", body).status_code == 201
+    assert len(account.api("GET", "/ssh-keys").json()["data"]) == 2
 
 
-def test_invoices(emu: EmulatorHarness) -> None:
+def test_invoices(account: Account) -> None:
     for body in ({"type": "odd"}, {"amount": "x"}, {"type": "vds_purchase", "os": "odd"}):
-        emu.control("POST", "/invoices", body, status=400)
-    emu.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 99}, status=404)
-    emu.control("POST", "/invoices/1/confirm", status=404)
-    emu.control("PATCH", "/tariffs/99", {}, status=404)
+        account.control("POST", "/invoices", body, status=400)
+    account.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 99}, status=404)
+    account.control("POST", "/invoices/1/confirm", status=404)
+    account.control("PATCH", "/tariffs/99", {}, status=404)
 
 
 # --- faults -----------------------------------------------------------------------------------------------
 
 
-def test_after_and_times(emu: EmulatorHarness) -> None:
-    emu.fault({"status": 503}, method="get", path="^/me$", after=1, times=2)
-    emu.api("GET", "/balance")
-    assert [emu.api("GET", "/me").status_code for _ in range(4)] == [200, 503, 503, 200]
+def test_after_and_times(account: Account) -> None:
+    account.fault({"status": 503}, method="get", path="^/me$", after=1, times=2)
+    account.api("GET", "/balance")
+    assert [account.api("GET", "/me").status_code for _ in range(4)] == [200, 503, 503, 200]
 
 
-def test_a_fault_with_a_status(emu: EmulatorHarness) -> None:
-    emu.fault(
+def test_a_fault_with_a_status(account: Account) -> None:
+    account.fault(
         {
             "status": 503,
             "code": "temporarily_unavailable",
@@ -289,7 +293,7 @@ def test_a_fault_with_a_status(emu: EmulatorHarness) -> None:
             "details": {"a": 1},
         }
     )
-    response = emu.api("GET", "/me")
+    response = account.api("GET", "/me")
     assert (response.status_code, response.headers["Retry-After"]) == (503, "2.5")
     assert response.json()["error"] == {
         "code": "temporarily_unavailable",
@@ -297,25 +301,25 @@ def test_a_fault_with_a_status(emu: EmulatorHarness) -> None:
         "details": {"a": 1},
         "request_id": response.headers["X-Request-ID"],
     }
-    emu.fault({"status": 418})
-    assert emu.api("GET", "/me").json()["error"]["code"] == "server_error"
-    emu.fault({"status": 429, "code": "brand_new"})
-    response = emu.api("GET", "/me")
+    account.fault({"status": 418})
+    assert account.api("GET", "/me").json()["error"]["code"] == "server_error"
+    account.fault({"status": 429, "code": "brand_new"})
+    response = account.api("GET", "/me")
     assert (response.status_code, response.json()["error"]["code"]) == (429, "brand_new")
 
 
-def test_faults_can_be_cleared(emu: EmulatorHarness) -> None:
-    emu.fault({"status": 503}, times=9)
-    assert emu.control("DELETE", "/faults") == {"cleared": 1}
-    assert emu.api("GET", "/me").status_code == 200
+def test_faults_can_be_cleared(account: Account) -> None:
+    account.fault({"status": 503}, times=9)
+    assert account.control("DELETE", "/faults") == {"cleared": 1}
+    assert account.api("GET", "/me").status_code == 200
 
 
-def test_patch(emu: EmulatorHarness) -> None:
-    emu.fault({"patch": {"key": {"mode": "quantum"}, "extra": [1], "scopes": None}})
-    me = emu.api("GET", "/me").json()
+def test_patch(account: Account) -> None:
+    account.fault({"patch": {"key": {"mode": "quantum"}, "extra": [1], "scopes": None}})
+    me = account.api("GET", "/me").json()
     assert (me["key"]["mode"], me["key"]["name"], me["extra"], me["scopes"]) == ("quantum", "live", [1], None)
-    emu.fault({"patch": {"error": {"code": "brand_new"}}})
-    assert emu.api("GET", "/servers/1").json()["error"]["code"] == "brand_new"
+    account.fault({"patch": {"error": {"code": "brand_new"}}})
+    assert account.api("GET", "/servers/1").json()["error"]["code"] == "brand_new"
 
 
 @pytest.mark.parametrize(
@@ -337,20 +341,20 @@ def test_patch(emu: EmulatorHarness) -> None:
         {"action": {"delay": 1}, "when": 1},
     ],
 )
-def test_invalid_faults(body: dict[str, Any], emu: EmulatorHarness) -> None:
-    emu.control("POST", "/faults", body, status=400)
+def test_invalid_faults(body: dict[str, Any], account: Account) -> None:
+    account.control("POST", "/faults", body, status=400)
 
 
 # --- requests and objects ---------------------------------------------------------------------------------
 
 
-def test_requests(emu: EmulatorHarness) -> None:
-    created = emu.api(
+def test_requests(account: Account) -> None:
+    created = account.api(
         "POST", "/servers?x=1", {**SERVER, "password": "Passw0rd-canary"}, headers={"X-Request-ID": "r"}
     )
-    emu.api("POST", "/servers", {**SERVER, "password": "Passw0rd-canary"})
-    emu.api("GET", "/invoices/40001/pdf")
-    first, second, third = emu.control("GET", "/requests")
+    account.api("POST", "/servers", {**SERVER, "password": "Passw0rd-canary"})
+    account.api("GET", "/invoices/40001/pdf")
+    first, second, third = account.control("GET", "/requests")
     assert set(first) == {
         "seq",
         "method",
@@ -383,52 +387,52 @@ def test_requests(emu: EmulatorHarness) -> None:
     assert second["body"] == {**SERVER, "password": "**********"}
     assert second["response"]["root_password"] == "**********"
     assert third["response"] is None
-    assert [row["seq"] for row in emu.control("GET", "/requests?since=2")] == [3]
-    assert "canary" not in str(emu.control("GET", "/requests"))
-    assert emu.live_key not in str(emu.control("GET", "/requests"))
-    emu.control("GET", "/requests?since=x", status=400)
-    emu.api("POST", "/servers", content=b"{broken", headers={"Content-Type": "application/json"})
-    assert emu.control("GET", "/requests")[-1]["body"] == "{broken"
-    emu.api(
+    assert [row["seq"] for row in account.control("GET", "/requests?since=2")] == [3]
+    assert "canary" not in str(account.control("GET", "/requests"))
+    assert account.live_key not in str(account.control("GET", "/requests"))
+    account.control("GET", "/requests?since=x", status=400)
+    account.api("POST", "/servers", content=b"{broken", headers={"Content-Type": "application/json"})
+    assert account.control("GET", "/requests")[-1]["body"] == "{broken"
+    account.api(
         "POST",
         "/servers",
         content=b'{"os": "x", "password" : "Passw0rd-can',
         headers={"Content-Type": "application/json"},
     )
-    assert emu.control("GET", "/requests")[-1]["body"] == '{"os": "x", "password" : "**********'
+    assert account.control("GET", "/requests")[-1]["body"] == '{"os": "x", "password" : "**********'
 
 
-def test_objects_show_no_secret(emu: EmulatorHarness) -> None:
-    created, hook = emu.order(), emu.subscribe()
-    text = str(emu.control("GET", "/objects"))
-    for secret in (created["root_password"], hook["secret"], emu.live_key, emu.test_key):
+def test_objects_show_no_secret(account: Account) -> None:
+    created, hook = account.order(), account.subscribe()
+    text = str(account.control("GET", "/objects"))
+    for secret in (created["root_password"], hook["secret"], account.live_key, account.test_key):
         assert secret not in text
-    sandbox = emu.test("POST", "/servers", SERVER).json()["server"]["id"]
-    assert [row["id"] for row in emu.control("GET", "/objects")["servers"]] == [
+    sandbox = account.test("POST", "/servers", SERVER).json()["server"]["id"]
+    assert [row["id"] for row in account.control("GET", "/objects")["servers"]] == [
         created["server"]["id"],
         sandbox,
     ]
-    emu.api("DELETE", f"/servers/{created['server']['id']}")
-    assert [row["id"] for row in emu.control("GET", "/objects")["servers"]] == [sandbox]
+    account.api("DELETE", f"/servers/{created['server']['id']}")
+    assert [row["id"] for row in account.control("GET", "/objects")["servers"]] == [sandbox]
 
 
-def test_errors(emu: EmulatorHarness) -> None:
-    assert emu.control("GET", "/nothing", status=404)["error"]
-    assert emu.control("GET", "/clock", status=405)["error"]
+def test_errors(account: Account) -> None:
+    assert account.control("GET", "/nothing", status=404)["error"]
+    assert account.control("GET", "/clock", status=405)["error"]
     for content in (b"{", b"[]"):
-        response = emu.http.post("/_control/clock", content=content)
+        response = account.http.post("/_control/clock", content=content)
         assert (response.status_code, set(response.json())) == (400, {"error"})
-    emu.control("PUT", "/webhook-routes", {"https://a.example.org": "http://example.com"}, status=400)
+    account.control("PUT", "/webhook-routes", {"https://a.example.org": "http://example.com"}, status=400)
 
 
 @pytest.mark.parametrize("delay", [0.1 + 0.2, 1 / 3, 1e-9])
-def test_due_times_finer_than_the_clock(delay: float, emu: EmulatorHarness) -> None:
+def test_due_times_finer_than_the_clock(delay: float, account: Account) -> None:
     """A due time between two milliseconds is reached too."""
-    emu.core.scheduler.provisioning_delay = delay
-    emu.fault({"panel_timeout": "active"})
-    order = emu.api("POST", "/servers", SERVER).json()["invoice_id"]
-    emu.advance(1)
-    assert emu.api("GET", f"/orders/{order}").json()["status"] == "active"
+    account.core.scheduler.provisioning_delay = delay
+    account.fault({"panel_timeout": "active"})
+    order = account.api("POST", "/servers", SERVER).json()["invoice_id"]
+    account.advance(1)
+    assert account.api("GET", f"/orders/{order}").json()["status"] == "active"
 
 
 # --- the page that describes it ---------------------------------------------------------------------------
@@ -455,11 +459,16 @@ def test_the_page_lists_every_call() -> None:
     assert sorted(found[1] for found in described if found) == sorted(known)
 
 
-def test_the_page_lists_every_field_of_a_call(emu: EmulatorHarness) -> None:
+def test_the_page_lists_every_field_of_a_call(account: Account) -> None:
     """The refusal of an unknown field lists the known ones: those of the page."""
-    made = {"servers": emu.server(), "domains": emu.domain(), "webhooks": emu.subscribe()["id"], "tariffs": 1}
-    made["ssh-keys"] = emu.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
-    made["ips"] = emu.api("GET", f"/servers/{made['servers']}/ips").json()["data"][0]["id"]
+    made = {
+        "servers": account.server(),
+        "domains": account.domain(),
+        "webhooks": account.subscribe()["id"],
+        "tariffs": 1,
+    }
+    made["ssh-keys"] = account.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
+    made["ips"] = account.api("GET", f"/servers/{made['servers']}/ips").json()["data"][0]["id"]
     for cell in first_cells("Calls"):
         found = re.match(r"`(\w+) ([^`]+)` `(\{.+\})`", cell)
         if not found or found[3] == "{}" or found[2] == "/webhook-routes":
@@ -476,7 +485,7 @@ def test_the_page_lists_every_field_of_a_call(emu: EmulatorHarness) -> None:
                 ),
             )
         )
-        answer = emu.http.request(found[1], f"/_control{path}", json={"no_such_field": 1})
+        answer = account.http.request(found[1], f"/_control{path}", json={"no_such_field": 1})
         assert answer.status_code == 400, cell
         assert set(answer.json()["error"].partition("known: ")[2].split(", ")) == words, cell
 
@@ -494,23 +503,23 @@ def test_the_page_lists_every_fault_action() -> None:
     assert described - {"Date"} == set(FaultAction.model_fields)
 
 
-def test_the_page_lists_every_field_of_requests_and_movements(emu: EmulatorHarness) -> None:
-    emu.server()
+def test_the_page_lists_every_field_of_requests_and_movements(account: Account) -> None:
+    account.server()
     for path in ("/requests", "/ledger"):
         (line,) = [line for line in section("Calls").splitlines() if line.startswith(f"| `GET {path}`")]
         named = set(re.findall(r'"(\w+)"', line))
-        assert set(emu.control("GET", path)[0]) == named
+        assert set(account.control("GET", path)[0]) == named
 
 
-def test_the_page_lists_fields_of_objects(emu: EmulatorHarness) -> None:
-    server = emu.server()
-    emu.api("POST", f"/servers/{server}/ips")
-    emu.domain()
-    emu.subscribe()
-    emu.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
-    emu.fault({"panel_timeout": "active"})
-    emu.api("POST", "/servers", SERVER)
-    objects = emu.control("GET", "/objects")
+def test_the_page_lists_fields_of_objects(account: Account) -> None:
+    server = account.server()
+    account.api("POST", f"/servers/{server}/ips")
+    account.domain()
+    account.subscribe()
+    account.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY})
+    account.fault({"panel_timeout": "active"})
+    account.api("POST", "/servers", SERVER)
+    objects = account.control("GET", "/objects")
     assert set(re.findall(r"`(\w+)`", section("Objects").split("Every row")[0])) == set(objects)
     for line in section("Objects").splitlines():
         if line.startswith("| `"):

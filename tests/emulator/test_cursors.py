@@ -4,14 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.emulator.support import EmulatorHarness, code
+from tests.emulator.support import code
+from tests.support.account import Account
 
 
-def walk(emu: EmulatorHarness, path: str, limit: int) -> list[int]:
+def walk(account: Account, path: str, limit: int) -> list[int]:
     ids: list[int] = []
     cursor = None
     while True:
-        page = emu.api(
+        page = account.api(
             "GET",
             f"{path}{'&' if '?' in path else '?'}limit={limit}" + (f"&cursor={cursor}" if cursor else ""),
         ).json()
@@ -24,36 +25,36 @@ def walk(emu: EmulatorHarness, path: str, limit: int) -> list[int]:
 @settings(max_examples=15)
 @given(count=st.integers(0, 12), limit=st.integers(1, 13))
 def test_all_pages_together_have_every_row_once_newest_first(count: int, limit: int) -> None:
-    emu = EmulatorHarness()
-    made = [emu.control("POST", "/invoices", {"amount": "1.00"})["id"] for _ in range(count)]
-    assert walk(emu, "/invoices", limit) == made[::-1]
+    account = Account()
+    made = [account.control("POST", "/invoices", {"amount": "1.00"})["id"] for _ in range(count)]
+    assert walk(account, "/invoices", limit) == made[::-1]
 
 
-def test_rows_added_or_removed_between_pages_do_not_shift_the_rest(emu: EmulatorHarness) -> None:
-    made = [emu.control("POST", "/servers", {})["id"] for _ in range(5)]
-    first = emu.api("GET", "/servers?limit=2").json()
-    emu.control("POST", "/servers", {})
-    emu.control("DELETE", f"/servers/{made[3]}")
-    rest = emu.api("GET", f"/servers?limit=100&cursor={first['next_cursor']}").json()
+def test_rows_added_or_removed_between_pages_do_not_shift_the_rest(account: Account) -> None:
+    made = [account.control("POST", "/servers", {})["id"] for _ in range(5)]
+    first = account.api("GET", "/servers?limit=2").json()
+    account.control("POST", "/servers", {})
+    account.control("DELETE", f"/servers/{made[3]}")
+    rest = account.api("GET", f"/servers?limit=100&cursor={first['next_cursor']}").json()
     assert [row["id"] for row in first["data"] + rest["data"]] == made[::-1]
     assert rest["next_cursor"] is None
 
 
-def test_a_cursor_is_valid_for_its_own_list_only(emu: EmulatorHarness) -> None:
+def test_a_cursor_is_valid_for_its_own_list_only(account: Account) -> None:
     for _ in range(3):
-        emu.control("POST", "/invoices", {"amount": "1.00"})
-        emu.control("POST", "/servers", {})
-    cursor = emu.api("GET", "/invoices?limit=1&status=not_paid").json()["next_cursor"]
-    assert emu.api("GET", f"/invoices?limit=2&status=not_paid&cursor={cursor}").status_code == 200
+        account.control("POST", "/invoices", {"amount": "1.00"})
+        account.control("POST", "/servers", {})
+    cursor = account.api("GET", "/invoices?limit=1&status=not_paid").json()["next_cursor"]
+    assert account.api("GET", f"/invoices?limit=2&status=not_paid&cursor={cursor}").status_code == 200
     for path in (
         f"/invoices?cursor={cursor}",
         f"/invoices?status=paid&cursor={cursor}",
         f"/servers?cursor={cursor}",
     ):
-        assert code(emu.api("GET", path)) == "invalid_cursor"
-    assert code(emu.test("GET", f"/invoices?status=not_paid&cursor={cursor}")) == "invalid_cursor"
-    other = emu.control("POST", "/accounts", {})["live_key"]
-    assert code(emu.call(other, "GET", f"/invoices?status=not_paid&cursor={cursor}")) == "invalid_cursor"
+        assert code(account.api("GET", path)) == "invalid_cursor"
+    assert code(account.test("GET", f"/invoices?status=not_paid&cursor={cursor}")) == "invalid_cursor"
+    other = account.control("POST", "/accounts", {})["live_key"]
+    assert code(account.call(other, "GET", f"/invoices?status=not_paid&cursor={cursor}")) == "invalid_cursor"
 
 
 @pytest.mark.parametrize(
@@ -68,22 +69,22 @@ def test_a_cursor_is_valid_for_its_own_list_only(emu: EmulatorHarness) -> None:
         lambda c: "%C3%A9",
     ],
 )
-def test_changed_cursors_are_invalid(change: object, emu: EmulatorHarness) -> None:
+def test_changed_cursors_are_invalid(change: object, account: Account) -> None:
     assert callable(change)
     for _ in range(2):
-        emu.control("POST", "/invoices", {"amount": "1.00"})
-    cursor = emu.api("GET", "/invoices?limit=1").json()["next_cursor"]
-    assert code(emu.api("GET", f"/invoices?limit=1&cursor={change(cursor)}")) == "invalid_cursor"
+        account.control("POST", "/invoices", {"amount": "1.00"})
+    cursor = account.api("GET", "/invoices?limit=1").json()["next_cursor"]
+    assert code(account.api("GET", f"/invoices?limit=1&cursor={change(cursor)}")) == "invalid_cursor"
 
 
-def test_transactions_by_time(emu: EmulatorHarness) -> None:
+def test_transactions_by_time(account: Account) -> None:
     for _ in range(3):
-        emu.server()
-        emu.advance(60)
-    moments = [row["created_at"] for row in emu.api("GET", "/transactions").json()["data"]]
+        account.server()
+        account.advance(60)
+    moments = [row["created_at"] for row in account.api("GET", "/transactions").json()["data"]]
 
     def found(query: str) -> int:
-        return len(emu.api("GET", f"/transactions?{query}").json()["data"])
+        return len(account.api("GET", f"/transactions?{query}").json()["data"])
 
     assert found(f"since={moments[1]}") == 2
     assert found(f"until={moments[1]}") == 2

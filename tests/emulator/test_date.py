@@ -6,7 +6,8 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator import running
-from tests.emulator.support import OVER_HTTP, START, EmulatorHarness
+from tests.emulator.support import OVER_HTTP
+from tests.support.account import START, Account
 
 
 def sent_at(response: httpx.Response) -> float:
@@ -16,7 +17,7 @@ def sent_at(response: httpx.Response) -> float:
     return parsedate_to_datetime(text[0]).timestamp()
 
 
-def test_every_answer_has_the_time_of_the_clock(any_dialect: EmulatorHarness) -> None:
+def test_every_answer_has_the_time_of_the_clock(any_dialect: Account) -> None:
     any_dialect.advance(3 * 86400 + 0.7)
     answers = [
         any_dialect.api("GET", "/balance"),
@@ -33,15 +34,15 @@ def test_every_answer_has_the_time_of_the_clock(any_dialect: EmulatorHarness) ->
     assert {sent_at(answer) for answer in answers} == {START + 3 * 86400}
 
 
-def test_the_date_of_replayed_and_delayed_answers(emu: EmulatorHarness) -> None:
+def test_the_date_of_replayed_and_delayed_answers(account: Account) -> None:
     key = "a-key-that-is-replayed"
-    first = emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}, key=key)
-    emu.advance(60)
-    again = emu.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}, key=key)
+    first = account.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}, key=key)
+    account.advance(60)
+    again = account.api("POST", "/servers", {"tariff_id": 1, "os": "debian-12"}, key=key)
     assert (sent_at(first), sent_at(again)) == (START, START + 60)
-    emu.fault({"delay": 30})
-    emu.while_waiting = lambda: emu.clock.advance(30)
-    assert sent_at(emu.api("GET", "/me")) == START + 90
+    account.fault({"delay": 30})
+    account.while_waiting = lambda: account.clock.advance(30)
+    assert sent_at(account.api("GET", "/me")) == START + 90
 
 
 @pytest.mark.usefixtures("warm")
@@ -57,7 +58,7 @@ def test_the_date_over_http_is_the_time_of_the_clock() -> None:
         assert {sent_at(http.get(origin + path)) for path in paths} == {before + 40 * 86400}
 
 
-def test_a_fault_changes_headers(any_dialect: EmulatorHarness) -> None:
+def test_a_fault_changes_headers(any_dialect: Account) -> None:
     """A fault removes or changes ``Date``."""
     any_dialect.fault({"headers": {"date": None, "Cache-Control": None, "X-Odd": "1"}})
     answer = any_dialect.api("GET", "/me")

@@ -11,7 +11,8 @@ import pytest
 from pulumi_hosting.emulator import asgi, webhook_delivery
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.core import Core
-from tests.emulator.support import GOOD, ODD, SERVER, EmulatorHarness, assert_deliveries_work, subscribe
+from tests.emulator.support import GOOD, ODD, SERVER, assert_deliveries_work, subscribe
+from tests.support.account import Account
 from tests.support.waiting import HANG_SECONDS
 
 # --- deliveries --------------------------------------------------------------------------------------------
@@ -20,7 +21,7 @@ from tests.support.waiting import HANG_SECONDS
 @pytest.mark.parametrize(
     "error", [UnicodeEncodeError("ascii", "é", 0, 1, "no"), KeyError("x"), RuntimeError("x"), ValueError("x")]
 )
-def test_an_attempt_that_raises_counts_as_failed(error: Exception, any_dialect: EmulatorHarness) -> None:
+def test_an_attempt_that_raises_counts_as_failed(error: Exception, any_dialect: Account) -> None:
     good, bad = subscribe(any_dialect, GOOD), subscribe(any_dialect, "https://hooks.example.org/bad")
 
     def send(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
@@ -41,23 +42,23 @@ def test_an_attempt_that_raises_counts_as_failed(error: Exception, any_dialect: 
     assert any_dialect.api("POST", f"/webhooks/{good}/test").json()["ok"] is True
 
 
-def test_a_delivery_that_cannot_be_prepared_does_not_block_others(emu: EmulatorHarness) -> None:
-    hook = subscribe(emu, GOOD)
-    broken = subscribe(emu, "https://hooks.example.org/broken")
-    emu.core.store.subscriptions[broken].url = "https://[broken/"
-    emu.server()
-    emu.advance(0)
-    assert {row["status"] for row in emu.api("GET", f"/webhooks/{hook}/deliveries").json()["data"]} == {
+def test_a_delivery_that_cannot_be_prepared_does_not_block_others(account: Account) -> None:
+    hook = subscribe(account, GOOD)
+    broken = subscribe(account, "https://hooks.example.org/broken")
+    account.core.store.subscriptions[broken].url = "https://[broken/"
+    account.server()
+    account.advance(0)
+    assert {row["status"] for row in account.api("GET", f"/webhooks/{hook}/deliveries").json()["data"]} == {
         "delivered"
     }
-    assert {row["status"] for row in emu.api("GET", f"/webhooks/{broken}/deliveries").json()["data"]} == {
+    assert {row["status"] for row in account.api("GET", f"/webhooks/{broken}/deliveries").json()["data"]} == {
         "pending"
     }
-    answer = emu.api("POST", f"/webhooks/{broken}/test")
+    answer = account.api("POST", f"/webhooks/{broken}/test")
     assert (answer.status_code, answer.json()["ok"]) == (200, False)
 
 
-def test_a_url_beyond_ascii_is_percent_encoded(any_dialect: EmulatorHarness) -> None:
+def test_a_url_beyond_ascii_is_percent_encoded(any_dialect: Account) -> None:
     hook = subscribe(any_dialect, ODD)
     assert any_dialect.api("GET", f"/webhooks/{hook}").json()["url"] == ODD
     assert any_dialect.api("POST", f"/webhooks/{hook}/test").json()["ok"] is True
@@ -67,22 +68,22 @@ def test_a_url_beyond_ascii_is_percent_encoded(any_dialect: EmulatorHarness) -> 
     assert any_dialect.sent[-1].target == "http://127.0.0.1:9/a%20b/?x=%2F&y=1"
 
 
-def test_a_reset_during_an_attempt(emu: EmulatorHarness) -> None:
-    subscribe(emu, GOOD)
+def test_a_reset_during_an_attempt(account: Account) -> None:
+    subscribe(account, GOOD)
     hooks = []
 
     def reset_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
-        emu.core.send = emu.receive
-        emu.control("POST", "/reset", {})
-        hooks.append(subscribe(emu, GOOD))  # the same id in the new store
+        account.core.send = account.receive
+        account.control("POST", "/reset", {})
+        hooks.append(subscribe(account, GOOD))  # the same id in the new store
         return webhook_delivery.Outcome(None, "late", None)
 
-    emu.core.send = reset_meanwhile
-    emu.server()
-    emu.advance(0)
-    shown = emu.api("GET", f"/webhooks/{hooks[0]}").json()
+    account.core.send = reset_meanwhile
+    account.server()
+    account.advance(0)
+    shown = account.api("GET", f"/webhooks/{hooks[0]}").json()
     assert (shown["failures_in_row"], shown["last_delivery_at"]) == (0, None)
-    assert_deliveries_work(emu)
+    assert_deliveries_work(account)
 
 
 # --- with a real clock ------------------------------------------------------------------------------------

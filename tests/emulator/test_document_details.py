@@ -9,12 +9,13 @@ import pytest
 from pulumi_hosting.api.operations import OPERATIONS
 from pulumi_hosting.emulator import webhook_delivery
 from tests.emulator.calls import CALLS
-from tests.emulator.support import DAY, EmulatorHarness, code, details
+from tests.emulator.support import DAY, code, details
+from tests.support.account import Account
 
 # --- payloads of deliveries --------------------------------------------------------------------------------
 
 
-def test_a_delivery_shows_its_payload_by_dialect(any_dialect: EmulatorHarness, dialect: str) -> None:
+def test_a_delivery_shows_its_payload_by_dialect(any_dialect: Account, dialect: str) -> None:
     hook = any_dialect.subscribe("server.created")["id"]
     any_dialect.server()
     any_dialect.advance(0)
@@ -31,7 +32,7 @@ def test_a_delivery_shows_its_payload_by_dialect(any_dialect: EmulatorHarness, d
 
 
 @pytest.mark.parametrize("type", ["server created", "x" * 65, "é.é", "server.created\n"])
-def test_text_that_cannot_be_an_event_type_is_refused(type: str, any_dialect: EmulatorHarness) -> None:
+def test_text_that_cannot_be_an_event_type_is_refused(type: str, any_dialect: Account) -> None:
     hook = any_dialect.subscribe()["id"]
     refused = any_dialect.api("GET", f"/webhooks/{hook}/deliveries", params={"event_type": type})
     assert (code(refused), list(details(refused)["fields"])) == ("validation_error", ["event_type"])
@@ -41,8 +42,8 @@ def test_text_that_cannot_be_an_event_type_is_refused(type: str, any_dialect: Em
 # --- a name has one owner ---------------------------------------------------------------------------------
 
 
-def active_rows(emu: EmulatorHarness, name: str = "") -> list[tuple[str, int]]:
-    rows = emu.control("GET", "/objects")["domains"]
+def active_rows(account: Account, name: str = "") -> list[tuple[str, int]]:
+    rows = account.control("GET", "/objects")["domains"]
     return [
         (row["name"], row["account_id"])
         for row in rows
@@ -50,7 +51,7 @@ def active_rows(emu: EmulatorHarness, name: str = "") -> list[tuple[str, int]]:
     ]
 
 
-def test_a_transfer_ends_the_domain_of_the_other_account(any_dialect: EmulatorHarness) -> None:
+def test_a_transfer_ends_the_domain_of_the_other_account(any_dialect: Account) -> None:
     other = any_dialect.control("POST", "/accounts", {})
     mine = any_dialect.domain("moved.com")
     any_dialect.call(
@@ -68,7 +69,7 @@ def test_a_transfer_ends_the_domain_of_the_other_account(any_dialect: EmulatorHa
     assert code(any_dialect.api("POST", f"/domains/{mine}/renew", {"years": 1})) == "conflict"
 
 
-def test_an_expired_domain_is_renewed_not_registered_again(any_dialect: EmulatorHarness) -> None:
+def test_an_expired_domain_is_renewed_not_registered_again(any_dialect: Account) -> None:
     domain = any_dialect.domain("late.com")
     any_dialect.api("PATCH", f"/domains/{domain}", {"auto_renew": False})
     any_dialect.advance(366 * DAY)
@@ -85,7 +86,7 @@ def test_an_expired_domain_is_renewed_not_registered_again(any_dialect: Emulator
     assert any_dialect.api("GET", f"/domains/{domain}").json()["status"] == "active"
 
 
-def test_an_expired_domain_registered_by_another_account_is_cancelled(any_dialect: EmulatorHarness) -> None:
+def test_an_expired_domain_registered_by_another_account_is_cancelled(any_dialect: Account) -> None:
     domain = any_dialect.domain("late.com")
     any_dialect.advance(366 * DAY)
     other = any_dialect.control("POST", "/accounts", {})
@@ -100,7 +101,7 @@ def test_an_expired_domain_registered_by_another_account_is_cancelled(any_dialec
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_a_name_never_has_two_active_rows(seed: int, any_dialect: EmulatorHarness) -> None:
+def test_a_name_never_has_two_active_rows(seed: int, any_dialect: Account) -> None:
     """Random operations of two accounts on one name."""
     rng = random.Random(seed)  # noqa: S311  # a test
     first = any_dialect.control("PATCH", "/account", {"balance": "100000.00"})
@@ -141,9 +142,7 @@ def test_a_name_never_has_two_active_rows(seed: int, any_dialect: EmulatorHarnes
 
 
 @pytest.mark.parametrize("operation", [row for row in OPERATIONS if row.auth], ids=lambda row: row.id)
-def test_the_openapi_document_has_the_bucket_that_is_counted(
-    operation: Any, any_dialect: EmulatorHarness
-) -> None:
+def test_the_openapi_document_has_the_bucket_that_is_counted(operation: Any, any_dialect: Account) -> None:
     response = CALLS[operation.id](any_dialect)
     described = any_dialect.http.get("/v1/openapi.json").json()["paths"][operation.path][
         operation.method.lower()
@@ -157,7 +156,7 @@ def test_the_openapi_document_has_the_bucket_that_is_counted(
 # --- spellings --------------------------------------------------------------------------------------------
 
 
-def test_an_ip_filter_matches_any_spelling(any_dialect: EmulatorHarness) -> None:
+def test_an_ip_filter_matches_any_spelling(any_dialect: Account) -> None:
     any_dialect.server()
     wanted = any_dialect.server()
     v4, v6 = (row["address"] for row in any_dialect.api("GET", f"/servers/{wanted}/ips").json()["data"])
@@ -198,7 +197,7 @@ def test_an_ip_filter_matches_any_spelling(any_dialect: EmulatorHarness) -> None
         "https:///path",
     ],
 )
-def test_an_unreachable_webhook_url_is_refused(url: str, any_dialect: EmulatorHarness) -> None:
+def test_an_unreachable_webhook_url_is_refused(url: str, any_dialect: Account) -> None:
     refused = any_dialect.api("POST", "/webhooks", {"url": url, "events": ["*"]})
     assert (code(refused), list(details(refused)["fields"])) == ("validation_error", ["url"])
     hook = any_dialect.subscribe()["id"]
@@ -216,5 +215,5 @@ def test_an_unreachable_webhook_url_is_refused(url: str, any_dialect: EmulatorHa
         "https://xn--bcher-kva.example/",
     ],
 )
-def test_a_public_webhook_url_is_accepted(url: str, any_dialect: EmulatorHarness) -> None:
+def test_a_public_webhook_url_is_accepted(url: str, any_dialect: Account) -> None:
     assert any_dialect.api("POST", "/webhooks", {"url": url, "events": ["*"]}).status_code == 201

@@ -7,7 +7,8 @@ from pydantic import TypeAdapter
 
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
 from tests.emulator.calls import CALLS, EXPLICIT_CALLS
-from tests.emulator.support import PUBLIC_KEY, EmulatorHarness, code
+from tests.emulator.support import PUBLIC_KEY, code
+from tests.support.account import Account
 
 
 def test_explicit_calls_belong_to_operations() -> None:
@@ -15,7 +16,7 @@ def test_explicit_calls_belong_to_operations() -> None:
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
-def test_answer(operation: Operation, any_dialect: EmulatorHarness, dialect: str) -> None:
+def test_answer(operation: Operation, any_dialect: Account, dialect: str) -> None:
     response = CALLS[operation.id](any_dialect)
     expected = operation.live_status if dialect == "live" and operation.live_status else operation.success
     assert response.status_code == expected, response.text
@@ -46,7 +47,7 @@ def test_answer(operation: Operation, any_dialect: EmulatorHarness, dialect: str
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.id)
-def test_sandbox_mode(operation: Operation, any_dialect: EmulatorHarness) -> None:
+def test_sandbox_mode(operation: Operation, any_dialect: Account) -> None:
     """A test key is answered by the operation's sandbox mode, always with X-Sandbox."""
     path = str(CALLS[operation.id](any_dialect).request.url.raw_path, "ascii").removeprefix("/v1")
     request = any_dialect.control("GET", "/requests")[-1]
@@ -60,24 +61,24 @@ def test_sandbox_mode(operation: Operation, any_dialect: EmulatorHarness) -> Non
         assert everything(any_dialect) == before
 
 
-def everything(emu: EmulatorHarness) -> object:
+def everything(account: Account) -> object:
     """All objects and movements, without sandbox servers and the times keys were used."""
-    objects = emu.control("GET", "/objects")
+    objects = account.control("GET", "/objects")
     del objects["keys"]
     objects["servers"] = [row for row in objects["servers"] if row["id"] < 9_000_000_000]
     objects["addresses"] = [row for row in objects["addresses"] if row["server_id"] < 9_000_000_000]
-    return objects, emu.control("GET", "/ledger")
+    return objects, account.control("GET", "/ledger")
 
 
-def test_a_simulated_write_has_the_fields_of_a_real_one(any_dialect: EmulatorHarness, dialect: str) -> None:
+def test_a_simulated_write_has_the_fields_of_a_real_one(any_dialect: Account, dialect: str) -> None:
     """The answers of the same call with a live and a test key fit the same model."""
     for operation in OPERATIONS:
         # After the live call the object is gone, or paid.
         if operation.sandbox != "fake" or operation.method == "DELETE" or operation.id == "pay_invoice":
             continue
-        emu = EmulatorHarness(dialect=dialect)
-        live = CALLS[operation.id](emu)
-        request = emu.control("GET", "/requests")[-1]
+        account = Account(dialect=dialect)
+        live = CALLS[operation.id](account)
+        request = account.control("GET", "/requests")[-1]
         body = {
             **(request["body"] or {}),
             **({"auth_code": "x1234567"} if operation.id == "transfer_domain" else {}),
@@ -89,7 +90,7 @@ def test_a_simulated_write_has_the_fields_of_a_real_one(any_dialect: EmulatorHar
         )
         if operation.id == "create_ssh_key":
             body = {"name": "b", "public_key": PUBLIC_KEY}
-        response = emu.test(operation.method, request["path"], body)
+        response = account.test(operation.method, request["path"], body)
         assert response.status_code == live.status_code, (operation.id, response.text)
         model = operation.responses.get(response.status_code, operation.responses[operation.success])
         TypeAdapter(model).validate_json(response.content)

@@ -6,19 +6,12 @@ from typing import Any
 import pytest
 
 from pulumi_hosting.emulator.handlers import HANDLERS
-from tests.emulator.support import (
-    DAY,
-    GOOD,
-    EmulatorHarness,
-    assert_deliveries_work,
-    assert_reads_work,
-    code,
-    subscribe,
-)
+from tests.emulator.support import DAY, GOOD, assert_deliveries_work, assert_reads_work, code, subscribe
+from tests.support.account import Account
 
 
 def test_an_error_in_a_handler_is_a_500(
-    any_dialect: EmulatorHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    any_dialect: Account, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(call: object) -> None:
         raise KeyError("bug")
@@ -34,7 +27,7 @@ def test_an_error_in_a_handler_is_a_500(
 
 
 def test_a_response_that_cannot_be_encoded_is_a_500(
-    any_dialect: EmulatorHarness, caplog: pytest.LogCaptureFixture
+    any_dialect: Account, caplog: pytest.LogCaptureFixture
 ) -> None:
     """JSON cannot hold half a surrogate pair."""
     any_dialect.fault({"patch": {"hint": ""}})
@@ -55,13 +48,13 @@ def test_a_response_that_cannot_be_encoded_is_a_500(
 
 
 def test_an_error_in_a_control_call_is_a_500(
-    emu: EmulatorHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    account: Account, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*arguments: object) -> None:
         raise KeyError("bug")
 
-    monkeypatch.setattr(emu.core, "reset", fail)
-    assert "KeyError" in emu.control("POST", "/reset", {}, status=500)["error"]
+    monkeypatch.setattr(account.core, "reset", fail)
+    assert "KeyError" in account.control("POST", "/reset", {}, status=500)["error"]
     assert "KeyError" in caplog.text
 
 
@@ -106,35 +99,35 @@ def test_an_error_in_a_control_call_is_a_500(
         ("PATCH", "/servers/{server}", {"power": []}),
     ],
 )
-def test_invalid_control_bodies(method: str, path: str, body: dict[str, Any], emu: EmulatorHarness) -> None:
-    path = path.format(hook=subscribe(emu, GOOD), domain=emu.domain(), server=emu.server())
+def test_invalid_control_bodies(method: str, path: str, body: dict[str, Any], account: Account) -> None:
+    path = path.format(hook=subscribe(account, GOOD), domain=account.domain(), server=account.server())
     # json.dumps writes NaN and Infinity.
-    response = emu.http.request(method, f"/_control{path}", content=json.dumps(body))
+    response = account.http.request(method, f"/_control{path}", content=json.dumps(body))
     assert (response.status_code, set(response.json())) == (400, {"error"}), response.text
-    assert_reads_work(emu)
+    assert_reads_work(account)
 
 
 @pytest.mark.parametrize(
     "raw", [b"[" * 20_000, b'{"a":' * 10_000, b"\xff", b'{"advance": ' + b"9" * 5000 + b"}"]
 )
-def test_bodies_that_cannot_be_parsed(raw: bytes, emu: EmulatorHarness) -> None:
-    assert emu.http.post("/_control/clock", content=raw).status_code == 400
+def test_bodies_that_cannot_be_parsed(raw: bytes, account: Account) -> None:
+    assert account.http.post("/_control/clock", content=raw).status_code == 400
     assert (
-        emu.api("POST", "/servers", content=raw, headers={"Content-Type": "application/json"}).status_code
+        account.api("POST", "/servers", content=raw, headers={"Content-Type": "application/json"}).status_code
         == 400
     )
-    assert emu.http.get("/_control/requests").status_code == 200
-    assert_reads_work(emu)
+    assert account.http.get("/_control/requests").status_code == 200
+    assert_reads_work(account)
 
 
-def test_the_clock_stops_at_the_year_9000(emu: EmulatorHarness) -> None:
-    emu.server()
+def test_the_clock_stops_at_the_year_9000(account: Account) -> None:
+    account.server()
     century = 100 * 365 * DAY
     while True:
-        response = emu.http.post("/_control/clock", json={"advance": century})
+        response = account.http.post("/_control/clock", json={"advance": century})
         if response.status_code != 200:
             break
     assert (response.status_code, set(response.json())) == (400, {"error"})
-    emu.control("PATCH", "/account", {"balance": "1000.00"})
-    assert_reads_work(emu)
-    assert_deliveries_work(emu)
+    account.control("PATCH", "/account", {"balance": "1000.00"})
+    assert_reads_work(account)
+    assert_deliveries_work(account)

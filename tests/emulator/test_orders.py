@@ -2,14 +2,15 @@
 
 import pytest
 
-from tests.emulator.support import EmulatorHarness, code
+from tests.emulator.support import code
+from tests.support.account import Account
 
 SERVER = {"tariff_id": 1, "os": "debian-12", "name": "slow"}
 
 
-def order(emu: EmulatorHarness, outcome: str) -> int:
-    emu.fault({"panel_timeout": outcome})
-    answer = emu.api("POST", "/servers", SERVER)
+def order(account: Account, outcome: str) -> int:
+    account.fault({"panel_timeout": outcome})
+    answer = account.api("POST", "/servers", SERVER)
     assert (answer.status_code, answer.json()["status"], answer.json()["server_id"]) == (
         202,
         "provisioning",
@@ -19,7 +20,7 @@ def order(emu: EmulatorHarness, outcome: str) -> int:
     return id
 
 
-def test_an_order_becomes_a_server(any_dialect: EmulatorHarness) -> None:
+def test_an_order_becomes_a_server(any_dialect: Account) -> None:
     any_dialect.core.scheduler.provisioning_delay = 120
     any_dialect.subscribe("server.created")
     id = order(any_dialect, "active")
@@ -42,12 +43,15 @@ def test_an_order_becomes_a_server(any_dialect: EmulatorHarness) -> None:
 
 
 @pytest.mark.parametrize("outcome", ["cancelled", "failed"])
-def test_an_order_that_fails_gives_the_money_back(outcome: str, emu: EmulatorHarness) -> None:
-    id = order(emu, outcome)
-    emu.advance(0)
-    assert emu.api("GET", f"/orders/{id}").json()["status"] == outcome
-    assert (emu.balance(), emu.api("GET", f"/invoices/{id}").json()["status"]) == ("1000.00", "refunded")
-    charge, refund = emu.control("GET", "/ledger")
+def test_an_order_that_fails_gives_the_money_back(outcome: str, account: Account) -> None:
+    id = order(account, outcome)
+    account.advance(0)
+    assert account.api("GET", f"/orders/{id}").json()["status"] == outcome
+    assert (account.balance(), account.api("GET", f"/invoices/{id}").json()["status"]) == (
+        "1000.00",
+        "refunded",
+    )
+    charge, refund = account.control("GET", "/ledger")
     assert (charge["object_id"], refund["object_id"], refund["idempotency_key"]) == (
         None,
         id,
@@ -55,57 +59,62 @@ def test_an_order_that_fails_gives_the_money_back(outcome: str, emu: EmulatorHar
     )
 
 
-def test_orders_that_finished_at_once(emu: EmulatorHarness) -> None:
-    created = emu.order()
-    assert emu.api("GET", f"/orders/{created['invoice_id']}").json()["server_id"] == created["server"]["id"]
-    emu.api("DELETE", f"/servers/{created['server']['id']}")
-    assert emu.api("GET", f"/orders/{created['invoice_id']}").json()["status"] == "active"
-    other = emu.control("POST", "/invoices", {"amount": "1.00"})["id"]
-    assert code(emu.api("GET", f"/orders/{other}")) == "not_found"
-    emu.fault({"refunded": 502})
-    emu.api("POST", "/servers", SERVER)
-    called_off = emu.api("GET", "/invoices").json()["data"][0]
-    assert (called_off["status"], emu.api("GET", f"/orders/{called_off['id']}").json()["status"]) == (
+def test_orders_that_finished_at_once(account: Account) -> None:
+    created = account.order()
+    assert (
+        account.api("GET", f"/orders/{created['invoice_id']}").json()["server_id"] == created["server"]["id"]
+    )
+    account.api("DELETE", f"/servers/{created['server']['id']}")
+    assert account.api("GET", f"/orders/{created['invoice_id']}").json()["status"] == "active"
+    other = account.control("POST", "/invoices", {"amount": "1.00"})["id"]
+    assert code(account.api("GET", f"/orders/{other}")) == "not_found"
+    account.fault({"refunded": 502})
+    account.api("POST", "/servers", SERVER)
+    called_off = account.api("GET", "/invoices").json()["data"][0]
+    assert (called_off["status"], account.api("GET", f"/orders/{called_off['id']}").json()["status"]) == (
         "refunded",
         "cancelled",
     )
 
 
-def test_only_unfinished_orders_are_listed(emu: EmulatorHarness) -> None:
-    assert code(emu.api("GET", "/orders?status=active")) == "validation_error"
+def test_only_unfinished_orders_are_listed(account: Account) -> None:
+    assert code(account.api("GET", "/orders?status=active")) == "validation_error"
 
 
 @pytest.mark.parametrize("by", ["balance", "gateway"])
-def test_paying_an_invoice_that_orders_a_server(by: str, emu: EmulatorHarness) -> None:
-    emu.core.scheduler.provisioning_delay = 10
-    id = emu.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 2, "name": "panel"})["id"]
-    assert emu.api("GET", f"/orders/{id}").json()["status"] == "invoice_created"
-    emu.advance(3600)
+def test_paying_an_invoice_that_orders_a_server(by: str, account: Account) -> None:
+    account.core.scheduler.provisioning_delay = 10
+    id = account.control("POST", "/invoices", {"type": "vds_purchase", "tariff_id": 2, "name": "panel"})["id"]
+    assert account.api("GET", f"/orders/{id}").json()["status"] == "invoice_created"
+    account.advance(3600)
     if by == "balance":
-        assert emu.api("POST", f"/invoices/{id}/pay").json()["balance_after"] == "990.00"
+        assert account.api("POST", f"/invoices/{id}/pay").json()["balance_after"] == "990.00"
     else:
-        link = emu.api("POST", f"/invoices/{id}/payment-link", {"gateway": "bank"}).json()
+        link = account.api("POST", f"/invoices/{id}/payment-link", {"gateway": "bank"}).json()
         assert link["payment_url"].startswith("https://")
-        emu.control("POST", f"/invoices/{id}/confirm")
-        assert emu.balance() == "1000.00"
-    assert emu.api("GET", f"/orders/{id}").json()["status"] == "processing"
-    emu.advance(10)
-    server = emu.api("GET", f"/orders/{id}").json()["server_id"]
-    assert emu.api("GET", f"/servers/{server}").json()["refund_quote"]["amount"] == "10.00"
+        account.control("POST", f"/invoices/{id}/confirm")
+        assert account.balance() == "1000.00"
+    assert account.api("GET", f"/orders/{id}").json()["status"] == "processing"
+    account.advance(10)
+    server = account.api("GET", f"/orders/{id}").json()["server_id"]
+    assert account.api("GET", f"/servers/{server}").json()["refund_quote"]["amount"] == "10.00"
 
 
-def test_paying(emu: EmulatorHarness) -> None:
-    id = emu.control("POST", "/invoices", {"amount": "3.50", "description": "Setup (r\u00e9glage)"})["id"]
-    emu.control("PATCH", "/account", {"balance": "3.00"})
-    assert code(emu.api("POST", f"/invoices/{id}/pay")) == "insufficient_funds"
-    emu.control("PATCH", "/account", {"balance": "10.00"})
-    emu.fault({"refunded": 502})
-    assert code(emu.api("POST", f"/invoices/{id}/pay")) == "upstream_error"
-    assert (emu.balance(), emu.api("GET", f"/invoices/{id}").json()["status"]) == ("10.00", "not_paid")
-    assert emu.api("POST", f"/invoices/{id}/pay").json()["balance_after"] == "6.50"
-    assert code(emu.api("POST", f"/invoices/{id}/pay")) == "conflict"
-    assert code(emu.api("POST", f"/invoices/{id}/payment-link")) == "conflict"
-    pdf = emu.api("GET", f"/invoices/{id}/pdf")
+def test_paying(account: Account) -> None:
+    id = account.control("POST", "/invoices", {"amount": "3.50", "description": "Setup (r\u00e9glage)"})["id"]
+    account.control("PATCH", "/account", {"balance": "3.00"})
+    assert code(account.api("POST", f"/invoices/{id}/pay")) == "insufficient_funds"
+    account.control("PATCH", "/account", {"balance": "10.00"})
+    account.fault({"refunded": 502})
+    assert code(account.api("POST", f"/invoices/{id}/pay")) == "upstream_error"
+    assert (account.balance(), account.api("GET", f"/invoices/{id}").json()["status"]) == (
+        "10.00",
+        "not_paid",
+    )
+    assert account.api("POST", f"/invoices/{id}/pay").json()["balance_after"] == "6.50"
+    assert code(account.api("POST", f"/invoices/{id}/pay")) == "conflict"
+    assert code(account.api("POST", f"/invoices/{id}/payment-link")) == "conflict"
+    pdf = account.api("GET", f"/invoices/{id}/pdf")
     assert pdf.headers["Content-Disposition"] == f'attachment; filename="invoice-{id}.pdf"'
     check_pdf(pdf.content)
     assert b"Setup \\(r\xe9glage\\): 3.50 EUR" in pdf.content
@@ -124,7 +133,7 @@ def check_pdf(content: bytes) -> None:
     assert len(stream) == length
 
 
-def test_topup(any_dialect: EmulatorHarness) -> None:
+def test_topup(any_dialect: Account) -> None:
     any_dialect.subscribe("invoice.created", "invoice.paid")
     assert any_dialect.api("GET", "/balance/topup-info").json()["first_topup_eligible"] is True
     answer = any_dialect.api("POST", "/balance/topup", {"amount": "25.00", "gateway": "crypto"}).json()
@@ -151,20 +160,20 @@ def test_topup(any_dialect: EmulatorHarness) -> None:
     ]
 
 
-def test_an_unpaid_invoice_is_overdue(emu: EmulatorHarness) -> None:
-    emu.subscribe("invoice.overdue")
-    emu.api("POST", "/balance/topup", {"amount": "25.00", "gateway": "card"})
-    emu.advance(3 * 86400)
-    assert [attempt.headers["X-Webhook-Event"] for attempt in emu.sent] == ["invoice.overdue"]
+def test_an_unpaid_invoice_is_overdue(account: Account) -> None:
+    account.subscribe("invoice.overdue")
+    account.api("POST", "/balance/topup", {"amount": "25.00", "gateway": "card"})
+    account.advance(3 * 86400)
+    assert [attempt.headers["X-Webhook-Event"] for attempt in account.sent] == ["invoice.overdue"]
 
 
-def test_invoice_types_in_either_dialect(emu: EmulatorHarness) -> None:
-    emu.api("POST", f"/servers/{emu.server()}/ips")
-    emu.domain()
-    spec = [row["type"] for row in emu.api("GET", "/invoices").json()["data"]]
+def test_invoice_types_in_either_dialect(account: Account) -> None:
+    account.api("POST", f"/servers/{account.server()}/ips")
+    account.domain()
+    spec = [row["type"] for row in account.api("GET", "/invoices").json()["data"]]
     assert spec == ["domain_registration", "ip_purchase", "vds_purchase"]
-    emu.control("PATCH", "/service", {"dialect": "live"})
-    live = [row["type"] for row in emu.api("GET", "/invoices").json()["data"]]
+    account.control("PATCH", "/service", {"dialect": "live"})
+    live = [row["type"] for row in account.api("GET", "/invoices").json()["data"]]
     assert live == ["domain_purchase", "vds_addon", "vds_purchase"]
     for filter, expected in (
         ("vds_addon", 1),
@@ -173,4 +182,4 @@ def test_invoice_types_in_either_dialect(emu: EmulatorHarness) -> None:
         ("late_fee", 0),
         ("vds_purchase", 1),
     ):
-        assert len(emu.api("GET", f"/invoices?type={filter}&status=paid").json()["data"]) == expected
+        assert len(account.api("GET", f"/invoices?type={filter}&status=paid").json()["data"]) == expected

@@ -18,7 +18,8 @@ from pulumi_hosting.emulator import NotStarted, Running, log_redaction, running
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.persistence import UnreadableStateFile, open_state
 from tests.emulator.calls import CALLS
-from tests.emulator.support import OVER_HTTP, EmulatorHarness
+from tests.emulator.support import OVER_HTTP
+from tests.support.account import Account
 from tests.support.emulators import EmulatorPool
 from tests.support.waiting import HANG_SECONDS
 from tests.support.warm import PYTHON
@@ -226,16 +227,16 @@ def test_truncate(size: int, emulator: Running) -> None:
 
 
 def test_drop_and_truncate_in_process() -> None:
-    emu = EmulatorHarness()
+    account = Account()
     for action, pattern in (
         ({"drop": "before"}, "disconnected"),
         ({"drop": "after"}, "disconnected"),
         ({"truncate": 7}, "complete message"),
     ):
-        emu.fault(action)
+        account.fault(action)
         with pytest.raises(httpx.RemoteProtocolError, match=pattern):
-            emu.api("GET", "/me")
-    assert [row["status"] for row in emu.control("GET", "/requests")] == [None, 200, 200]
+            account.api("GET", "/me")
+    assert [row["status"] for row in account.control("GET", "/requests")] == [None, 200, 200]
 
 
 def test_a_second_request_with_the_same_key_is_in_progress(emulator: Running) -> None:
@@ -374,17 +375,17 @@ def test_a_state_file_holds_no_password(tmp_path: Path) -> None:
     state = tmp_path / "state"
     clock = Clock(manual=True, start=1_800_000_000.0)
     state_file, _ = open_state(state, clock)
-    emu = EmulatorHarness(clock=clock, persistence=state_file)
-    created = emu.order()
-    emu.order(password="Canary-0123")
+    account = Account(clock=clock, persistence=state_file)
+    created = account.order()
+    account.order(password="Canary-0123")
     server = created["server"]["id"]
-    emu.fault({"panel_timeout": "active"})
-    emu.api("POST", "/servers", {**SERVER, "password": "Canary-0123"})
-    reset = emu.api("POST", f"/servers/{server}/actions/reset-password").json()["password"]
-    reinstalled = emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"}).json()[
+    account.fault({"panel_timeout": "active"})
+    account.api("POST", "/servers", {**SERVER, "password": "Canary-0123"})
+    reset = account.api("POST", f"/servers/{server}/actions/reset-password").json()["password"]
+    reinstalled = account.api("POST", f"/servers/{server}/actions/reinstall", {"os": "debian-12"}).json()[
         "root_password"
     ]
-    emu.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "epp-canary"})
+    account.api("POST", "/domains/transfers", {"name": "moved.com", "auth_code": "epp-canary"})
     state_file.close()
     for file in tmp_path.iterdir():
         for secret in (created["root_password"], reset, reinstalled, "Canary-0123", "epp-canary"):
@@ -416,14 +417,14 @@ def test_a_store_read_from_its_file_equals_the_one_written(operation: str, tmp_p
     """Every change of an operation is written: no row is changed in place without notice."""
     clock = Clock(manual=True, start=1_800_000_000.0)
     state_file, _ = open_state(tmp_path / "state", clock)
-    emu = EmulatorHarness(clock=clock, persistence=state_file)
-    emu.core.scheduler.ip_delay = emu.core.scheduler.provisioning_delay = 60
-    CALLS[operation](emu)
-    emu.advance(10)
+    account = Account(clock=clock, persistence=state_file)
+    account.core.scheduler.ip_delay = account.core.scheduler.provisioning_delay = 60
+    CALLS[operation](account)
+    account.advance(10)
     state_file.close()
     again, read = open_state(tmp_path / "state", clock)
     assert read is not None
-    written = emu.core.store
+    written = account.core.store
     assert read.tables == written.tables
     assert [log_redaction.logged_request(row) for row in read.requests] == [
         log_redaction.logged_request(row) for row in written.requests

@@ -10,15 +10,8 @@ import pytest
 
 from pulumi_hosting.api.operations import OPERATIONS, Operation
 from tests.emulator.calls import CALLS
-from tests.emulator.support import (
-    DAY,
-    GOOD,
-    SERVER,
-    EmulatorHarness,
-    assert_deliveries_work,
-    assert_reads_work,
-    subscribe,
-)
+from tests.emulator.support import DAY, GOOD, SERVER, assert_deliveries_work, assert_reads_work, subscribe
+from tests.support.account import Account
 
 FAULTS: tuple[dict[str, Any], ...] = (
     {"refunded": 502},
@@ -29,9 +22,9 @@ FAULTS: tuple[dict[str, Any], ...] = (
 )
 
 
-def edits(emu: EmulatorHarness, rng: random.Random) -> tuple[str, str, Any]:
+def edits(account: Account, rng: random.Random) -> tuple[str, str, Any]:
     """A control call on an existing object."""
-    objects = emu.control("GET", "/objects")
+    objects = account.control("GET", "/objects")
     calls: list[tuple[str, str, Any]] = [
         ("POST", "/clock", {"advance": rng.choice([0, 1, 59.5, 3600, DAY, 7 * DAY, 31 * DAY, 400 * DAY])}),
         ("PATCH", "/account", {"balance": rng.choice(["0.00", "1.00", "1000.00", "100000.00"])}),
@@ -76,15 +69,15 @@ def sample_bodies(dialect: str) -> dict[str, str]:
     """A valid body of each operation."""
     bodies = {}
     for operation in OPERATIONS:
-        emu = EmulatorHarness(dialect=dialect)
-        CALLS[operation.id](emu)
-        bodies[operation.id] = emu.core.store.requests[-1].body
+        account = Account(dialect=dialect)
+        CALLS[operation.id](account)
+        bodies[operation.id] = account.core.store.requests[-1].body
     return bodies
 
 
-def path_to(emu: EmulatorHarness, operation: Operation, rng: random.Random) -> str:
+def path_to(account: Account, operation: Operation, rng: random.Random) -> str:
     """The path of an operation, with ids of existing objects if there are any."""
-    store = emu.core.store
+    store = account.core.store
     tables: dict[str, dict[int, Any]] = {
         "server_id": store.servers,
         "ip_id": store.addresses,
@@ -104,11 +97,9 @@ def test_random_operations_cause_no_500_and_deliveries_continue(
 ) -> None:
     """Random operations, also simulated ones, between drift, faults and advances of the clock."""
     rng = random.Random(seed)  # noqa: S311  # a test
-    emu = EmulatorHarness(
-        dialect=dialect, provisioning_delay=rng.choice([0, 600]), ip_delay=rng.choice([0, 600])
-    )
+    account = Account(dialect=dialect, provisioning_delay=rng.choice([0, 600]), ip_delay=rng.choice([0, 600]))
     bodies = sample_bodies(dialect)
-    subscribe(emu, GOOD)
+    subscribe(account, GOOD)
     for id in (
         "add_server_ip",
         "create_server",
@@ -117,42 +108,42 @@ def test_random_operations_cause_no_500_and_deliveries_continue(
         "pay_invoice",
         "redeliver_webhook",
     ):
-        CALLS[id](emu)
-    emu.order(tariff_id=3, hours=1)
-    emu.test("POST", "/servers", SERVER)
+        CALLS[id](account)
+    account.order(tariff_id=3, hours=1)
+    account.test("POST", "/servers", SERVER)
     done: set[str] = set()
     for _ in range(100):
         if rng.random() < 0.2:
-            method, path, body = edits(emu, rng)
-            assert emu.http.request(method, f"/_control{path}", json=body).status_code < 500, path
+            method, path, body = edits(account, rng)
+            assert account.http.request(method, f"/_control{path}", json=body).status_code < 500, path
             continue
         if rng.random() < 0.2:
-            emu.fault(rng.choice(FAULTS))
-        emu.receiver_status = rng.choice([200, 500, None])
+            account.fault(rng.choice(FAULTS))
+        account.receiver_status = rng.choice([200, 500, None])
         operation = rng.choice([row for row in OPERATIONS if row.id != "revoke_api_key"])
         options: dict[str, Any] = {
             "content": bodies[operation.id],
             "headers": {"Content-Type": "application/json"},
         }
-        answer = emu.call(
-            rng.choice([emu.live_key, emu.live_key, emu.test_key]),
+        answer = account.call(
+            rng.choice([account.live_key, account.live_key, account.test_key]),
             operation.method,
-            path_to(emu, operation, rng),
+            path_to(account, operation, rng),
             **(options if bodies[operation.id] else {}),
         )
         assert answer.status_code < 500 or answer.status_code == 502, (operation.id, answer.text)
         done |= {operation.id} if answer.is_success else set()
-        emu.advance(rng.choice([0, 0, 61, 601, DAY]))
+        account.advance(rng.choice([0, 0, 61, 601, DAY]))
     assert not caplog.records
     assert len(done) > 15
     total = sum(
         Decimal(row["amount"]) * (1 if row["direction"] == "credit" else -1)
-        for row in emu.control("GET", "/ledger")
+        for row in account.control("GET", "/ledger")
     )
-    assert Decimal(emu.control("GET", "/objects")["accounts"][0]["balance"]) == 1000 + total
-    emu.control("DELETE", "/faults")
-    emu.control("PATCH", "/account", {"balance": "1000.00"})
-    emu.control("PATCH", "/tariffs/1", {"price_monthly": "5.00"})
-    emu.core.scheduler.provisioning_delay, emu.receiver_status = 0, 200
-    assert_reads_work(emu)
-    assert_deliveries_work(emu)
+    assert Decimal(account.control("GET", "/objects")["accounts"][0]["balance"]) == 1000 + total
+    account.control("DELETE", "/faults")
+    account.control("PATCH", "/account", {"balance": "1000.00"})
+    account.control("PATCH", "/tariffs/1", {"price_monthly": "5.00"})
+    account.core.scheduler.provisioning_delay, account.receiver_status = 0, 200
+    assert_reads_work(account)
+    assert_deliveries_work(account)

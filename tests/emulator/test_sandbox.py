@@ -4,17 +4,18 @@ from typing import Any
 
 import pytest
 
-from tests.emulator.support import DAY, PUBLIC_KEY, EmulatorHarness, code
+from tests.emulator.support import DAY, PUBLIC_KEY, code
+from tests.support.account import Account
 
 SERVER = {"tariff_id": 1, "os": "debian-12", "name": "play"}
 
 
-def sandbox_server(emu: EmulatorHarness) -> int:
-    id: int = emu.test("POST", "/servers", SERVER).json()["server"]["id"]
+def sandbox_server(account: Account) -> int:
+    id: int = account.test("POST", "/servers", SERVER).json()["server"]["id"]
     return id
 
 
-def test_a_sandbox_server(any_dialect: EmulatorHarness) -> None:
+def test_a_sandbox_server(any_dialect: Account) -> None:
     any_dialect.subscribe("*")
     created = any_dialect.test("POST", "/servers", SERVER).json()
     server = created["server"]["id"]
@@ -35,61 +36,64 @@ def test_a_sandbox_server(any_dialect: EmulatorHarness) -> None:
     assert [attempt.headers["X-Webhook-Event"] for attempt in any_dialect.sent] == ["key.created"]
 
 
-def test_deleting_a_sandbox_server(emu: EmulatorHarness) -> None:
-    server = sandbox_server(emu)
-    answer = emu.test("DELETE", f"/servers/{server}").json()
+def test_deleting_a_sandbox_server(account: Account) -> None:
+    server = sandbox_server(account)
+    answer = account.test("DELETE", f"/servers/{server}").json()
     assert (answer["refund"]["amount"], answer["refund_quote"]["excluded_reason"]) == (
         "0.00",
         "no_payment_record",
     )
-    assert code(emu.test("GET", f"/servers/{server}")) == "not_found"
-    assert code(emu.test("DELETE", f"/servers/{server}")) == "service_state"
-    emu.advance(DAY)
-    assert code(emu.test("DELETE", f"/servers/{server}")) == "not_found"
+    assert code(account.test("GET", f"/servers/{server}")) == "not_found"
+    assert code(account.test("DELETE", f"/servers/{server}")) == "service_state"
+    account.advance(DAY)
+    assert code(account.test("DELETE", f"/servers/{server}")) == "not_found"
 
 
-def test_checks_are_those_of_live(emu: EmulatorHarness) -> None:
-    assert code(emu.test("POST", "/servers", {**SERVER, "tariff_id": 4})) == "no_capacity"
-    assert code(emu.test("POST", "/servers", {**SERVER, "months": 2})) == "invalid_period"
-    emu.control("PATCH", "/account", {"balance": "1.00"})
-    assert code(emu.test("POST", "/servers", SERVER)) == "insufficient_funds"
-    emu.control("PATCH", "/account", {"balance": "100.00"})
-    emu.fault({"refunded": 502})
-    assert code(emu.test("POST", "/servers", SERVER)) == "upstream_error"
-    assert emu.balance() == "100.00"
+def test_checks_are_those_of_live(account: Account) -> None:
+    assert code(account.test("POST", "/servers", {**SERVER, "tariff_id": 4})) == "no_capacity"
+    assert code(account.test("POST", "/servers", {**SERVER, "months": 2})) == "invalid_period"
+    account.control("PATCH", "/account", {"balance": "1.00"})
+    assert code(account.test("POST", "/servers", SERVER)) == "insufficient_funds"
+    account.control("PATCH", "/account", {"balance": "100.00"})
+    account.fault({"refunded": 502})
+    assert code(account.test("POST", "/servers", SERVER)) == "upstream_error"
+    assert account.balance() == "100.00"
 
 
 @pytest.mark.parametrize("echo", ["none", "server"])
-def test_variant_sandbox_echo(echo: str, emu: EmulatorHarness) -> None:
-    emu.variant(sandbox_echo=echo)
-    server = sandbox_server(emu)
-    before = emu.test("GET", f"/servers/{server}").json()
-    assert emu.test("PATCH", f"/servers/{server}", {"notes": "x"}).json()["notes"] == "x"
-    assert emu.test("POST", f"/servers/{server}/actions/power", {"action": "stop"}).status_code == 202
-    assert emu.test("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"}).status_code == 202
-    assert emu.test("POST", f"/servers/{server}/actions/reset-password").json()["password"]
-    emu.advance(0)
-    assert emu.test("POST", f"/servers/{server}/ips").json()["success"] is True
-    address = emu.test("GET", f"/servers/{server}/ips").json()["data"][0]["id"]
+def test_variant_sandbox_echo(echo: str, account: Account) -> None:
+    account.variant(sandbox_echo=echo)
+    server = sandbox_server(account)
+    before = account.test("GET", f"/servers/{server}").json()
+    assert account.test("PATCH", f"/servers/{server}", {"notes": "x"}).json()["notes"] == "x"
+    assert account.test("POST", f"/servers/{server}/actions/power", {"action": "stop"}).status_code == 202
     assert (
-        emu.test("PUT", f"/servers/{server}/ips/{address}/ptr", {"domain": "a.example.com"}).json()["ptr"]
+        account.test("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"}).status_code
+        == 202
+    )
+    assert account.test("POST", f"/servers/{server}/actions/reset-password").json()["password"]
+    account.advance(0)
+    assert account.test("POST", f"/servers/{server}/ips").json()["success"] is True
+    address = account.test("GET", f"/servers/{server}/ips").json()["data"][0]["id"]
+    assert (
+        account.test("PUT", f"/servers/{server}/ips/{address}/ptr", {"domain": "a.example.com"}).json()["ptr"]
         == "a.example.com"
     )
-    assert emu.test("POST", f"/servers/{server}/renew", {"months": 1}).json()["invoice_id"] is None
-    after = emu.test("GET", f"/servers/{server}").json()
-    addresses = emu.test("GET", f"/servers/{server}/ips").json()["data"]
+    assert account.test("POST", f"/servers/{server}/renew", {"months": 1}).json()["invoice_id"] is None
+    after = account.test("GET", f"/servers/{server}").json()
+    addresses = account.test("GET", f"/servers/{server}/ips").json()["data"]
     if echo == "none":
         assert after == before
         assert (len(addresses), addresses[0]["ptr"]) == (2, None)
     else:
         assert (after["notes"], after["os"], after["status"]) == ("x", "ubuntu-24.04", "active")
         assert (len(addresses), addresses[0]["ptr"]) == (3, "a.example.com")
-        assert emu.test("DELETE", f"/servers/{server}/ips/{addresses[2]['id']}").status_code == 200
-        assert len(emu.test("GET", f"/servers/{server}/ips").json()["data"]) == 2
-    assert emu.balance() == "1000.00"
+        assert account.test("DELETE", f"/servers/{server}/ips/{addresses[2]['id']}").status_code == 200
+        assert len(account.test("GET", f"/servers/{server}/ips").json()["data"]) == 2
+    assert account.balance() == "1000.00"
 
 
-def test_writes_to_real_objects_are_simulated(any_dialect: EmulatorHarness) -> None:
+def test_writes_to_real_objects_are_simulated(any_dialect: Account) -> None:
     server, domain = any_dialect.server(), any_dialect.domain()
     key = any_dialect.api("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
     before = [
@@ -118,20 +122,20 @@ def test_writes_to_real_objects_are_simulated(any_dialect: EmulatorHarness) -> N
     ] == before
 
 
-def test_simulated_objects_cannot_be_read(emu: EmulatorHarness) -> None:
-    assert emu.test("POST", "/domains", {"name": "sandbox.com"}).json()["domain_id"] is None
-    key = emu.test("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
-    assert emu.test("GET", "/ssh-keys").json()["data"] == []
+def test_simulated_objects_cannot_be_read(account: Account) -> None:
+    assert account.test("POST", "/domains", {"name": "sandbox.com"}).json()["domain_id"] is None
+    key = account.test("POST", "/ssh-keys", {"name": "a", "public_key": PUBLIC_KEY}).json()["id"]
+    assert account.test("GET", "/ssh-keys").json()["data"] == []
     # Its id is accepted in an order of a sandbox server.
-    assert emu.test("POST", "/servers", {**SERVER, "ssh_key_ids": [key]}).status_code == 201
-    topup = emu.test("POST", "/balance/topup", {"amount": "10.00", "gateway": "card"}).json()
+    assert account.test("POST", "/servers", {**SERVER, "ssh_key_ids": [key]}).status_code == 201
+    topup = account.test("POST", "/balance/topup", {"amount": "10.00", "gateway": "card"}).json()
     assert "sandbox" in topup["payment_url"]
-    assert code(emu.test("GET", f"/invoices/{topup['invoice_id']}")) == "not_found"
-    invoice = emu.control("POST", "/invoices", {"amount": "3.00"})["id"]
-    paid = emu.test("POST", f"/invoices/{invoice}/pay").json()
+    assert code(account.test("GET", f"/invoices/{topup['invoice_id']}")) == "not_found"
+    invoice = account.control("POST", "/invoices", {"amount": "3.00"})["id"]
+    paid = account.test("POST", f"/invoices/{invoice}/pay").json()
     assert (paid["status"], paid["balance_after"]) == ("paid", "997.00")
-    emu.fault({"refunded": 502})
-    assert code(emu.test("POST", f"/invoices/{invoice}/pay")) == "upstream_error"
-    assert emu.api("GET", f"/invoices/{invoice}").json()["status"] == "not_paid"
-    assert emu.test("POST", f"/invoices/{invoice}/payment-link").json()["gateway"] == "card"
-    assert emu.api("GET", f"/invoices/{invoice}").json()["gateway"] is None
+    account.fault({"refunded": 502})
+    assert code(account.test("POST", f"/invoices/{invoice}/pay")) == "upstream_error"
+    assert account.api("GET", f"/invoices/{invoice}").json()["status"] == "not_paid"
+    assert account.test("POST", f"/invoices/{invoice}/payment-link").json()["gateway"] == "card"
+    assert account.api("GET", f"/invoices/{invoice}").json()["gateway"] is None

@@ -6,79 +6,80 @@ import pytest
 
 from pulumi_hosting.emulator import tasks
 from pulumi_hosting.emulator.rows import Row
-from tests.emulator.support import DAY, SERVER, EmulatorHarness, assert_deliveries_work, code
+from tests.emulator.support import DAY, SERVER, assert_deliveries_work, code
+from tests.support.account import Account
 
 
-def _order_coming(emu: EmulatorHarness) -> Row:
-    emu.core.scheduler.provisioning_delay = 60
-    emu.fault({"panel_timeout": "active"})
-    return emu.core.store.orders[emu.api("POST", "/servers", SERVER).json()["invoice_id"]]
+def _order_coming(account: Account) -> Row:
+    account.core.scheduler.provisioning_delay = 60
+    account.fault({"panel_timeout": "active"})
+    return account.core.store.orders[account.api("POST", "/servers", SERVER).json()["invoice_id"]]
 
 
-def _server(emu: EmulatorHarness) -> Row:
-    return emu.core.store.servers[emu.server()]
+def _server(account: Account) -> Row:
+    return account.core.store.servers[account.server()]
 
 
-def _address_coming(emu: EmulatorHarness) -> Row:
-    emu.core.scheduler.ip_delay = 60
-    server = emu.server()
-    emu.api("POST", f"/servers/{server}/ips")
-    return emu.core.store.servers[server]
+def _address_coming(account: Account) -> Row:
+    account.core.scheduler.ip_delay = 60
+    server = account.server()
+    account.api("POST", f"/servers/{server}/ips")
+    return account.core.store.servers[server]
 
 
-def _reinstalling(emu: EmulatorHarness) -> Row:
-    emu.core.scheduler.provisioning_delay = 60
-    server = emu.server()
-    emu.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
-    return emu.core.store.servers[server]
+def _reinstalling(account: Account) -> Row:
+    account.core.scheduler.provisioning_delay = 60
+    server = account.server()
+    account.api("POST", f"/servers/{server}/actions/reinstall", {"os": "ubuntu-24.04"})
+    return account.core.store.servers[server]
 
 
-def _sandbox_server(emu: EmulatorHarness) -> Row:
-    return emu.core.store.servers[emu.test("POST", "/servers", SERVER).json()["server"]["id"]]
+def _sandbox_server(account: Account) -> Row:
+    return account.core.store.servers[account.test("POST", "/servers", SERVER).json()["server"]["id"]]
 
 
-def _unpaid(emu: EmulatorHarness) -> Row:
-    server = emu.server()
-    emu.api("PATCH", f"/servers/{server}", {"auto_renew": False})
-    emu.advance(32 * DAY)
-    return emu.core.store.servers[server]
+def _unpaid(account: Account) -> Row:
+    server = account.server()
+    account.api("PATCH", f"/servers/{server}", {"auto_renew": False})
+    account.advance(32 * DAY)
+    return account.core.store.servers[server]
 
 
-def _invoice(emu: EmulatorHarness) -> Row:
-    return emu.core.store.invoices[emu.control("POST", "/invoices", {})["id"]]
+def _invoice(account: Account) -> Row:
+    return account.core.store.invoices[account.control("POST", "/invoices", {})["id"]]
 
 
-def _pending_domain(emu: EmulatorHarness) -> Row:
-    emu.fault({"registrar": "pending"})
-    emu.register()
-    return next(iter(emu.core.store.domains.values()))
+def _pending_domain(account: Account) -> Row:
+    account.fault({"registrar": "pending"})
+    account.register()
+    return next(iter(account.core.store.domains.values()))
 
 
-def _domain(emu: EmulatorHarness) -> Row:
-    return emu.core.store.domains[emu.domain()]
+def _domain(account: Account) -> Row:
+    return account.core.store.domains[account.domain()]
 
 
-def _renewing_domain(emu: EmulatorHarness) -> Row:
-    domain = emu.domain()
-    emu.fault({"registrar": "pending"})
-    emu.api("POST", f"/domains/{domain}/renew", {"years": 1})
-    return emu.core.store.domains[domain]
+def _renewing_domain(account: Account) -> Row:
+    domain = account.domain()
+    account.fault({"registrar": "pending"})
+    account.api("POST", f"/domains/{domain}/renew", {"years": 1})
+    return account.core.store.domains[domain]
 
 
-def _renewed_domain(emu: EmulatorHarness) -> Row:
-    domain = emu.domain()
-    emu.api("POST", f"/domains/{domain}/renew", {"years": 1})
-    return emu.core.store.domains[domain]
+def _renewed_domain(account: Account) -> Row:
+    domain = account.domain()
+    account.api("POST", f"/domains/{domain}/renew", {"years": 1})
+    return account.core.store.domains[domain]
 
 
-def _delivery(emu: EmulatorHarness) -> Row:
-    emu.subscribe("invoice.created")
-    emu.control("POST", "/invoices", {})
-    emu.advance(0)
-    return next(iter(emu.core.store.deliveries.values()))
+def _delivery(account: Account) -> Row:
+    account.subscribe("invoice.created")
+    account.control("POST", "/invoices", {})
+    account.advance(0)
+    return next(iter(account.core.store.deliveries.values()))
 
 
-TASKS: dict[str, Callable[[EmulatorHarness], Row]] = {
+TASKS: dict[str, Callable[[Account], Row]] = {
     "finish_order": _order_coming,
     "assign_address": _address_coming,
     "finish_reinstall": _reinstalling,
@@ -101,7 +102,7 @@ def test_every_kind_of_task_has_an_example() -> None:
 
 @pytest.mark.parametrize("what", tasks.TASKS)
 def test_a_task_without_its_object_does_nothing(
-    what: str, any_dialect: EmulatorHarness, caplog: pytest.LogCaptureFixture
+    what: str, any_dialect: Account, caplog: pytest.LogCaptureFixture
 ) -> None:
     row = TASKS[what](any_dialect)
     assert what in {task.what for task in any_dialect.core.store.tasks.values() if task.object_id == row.id}
@@ -116,29 +117,29 @@ def test_a_task_without_its_object_does_nothing(
 
 @pytest.mark.parametrize("what", tasks.TASKS)
 def test_a_task_that_fails_is_logged_and_the_next_one_runs(
-    what: str, emu: EmulatorHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    what: str, account: Account, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(store: object, task: object) -> None:
         raise KeyError(1)
 
-    TASKS[what](emu)
+    TASKS[what](account)
     monkeypatch.setitem(tasks.TASKS, what, fail)
-    emu.advance(400 * DAY)
+    account.advance(400 * DAY)
     monkeypatch.undo()
     assert what in caplog.text
-    assert_deliveries_work(emu)
+    assert_deliveries_work(account)
 
 
 @pytest.mark.parametrize("change", ["reinstall", "address"])
 def test_the_end_of_a_sandbox_server_drops_its_tasks(change: str, dialect: str) -> None:
-    emu = EmulatorHarness(dialect=dialect, provisioning_delay=120, ip_delay=120)
-    emu.variant(sandbox_echo="server")
-    server = emu.test("POST", "/servers", SERVER).json()["server"]["id"]
-    emu.advance(DAY - 30)
+    account = Account(dialect=dialect, provisioning_delay=120, ip_delay=120)
+    account.variant(sandbox_echo="server")
+    server = account.test("POST", "/servers", SERVER).json()["server"]["id"]
+    account.advance(DAY - 30)
     path = f"/servers/{server}/ips" if change == "address" else f"/servers/{server}/actions/reinstall"
-    assert emu.test("POST", path, None if change == "address" else {"os": "debian-12"}).is_success
-    emu.advance(200)
-    assert code(emu.test("GET", f"/servers/{server}")) == "not_found"
-    assert not [task for task in emu.core.store.tasks.values() if task.object_id == server]
-    emu.core.scheduler.provisioning_delay = emu.core.scheduler.ip_delay = 0
-    assert_deliveries_work(emu)
+    assert account.test("POST", path, None if change == "address" else {"os": "debian-12"}).is_success
+    account.advance(200)
+    assert code(account.test("GET", f"/servers/{server}")) == "not_found"
+    assert not [task for task in account.core.store.tasks.values() if task.object_id == server]
+    account.core.scheduler.provisioning_delay = account.core.scheduler.ip_delay = 0
+    assert_deliveries_work(account)

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pulumi_hosting.api.operations import BY_ID, OPERATIONS, Operation
 from pulumi_hosting.emulator import dialects
 from tests.emulator.calls import CALLS
-from tests.emulator.support import PUBLIC_KEY, START, EmulatorHarness, code, details
+from tests.emulator.support import PUBLIC_KEY, code, details
+from tests.support.account import START, Account
 
 # --- integers ----------------------------------------------------------------------------------------------
 
@@ -44,14 +45,14 @@ def integer_queries() -> Iterator[tuple[str, str]]:
             )
 
 
-def again(emu: EmulatorHarness, operation: Operation, body: Any) -> httpx.Response:
+def again(account: Account, operation: Operation, body: Any) -> httpx.Response:
     """The request of a call again, with another body."""
-    path = str(CALLS[operation.id](emu).request.url.raw_path, "ascii").removeprefix("/v1")
-    return emu.api(operation.method, path, body)
+    path = str(CALLS[operation.id](account).request.url.raw_path, "ascii").removeprefix("/v1")
+    return account.api(operation.method, path, body)
 
 
-def body_of(emu: EmulatorHarness, operation: Operation) -> dict[str, Any]:
-    body: dict[str, Any] = emu.control("GET", "/requests")[-1]["body"] or {}
+def body_of(account: Account, operation: Operation) -> dict[str, Any]:
+    body: dict[str, Any] = account.control("GET", "/requests")[-1]["body"] or {}
     return body
 
 
@@ -68,9 +69,7 @@ def test_the_integer_fields_are_known() -> None:
 
 @pytest.mark.parametrize("wrong", WRONG, ids=repr)
 @pytest.mark.parametrize(("id", "field"), list(integer_fields()))
-def test_integer_fields_refuse_other_types(
-    id: str, field: str, wrong: Any, any_dialect: EmulatorHarness
-) -> None:
+def test_integer_fields_refuse_other_types(id: str, field: str, wrong: Any, any_dialect: Account) -> None:
     operation = BY_ID[id]
     CALLS[id](any_dialect)
     body = {
@@ -113,9 +112,7 @@ def test_integer_fields_refuse_other_types(
     ],
 )
 @pytest.mark.parametrize(("id", "field"), list(integer_queries()))
-def test_integer_parameters_refuse_other_text(
-    id: str, field: str, wrong: str, any_dialect: EmulatorHarness
-) -> None:
+def test_integer_parameters_refuse_other_text(id: str, field: str, wrong: str, any_dialect: Account) -> None:
     CALLS[id](any_dialect)
     path = any_dialect.control("GET", "/requests")[-1]["path"]
     query = {"tariff_id": "1"} if id == "get_quote" else {}
@@ -128,7 +125,7 @@ def test_integer_parameters_refuse_other_text(
 @pytest.mark.parametrize(
     "operation", [row for row in OPERATIONS if row.request is not None], ids=lambda row: row.id
 )
-def test_null_is_accepted_where_it_has_a_meaning(operation: Operation, any_dialect: EmulatorHarness) -> None:
+def test_null_is_accepted_where_it_has_a_meaning(operation: Operation, any_dialect: Account) -> None:
     from pulumi_hosting.emulator.validation import NULLABLE
 
     assert operation.request is not None
@@ -159,7 +156,7 @@ def test_null_is_accepted_where_it_has_a_meaning(operation: Operation, any_diale
         "-0.01",
     ],
 )
-def test_invalid_amounts(amount: str, any_dialect: EmulatorHarness) -> None:
+def test_invalid_amounts(amount: str, any_dialect: Account) -> None:
     key, kind = "one-key-for-both-calls", {"Content-Type": "application/json"}
     for _ in range(2):
         refused = any_dialect.api(
@@ -183,7 +180,7 @@ def test_invalid_amounts(amount: str, any_dialect: EmulatorHarness) -> None:
         "0",
     ],
 )
-def test_invalid_timestamps(moment: str, any_dialect: EmulatorHarness) -> None:
+def test_invalid_timestamps(moment: str, any_dialect: Account) -> None:
     for name in ("since", "until"):
         refused = any_dialect.api("GET", "/transactions", params={name: moment})
         assert (code(refused), list(details(refused)["fields"])) == ("validation_error", [name])
@@ -207,7 +204,7 @@ KIND, MATERIAL, _ = PUBLIC_KEY.split()
         f"{KIND} =",
     ],
 )
-def test_invalid_ssh_keys(key: str, any_dialect: EmulatorHarness) -> None:
+def test_invalid_ssh_keys(key: str, any_dialect: Account) -> None:
     refused = any_dialect.api("POST", "/ssh-keys", {"name": "a", "public_key": key})
     assert (code(refused), details(refused)["fields"]) == ("validation_error", {"public_key": "invalid"})
     assert any_dialect.api("GET", "/ssh-keys").json()["data"] == []
@@ -217,7 +214,7 @@ def test_invalid_ssh_keys(key: str, any_dialect: EmulatorHarness) -> None:
     "hosts",
     [["1.2.3.4", "5.6.7.8"], ["a.example.net", "1.2.3.4"], ["a..example.net", "b.example.net"], ["a", "b"]],
 )
-def test_a_name_server_is_a_host_name(hosts: list[str], any_dialect: EmulatorHarness) -> None:
+def test_a_name_server_is_a_host_name(hosts: list[str], any_dialect: Account) -> None:
     domain = any_dialect.domain()
     before = any_dialect.control("GET", "/ledger")
     for method, path, body in (
@@ -266,10 +263,10 @@ VALUES = st.recursive(
 
 
 def mutated(
-    draw: Callable[[st.SearchStrategy[Any]], Any], emu: EmulatorHarness, operation: Operation
+    draw: Callable[[st.SearchStrategy[Any]], Any], account: Account, operation: Operation
 ) -> httpx.Response:
     """The request of a call with some of its values replaced."""
-    request = emu.control("GET", "/requests")[-1]
+    request = account.control("GET", "/requests")[-1]
     path = request["path"]
     if operation.path_parameters and draw(st.booleans()):
         path = "/".join(
@@ -286,7 +283,9 @@ def mutated(
         body = {**(request["body"] or {}), **{name: draw(VALUES) for name in names if draw(st.booleans())}}
         options["content"] = json.dumps(body).encode()
         options["headers"] = {"Content-Type": "application/json"}
-    return emu.call(emu.live_key if draw(st.booleans()) else emu.test_key, operation.method, path, **options)
+    return account.call(
+        account.live_key if draw(st.booleans()) else account.test_key, operation.method, path, **options
+    )
 
 
 WITH_INPUTS = [
@@ -296,18 +295,18 @@ WITH_INPUTS = [
 
 @pytest.mark.parametrize("operation", WITH_INPUTS, ids=lambda row: row.id)
 def test_random_bodies_cause_no_500(operation: Operation) -> None:
-    emu = EmulatorHarness()
-    emu.receiver_status = 200
+    account = Account()
+    account.receiver_status = 200
 
     @settings(max_examples=10, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(data=st.data())
     def run(data: st.DataObject) -> None:
-        emu.control("POST", "/reset", {})
-        emu.control("PATCH", "/service", {"dialect": data.draw(st.sampled_from(dialects.NAMES))})
-        CALLS[operation.id](emu)
-        response = mutated(data.draw, emu, operation)
+        account.control("POST", "/reset", {})
+        account.control("PATCH", "/service", {"dialect": data.draw(st.sampled_from(dialects.NAMES))})
+        CALLS[operation.id](account)
+        response = mutated(data.draw, account, operation)
         assert response.status_code < 500, response.text
-        emu.control("GET", "/objects")
+        account.control("GET", "/objects")
 
     run()
-    assert emu.clock.now() == START
+    assert account.clock.now() == START

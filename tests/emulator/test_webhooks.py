@@ -13,23 +13,24 @@ import httpx
 import pytest
 
 from pulumi_hosting.emulator import running, webhook_delivery
-from tests.emulator.support import DAY, OVER_HTTP, EmulatorHarness, code
+from tests.emulator.support import DAY, OVER_HTTP, code
+from tests.support.account import Account
 from tests.support.waiting import HANG_SECONDS
 
 
-def deliveries(emu: EmulatorHarness, hook: int, query: str = "") -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = emu.api("GET", f"/webhooks/{hook}/deliveries?{query}").json()["data"]
+def deliveries(account: Account, hook: int, query: str = "") -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = account.api("GET", f"/webhooks/{hook}/deliveries?{query}").json()["data"]
     return rows
 
 
-def test_subscriptions(emu: EmulatorHarness) -> None:
-    made = emu.subscribe("server.created")
+def test_subscriptions(account: Account) -> None:
+    made = account.subscribe("server.created")
     assert made["secret"].startswith("whsec_")
     assert len(made["secret"]) == 50
-    (listed,) = emu.api("GET", "/webhooks").json()["data"]
+    (listed,) = account.api("GET", "/webhooks").json()["data"]
     assert "secret" not in listed
-    assert emu.api("GET", f"/webhooks/{made['id']}").json() == listed
-    changed = emu.api(
+    assert account.api("GET", f"/webhooks/{made['id']}").json() == listed
+    changed = account.api(
         "PATCH",
         f"/webhooks/{made['id']}",
         {"events": ["*"], "description": "d", "url": None, "active": False},
@@ -40,28 +41,29 @@ def test_subscriptions(emu: EmulatorHarness) -> None:
         made["url"],
         False,
     )
-    assert code(emu.api("PATCH", f"/webhooks/{made['id']}", {})) == "validation_error"
+    assert code(account.api("PATCH", f"/webhooks/{made['id']}", {})) == "validation_error"
     assert (
-        code(emu.api("PATCH", f"/webhooks/{made['id']}", {"url": "https://10.0.0.1/"})) == "validation_error"
+        code(account.api("PATCH", f"/webhooks/{made['id']}", {"url": "https://10.0.0.1/"}))
+        == "validation_error"
     )
-    assert code(emu.api("POST", f"/webhooks/{made['id']}/test")) == "conflict"
-    emu.server()
-    assert deliveries(emu, made["id"]) == []
-    assert emu.api("DELETE", f"/webhooks/{made['id']}").json() == {"status": "deleted", "id": made["id"]}
-    assert code(emu.api("GET", f"/webhooks/{made['id']}")) == "not_found"
-    assert len(emu.api("GET", "/webhooks/events").json()["data"]) == 15
+    assert code(account.api("POST", f"/webhooks/{made['id']}/test")) == "conflict"
+    account.server()
+    assert deliveries(account, made["id"]) == []
+    assert account.api("DELETE", f"/webhooks/{made['id']}").json() == {"status": "deleted", "id": made["id"]}
+    assert code(account.api("GET", f"/webhooks/{made['id']}")) == "not_found"
+    assert len(account.api("GET", "/webhooks/events").json()["data"]) == 15
 
 
-def test_envelope_and_signature(emu: EmulatorHarness) -> None:
-    hook = emu.subscribe("server.created")
-    server = emu.server()
-    emu.advance(0)
-    (attempt,) = emu.sent
+def test_envelope_and_signature(account: Account) -> None:
+    hook = account.subscribe("server.created")
+    server = account.server()
+    account.advance(0)
+    (attempt,) = account.sent
     assert attempt.target == "http://127.0.0.1:9/in?a=1"
     event = json.loads(attempt.payload)
     assert event["id"] == attempt.headers["X-Webhook-Id"]
     assert event["id"].startswith("evt_")
-    shown = emu.api("GET", f"/servers/{server}").json()
+    shown = account.api("GET", f"/servers/{server}").json()
     assert event["data"] == {
         "object": {name: shown[name] for name in event["data"]["object"]},
         "previous": None,
@@ -74,7 +76,7 @@ def test_envelope_and_signature(emu: EmulatorHarness) -> None:
     ).hexdigest()
     assert attempt.headers["X-Webhook-Signature"] == f"v1={expected}"
     assert attempt.headers["User-Agent"].endswith("-Webhooks/1.0")
-    (row,) = deliveries(emu, hook["id"], "status=delivered&event_type=server.created")
+    (row,) = deliveries(account, hook["id"], "status=delivered&event_type=server.created")
     assert (row["status"], row["attempts"], row["dead"], row["last_status"], row["last_response"]) == (
         "delivered",
         1,
@@ -82,181 +84,184 @@ def test_envelope_and_signature(emu: EmulatorHarness) -> None:
         200,
         "text",
     )
-    assert emu.api("GET", f"/webhooks/deliveries/{row['id']}").json()["payload"] == event
+    assert account.api("GET", f"/webhooks/deliveries/{row['id']}").json()["payload"] == event
 
 
-def test_previous_in_either_dialect(emu: EmulatorHarness) -> None:
-    emu.control("PATCH", "/service", {"dialect": "live"})
-    emu.subscribe("server.created")
-    emu.server()
-    emu.advance(0)
-    assert list(json.loads(emu.sent[0].payload)["data"]) == ["object"]
+def test_previous_in_either_dialect(account: Account) -> None:
+    account.control("PATCH", "/service", {"dialect": "live"})
+    account.subscribe("server.created")
+    account.server()
+    account.advance(0)
+    assert list(json.loads(account.sent[0].payload)["data"]) == ["object"]
 
 
-def test_retries_then_dead_then_redelivered(emu: EmulatorHarness) -> None:
-    hook = emu.subscribe("server.created")["id"]
-    emu.receiver_status = 500
-    emu.server()
-    emu.advance(0)
-    start, tries = emu.clock.now(), [emu.clock.now()]
+def test_retries_then_dead_then_redelivered(account: Account) -> None:
+    hook = account.subscribe("server.created")["id"]
+    account.receiver_status = 500
+    account.server()
+    account.advance(0)
+    start, tries = account.clock.now(), [account.clock.now()]
     for wait in (60, 300, 900, 3600, 21600):
-        emu.advance(wait - 1)
-        assert len(emu.sent) == len(tries)
-        emu.advance(1)
-        tries.append(emu.clock.now())
-        assert len(emu.sent) == len(tries)
-    (row,) = deliveries(emu, hook, "status=dead")
+        account.advance(wait - 1)
+        assert len(account.sent) == len(tries)
+        account.advance(1)
+        tries.append(account.clock.now())
+        assert len(account.sent) == len(tries)
+    (row,) = deliveries(account, hook, "status=dead")
     assert (row["attempts"], row["dead"], row["next_attempt_at"], row["last_error"]) == (
         6,
         True,
         None,
         "the receiver answered 500",
     )
-    assert [int(attempt.headers["X-Webhook-Timestamp"]) - start for attempt in emu.sent] == [
+    assert [int(attempt.headers["X-Webhook-Timestamp"]) - start for attempt in account.sent] == [
         moment - start for moment in tries
     ]
-    assert len({attempt.payload for attempt in emu.sent}) == 1
-    assert len({attempt.headers["X-Webhook-Signature"] for attempt in emu.sent}) == 6
-    emu.receiver_status = 204
-    again = emu.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
+    assert len({attempt.payload for attempt in account.sent}) == 1
+    assert len({attempt.headers["X-Webhook-Signature"] for attempt in account.sent}) == 6
+    account.receiver_status = 204
+    again = account.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
     assert (again.status_code, again.json()["status"], again.json()["delivery"]["status"]) == (
         202,
         "queued",
         "pending",
     )
-    assert code(emu.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")) == "conflict"
-    emu.advance(0)
-    assert emu.sent[-1].payload == emu.sent[0].payload
-    assert deliveries(emu, hook)[0]["status"] == "delivered"
+    assert code(account.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")) == "conflict"
+    account.advance(0)
+    assert account.sent[-1].payload == account.sent[0].payload
+    assert deliveries(account, hook)[0]["status"] == "delivered"
 
 
-def test_all_retries_in_one_advance_of_the_clock(emu: EmulatorHarness) -> None:
-    emu.subscribe("server.created")
-    emu.receiver_status = None
-    emu.server()
-    emu.advance(DAY)
-    stamps = [int(attempt.headers["X-Webhook-Timestamp"]) for attempt in emu.sent]
+def test_all_retries_in_one_advance_of_the_clock(account: Account) -> None:
+    account.subscribe("server.created")
+    account.receiver_status = None
+    account.server()
+    account.advance(DAY)
+    stamps = [int(attempt.headers["X-Webhook-Timestamp"]) for attempt in account.sent]
     assert [later - earlier for earlier, later in pairwise(stamps)] == [60, 300, 900, 3600, 21600]
 
 
-def test_disabled_after_twenty_failures(emu: EmulatorHarness) -> None:
-    hook = emu.subscribe("server.created")["id"]
-    emu.receiver_status = None
+def test_disabled_after_twenty_failures(account: Account) -> None:
+    hook = account.subscribe("server.created")["id"]
+    account.receiver_status = None
     for _ in range(4):
-        emu.server()
-        emu.advance(DAY)
-    shown = emu.api("GET", f"/webhooks/{hook}").json()
+        account.server()
+        account.advance(DAY)
+    shown = account.api("GET", f"/webhooks/{hook}").json()
     assert (shown["active"], shown["failures_in_row"]) == (False, 20)
     assert shown["disabled_reason"]
     assert shown["disabled_at"]
-    assert len(emu.sent) == 20
-    emu.server()
-    assert len(deliveries(emu, hook)) == 4
-    enabled = emu.api("PATCH", f"/webhooks/{hook}", {"active": True}).json()
+    assert len(account.sent) == 20
+    account.server()
+    assert len(deliveries(account, hook)) == 4
+    enabled = account.api("PATCH", f"/webhooks/{hook}", {"active": True}).json()
     assert (
         enabled["active"],
         enabled["failures_in_row"],
         enabled["disabled_at"],
         enabled["disabled_reason"],
     ) == (True, 0, None, None)
-    emu.receiver_status = 200
-    emu.advance(DAY)
-    assert deliveries(emu, hook)[0]["status"] == "delivered"
+    account.receiver_status = 200
+    account.advance(DAY)
+    assert deliveries(account, hook)[0]["status"] == "delivered"
 
 
-def test_rotation_stops_the_old_secret_at_once(emu: EmulatorHarness) -> None:
-    hook = emu.subscribe("server.created")
-    emu.receiver_status = 500
-    emu.server()
-    emu.advance(0)
-    answer = emu.api("POST", f"/webhooks/{hook['id']}/rotate-secret").json()
+def test_rotation_stops_the_old_secret_at_once(account: Account) -> None:
+    hook = account.subscribe("server.created")
+    account.receiver_status = 500
+    account.server()
+    account.advance(0)
+    answer = account.api("POST", f"/webhooks/{hook['id']}/rotate-secret").json()
     assert set(answer) == {"id", "secret"}
     assert answer["secret"] != hook["secret"]
-    emu.advance(60)
-    attempt = emu.sent[-1]
+    account.advance(60)
+    attempt = account.sent[-1]
     timestamp = int(attempt.headers["X-Webhook-Timestamp"])
     assert attempt.headers["X-Webhook-Signature"] == webhook_delivery.signature(
         answer["secret"], timestamp, attempt.payload
     )
 
 
-def test_ping(emu: EmulatorHarness) -> None:
-    hook = emu.subscribe("server.created")["id"]
-    good = emu.api("POST", f"/webhooks/{hook}/test").json()
+def test_ping(account: Account) -> None:
+    hook = account.subscribe("server.created")["id"]
+    good = account.api("POST", f"/webhooks/{hook}/test").json()
     assert (good["ok"], good["status"], good["detail"], good["delivery"]["status"]) == (
         True,
         200,
         None,
         "delivered",
     )
-    event = json.loads(emu.sent[-1].payload)
+    event = json.loads(account.sent[-1].payload)
     assert (event["type"], event["data"]["object"], event["resource"]) == (
         "ping",
         {"subscription_id": hook, "message": "pong"},
         None,
     )
-    emu.receiver_status = None
-    bad = emu.api("POST", f"/webhooks/{hook}/test").json()
+    account.receiver_status = None
+    bad = account.api("POST", f"/webhooks/{hook}/test").json()
     assert (bad["ok"], bad["status"], bad["detail"], bad["delivery"]["status"]) == (
         False,
         None,
         "the connection failed",
         "dead",
     )
-    assert emu.api("GET", f"/webhooks/{hook}").json()["failures_in_row"] == 0
+    assert account.api("GET", f"/webhooks/{hook}").json()["failures_in_row"] == 0
 
 
-def test_an_origin_without_a_route_is_unreachable(emu: EmulatorHarness) -> None:
-    emu.subscribe("server.created")
-    emu.control("PUT", "/webhook-routes", {})
-    emu.server()
-    emu.advance(0)
-    assert emu.sent[0].target is None
-    assert webhook_delivery.send(emu.sent[0]).error == "the address is not reachable"
+def test_an_origin_without_a_route_is_unreachable(account: Account) -> None:
+    account.subscribe("server.created")
+    account.control("PUT", "/webhook-routes", {})
+    account.server()
+    account.advance(0)
+    assert account.sent[0].target is None
+    assert webhook_delivery.send(account.sent[0]).error == "the address is not reachable"
 
 
-def test_the_delivery_log_expires(emu: EmulatorHarness) -> None:
-    hook = emu.subscribe("server.created")["id"]
-    emu.server()
-    emu.advance(14 * DAY - 1)
-    (row,) = deliveries(emu, hook)
-    emu.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
-    emu.advance(1)
-    assert len(deliveries(emu, hook)) == 1  # redelivered, so its 14 days start again
-    emu.advance(14 * DAY)
-    assert deliveries(emu, hook) == []
-    emu.receiver_status = 500
-    emu.server()
-    emu.advance(DAY)
-    emu.advance(28 * DAY)
-    assert len(deliveries(emu, hook, "status=dead")) == 1
-    emu.advance(2 * DAY)
-    assert deliveries(emu, hook, "status=dead") == []
+def test_the_delivery_log_expires(account: Account) -> None:
+    hook = account.subscribe("server.created")["id"]
+    account.server()
+    account.advance(14 * DAY - 1)
+    (row,) = deliveries(account, hook)
+    account.api("POST", f"/webhooks/deliveries/{row['id']}/redeliver")
+    account.advance(1)
+    assert len(deliveries(account, hook)) == 1  # redelivered, so its 14 days start again
+    account.advance(14 * DAY)
+    assert deliveries(account, hook) == []
+    account.receiver_status = 500
+    account.server()
+    account.advance(DAY)
+    account.advance(28 * DAY)
+    assert len(deliveries(account, hook, "status=dead")) == 1
+    account.advance(2 * DAY)
+    assert deliveries(account, hook, "status=dead") == []
 
 
-def test_events_of_another_account_and_of_keys(emu: EmulatorHarness) -> None:
-    emu.subscribe("*")
-    other = emu.control("POST", "/accounts", {})["live_key"]
-    emu.order(other)
-    key = emu.new_key()
-    emu.call(key, "DELETE", f"/keys/{emu.call(key, 'GET', '/me').json()['key']['id']}")
-    emu.control("DELETE", f"/keys/{emu.control('POST', '/keys', {'mode': 'test'})['id']}")
-    emu.advance(0)
-    assert [attempt.headers["X-Webhook-Event"] for attempt in emu.sent] == ["key.created", "key.revoked"] * 2
+def test_events_of_another_account_and_of_keys(account: Account) -> None:
+    account.subscribe("*")
+    other = account.control("POST", "/accounts", {})["live_key"]
+    account.order(other)
+    key = account.new_key()
+    account.call(key, "DELETE", f"/keys/{account.call(key, 'GET', '/me').json()['key']['id']}")
+    account.control("DELETE", f"/keys/{account.control('POST', '/keys', {'mode': 'test'})['id']}")
+    account.advance(0)
+    assert [attempt.headers["X-Webhook-Event"] for attempt in account.sent] == [
+        "key.created",
+        "key.revoked",
+    ] * 2
 
 
-def test_a_subscription_deleted_during_an_attempt(emu: EmulatorHarness) -> None:
-    hook = emu.subscribe("server.created")["id"]
-    receive = emu.core.send
+def test_a_subscription_deleted_during_an_attempt(account: Account) -> None:
+    hook = account.subscribe("server.created")["id"]
+    receive = account.core.send
 
     def delete_meanwhile(attempt: webhook_delivery.Attempt) -> webhook_delivery.Outcome:
-        emu.control("DELETE", f"/webhooks/{hook}")
+        account.control("DELETE", f"/webhooks/{hook}")
         return receive(attempt)
 
-    emu.core.send = delete_meanwhile
-    emu.server()
-    emu.advance(0)
-    assert emu.core.store.deliveries == {}
+    account.core.send = delete_meanwhile
+    account.server()
+    account.advance(0)
+    assert account.core.store.deliveries == {}
 
 
 @pytest.mark.parametrize(

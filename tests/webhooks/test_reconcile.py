@@ -11,34 +11,34 @@ from pulumi_hosting.client.client import Client
 from pulumi_hosting.emulator.clock import Clock
 from pulumi_hosting.emulator.in_process_transport import Transport
 from pulumi_hosting.emulator.webhook_delivery import send
-from tests.emulator.support import EmulatorHarness
+from tests.support.account import Account
 from tests.webhooks.support import Receivers, body, no_pause, signed, until
 
 ORIGIN = "https://hooks.example.org"
 
 
-class Account:
+class Subscriber:
     """An account with a subscription. Its deliveries go where ``route`` says, over HTTP; without a route they
     fail."""
 
     def __init__(self, dialect: str) -> None:
-        self.emulator = EmulatorHarness(Clock(), dialect=dialect)  # in real time, as the receiver
-        self.emulator.core.send = send
+        self.account = Account(Clock(), dialect=dialect)  # in real time, as the receiver
+        self.account.core.send = send
         made = self.client().webhooks.create(url=f"{ORIGIN}/hosting", events=["*"])
         self.id, self.secret = made.id, made.secret.reveal()
         self.servers = 0
 
     def client(self) -> Client:
-        return Client(self.emulator.live_key, "http://127.0.0.1/v1", transport=Transport(self.emulator.core))
+        return Client(self.account.live_key, "http://127.0.0.1/v1", transport=Transport(self.account.core))
 
     def route(self, url: str | None) -> None:
-        self.emulator.control("PUT", "/webhook-routes", {} if url is None else {ORIGIN: url})
+        self.account.control("PUT", "/webhook-routes", {} if url is None else {ORIGIN: url})
 
     def order(self) -> str:
         """Order a server; the id of the event that says so."""
         self.servers += 1
-        self.emulator.order(name=f"web-{self.servers}")
-        self.emulator.advance(0)
+        self.account.order(name=f"web-{self.servers}")
+        self.account.advance(0)
         return next(row.event_id for row in self.deliveries() if row.event_type == "server.created") or ""
 
     def deliveries(self) -> list[Delivery]:
@@ -54,24 +54,24 @@ class Account:
 
 
 @pytest.fixture(params=["spec", "live"])
-def account(request: pytest.FixtureRequest) -> Account:
-    return Account(request.param)
+def subscriber(request: pytest.FixtureRequest) -> Subscriber:
+    return Subscriber(request.param)
 
 
-def test_events_missed_while_down_are_handed_over_once(account: Account, receivers: Receivers) -> None:
+def test_events_missed_while_down_are_handed_over_once(subscriber: Subscriber, receivers: Receivers) -> None:
     """They come from the log of deliveries. When the service delivers one later all the same, it is not
     handed over again."""
-    missed = account.order()
+    missed = subscriber.order()
 
     async def first() -> None:
-        async with receivers.run(**account.options()) as running:
+        async with receivers.run(**subscriber.options()) as running:
             fetched = (await running.events.take_through(missed))[-1]
             assert (fetched.via, fetched.event.type) == ("reconciliation", "server.created")
-            account.route(running.origin)
+            subscriber.route(running.origin)
             # The service tries again within the minute: accepted, known, not handed over again.
-            await asyncio.to_thread(account.emulator.advance, 61)
-            assert {row.status for row in await asyncio.to_thread(account.deliveries)} == {"delivered"}
-            fresh = await asyncio.to_thread(account.order)
+            await asyncio.to_thread(subscriber.account.advance, 61)
+            assert {row.status for row in await asyncio.to_thread(subscriber.deliveries)} == {"delivered"}
+            fresh = await asyncio.to_thread(subscriber.order)
             events = await running.events.take_through(fresh)
             assert {received.via for received in events} == {"delivery"}
             # Fetched or delivered, an event has the same fields.
@@ -80,9 +80,9 @@ def test_events_missed_while_down_are_handed_over_once(account: Account, receive
             assert set(fetched.event.object) == set(delivered.event.object)
 
     async def second() -> None:
-        account.route(None)
-        lost = await asyncio.to_thread(account.order)
-        async with receivers.run(**account.options()) as running:
+        subscriber.route(None)
+        lost = await asyncio.to_thread(subscriber.order)
+        async with receivers.run(**subscriber.options()) as running:
             events = await running.events.take_through(lost)
             assert [received.event.id for received in events if received.event.type == "server.created"] == [
                 lost
@@ -91,50 +91,56 @@ def test_events_missed_while_down_are_handed_over_once(account: Account, receive
     asyncio.run(first())
     asyncio.run(second())
     assert [line for line in receivers.lines() if "events were missed and are handed over now" in line]
-    assert account.emulator.live_key not in receivers.log.text
-    assert account.secret not in receivers.log.text
+    assert subscriber.account.live_key not in receivers.log.text
+    assert subscriber.secret not in receivers.log.text
 
 
 def test_dead_deliveries_count_and_what_another_receiver_accepted_does_not(
-    account: Account, receivers: Receivers, tmp_path: Path
+    subscriber: Subscriber, receivers: Receivers, tmp_path: Path
 ) -> None:
     async def play() -> None:
-        async with receivers.run(secret=account.secret, state_file=str(tmp_path / "elsewhere")) as elsewhere:
-            account.route(elsewhere.origin)
-            handled = await asyncio.to_thread(account.order)
+        async with receivers.run(
+            secret=subscriber.secret, state_file=str(tmp_path / "elsewhere")
+        ) as elsewhere:
+            subscriber.route(elsewhere.origin)
+            handled = await asyncio.to_thread(subscriber.order)
             await elsewhere.events.take_through(handled)
-        account.route(None)
-        lost = await asyncio.to_thread(account.order)
-        await asyncio.to_thread(account.emulator.advance, 86400)  # every attempt has failed
-        async with receivers.run(**account.options()) as running:
+        subscriber.route(None)
+        lost = await asyncio.to_thread(subscriber.order)
+        await asyncio.to_thread(subscriber.account.advance, 86400)  # every attempt has failed
+        async with receivers.run(**subscriber.options()) as running:
             events = await running.events.take_through(lost)
             assert handled not in [received.event.id for received in events]
         # With lookback 0 every missed event is too old.
         fresh, requests = body("evt_fresh"), len(receivers.log.records)
         async with receivers.run(
-            **account.options(), lookback=0, state_file=str(tmp_path / "young")
+            **subscriber.options(), lookback=0, state_file=str(tmp_path / "young")
         ) as running:
             await until(
                 lambda: any(
                     "/deliveries?" in record.getMessage() for record in receivers.log.records[requests:]
                 )
             )
-            assert await running.deliver(fresh, signed(fresh, account.secret)) == 200
+            assert await running.deliver(fresh, signed(fresh, subscriber.secret)) == 200
             assert await running.events.ids() == ["evt_fresh"]
 
     asyncio.run(play())
     assert len([line for line in receivers.lines() if "events were missed" in line]) == 1
 
 
-@pytest.mark.parametrize("account", ["live"], indirect=True)  # where each event is fetched
-def test_a_service_that_fails_is_asked_again(account: Account, receivers: Receivers) -> None:
-    missed = account.order()
-    account.emulator.fault({"status": 500, "code": "server_error"}, method="GET", path="^/webhooks", times=2)
+@pytest.mark.parametrize("subscriber", ["live"], indirect=True)  # where each event is fetched
+def test_a_service_that_fails_is_asked_again(subscriber: Subscriber, receivers: Receivers) -> None:
+    missed = subscriber.order()
+    subscriber.account.fault(
+        {"status": 500, "code": "server_error"}, method="GET", path="^/webhooks", times=2
+    )
     # One event that cannot be had keeps no other waiting.
-    account.emulator.fault({"status": 404, "code": "not_found"}, method="GET", path="^/webhooks/deliveries/")
+    subscriber.account.fault(
+        {"status": 404, "code": "not_found"}, method="GET", path="^/webhooks/deliveries/"
+    )
 
     async def play() -> None:
-        async with receivers.run(**account.options()) as running:
+        async with receivers.run(**subscriber.options()) as running:
             await running.events.take_through(missed)
 
     asyncio.run(play())
@@ -147,9 +153,9 @@ def test_a_service_that_fails_is_asked_again(account: Account, receivers: Receiv
     assert len([line for line in lines if "continuing without it until the next start" in line]) == 1
 
 
-def test_what_cannot_be_asked_for_ends_nothing(account: Account, receivers: Receivers) -> None:
+def test_what_cannot_be_asked_for_ends_nothing(subscriber: Subscriber, receivers: Receivers) -> None:
     async def play() -> None:
-        async with receivers.run(**{**account.options(), "subscription": 4711}) as running:
+        async with receivers.run(**{**subscriber.options(), "subscription": 4711}) as running:
             await until(
                 lambda: [
                     line
@@ -157,12 +163,14 @@ def test_what_cannot_be_asked_for_ends_nothing(account: Account, receivers: Rece
                     if ("cannot ask for missed events, continuing without") in line
                 ]
             )
-            assert await running.deliver(body("evt_1"), signed(body("evt_1"), account.secret)) == 200
-        account.client().webhooks.update(account.id, active=False)
-        async with receivers.run(**account.options()):
+            assert await running.deliver(body("evt_1"), signed(body("evt_1"), subscriber.secret)) == 200
+        subscriber.client().webhooks.update(subscriber.id, active=False)
+        async with receivers.run(**subscriber.options()):
             await until(
                 lambda: [
-                    line for line in receivers.lines() if (f"subscription {account.id} is disabled") in line
+                    line
+                    for line in receivers.lines()
+                    if (f"subscription {subscriber.id} is disabled") in line
                 ]
             )
 

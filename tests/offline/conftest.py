@@ -10,7 +10,7 @@ from click.testing import Result as CommandResult
 
 from pulumi_hosting.cli.offline import offline
 from pulumi_hosting.offline import Result
-from tests.offline.replay import ToyProject
+from tests.offline.replay import SALT, ToyProject
 from tests.support.warm import WarmPython
 
 MakeProject = Callable[..., ToyProject]
@@ -20,8 +20,8 @@ MakeProject = Callable[..., ToyProject]
 def make_project(tmp_path: Path, warm_python: WarmPython) -> MakeProject:
     """A toy project with the given program instead of the recordings' one; the stack `dev` exists."""
 
-    def make(source: str, *, form: str = "dynamic") -> ToyProject:
-        project = ToyProject(tmp_path, form, warm_python.command)
+    def make(source: str, *, form: str = "dynamic", salt: str = SALT) -> ToyProject:
+        project = ToyProject(tmp_path, form, warm_python.command, salt)
         write(project, source)
         return project
 

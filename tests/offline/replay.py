@@ -24,6 +24,7 @@ DYNAMIC_TYPE = "pulumi-python:dynamic/toy:Thing"
 NATIVE_TYPE = "toy:index:Thing"
 STACK_RESOURCE = "toys-dev"
 SALT = Crypter.new("x", weak=True).state
+"""Of secrets that only the offline engine reads."""
 READS = ("Configure", "CheckConfig", "DiffConfig", "Check", "Diff", "Read")
 """Calls of a provider that change nothing."""
 Recorded = dict[str, Any]
@@ -39,7 +40,7 @@ class ToyProject:
     `python`.
     """
 
-    def __init__(self, folder: Path, form: str, python: Path) -> None:
+    def __init__(self, folder: Path, form: str, python: Path, salt: str = SALT) -> None:
         self.form = form
         self.directory = folder / "project"
         self.service = folder / "service"
@@ -60,7 +61,7 @@ class ToyProject:
         }
         self.program: dict[str, Any] = {"form": form, "resources": [], "outputs": {}, "order": []}
         self._write("world.json", {"things": {}, "counts": {}})
-        (self.directory / "Pulumi.dev.yaml").write_text(f"encryptionsalt: {SALT}\n")
+        (self.directory / "Pulumi.dev.yaml").write_text(f"encryptionsalt: {salt}\n")
         self.stack().init()
 
     def stack(self, *listeners: Callable[[Event], None]) -> Stack:

@@ -10,6 +10,7 @@ import pytest
 
 from pulumi_hosting.offline import ConfigurationError, Stack
 from tests.offline.conftest import TWO, Command, MakeProject, called, methods, names, up, write
+from tests.offline.test_secrets import PULUMI_SALT
 
 
 def test_wrong_targets(make_project: MakeProject) -> None:
@@ -174,7 +175,7 @@ def test_the_option_refresh_always(make_project: MakeProject, command: str) -> N
 
 @pytest.mark.skipif(shutil.which("pulumi") is None, reason="Pulumi's CLI is not on PATH")
 def test_pulumi_and_the_offline_engine_share_a_state(make_project: MakeProject, tmp_path: Path) -> None:
-    project = make_project(TWO + 'pulumi.export("once", a.secretOut)')
+    project = make_project(TWO + 'pulumi.export("once", a.secretOut)', salt=PULUMI_SALT)
     project.environ |= {
         "PULUMI_HOME": str(tmp_path / "home"),
         "PULUMI_BACKEND_URL": (project.directory / ".pulumi-offline").as_uri(),

@@ -15,10 +15,11 @@ import pytest
 import yaml
 
 from generate import typescript
-from pulumi_hosting.provider.plugin.install import install, version
+from pulumi_hosting.provider.plugin.install import version
 from pulumi_hosting.provider.plugin.package_schema import package_spec
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run, Stack, choose
+from pulumi_hosting.rehearsal.runner import plugin_environ
 from tests.checked import CheckedStack, checked
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -33,11 +34,11 @@ SPEC = package_spec(version())
 
 def begin(engine: Engine, emulator: Any, program: Path, home: Path) -> CheckedStack:
     """The program's stack, configured, the plugin installed where the engine looks."""
-    place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
-    # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on
-    # PATH alone.
-    search = {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
-    account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url, **search}
+    account = {
+        "HOSTING_API_KEY": emulator.live_key,
+        "HOSTING_BASE_URL": emulator.base_url,
+        **plugin_environ(home),
+    }
     stack = checked(engine.stack(program, home, account), Control(emulator.control_url))
     for name, value in CONFIG.items():
         done(stack.run("config", "set", name, value))

@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from pulumi_hosting.cli import main
+from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal import runner
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.engines import Engine, Run, Stack, Step
@@ -172,3 +173,13 @@ def test_the_report_of_a_defect(
     )
     if problem:
         assert re.search(rf"^FAILED [^\n]*\n +\| {problem}$", report, re.MULTILINE), report
+
+
+def test_the_plugin_it_installs_goes_before_that_of_a_virtual_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install.write_launcher(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = shutil.which(install.EXECUTABLE, path=runner.plugin_environ(tmp_path / "home")["PATH"])
+    assert found is not None
+    assert Path(found).parent == install.place({"PULUMI_HOME": str(tmp_path / "home" / "pulumi")})

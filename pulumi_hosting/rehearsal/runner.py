@@ -21,20 +21,19 @@ from pulumi_hosting.provider.plugin import install
 from pulumi_hosting.rehearsal.account_check import AccountCheck
 from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.drift_changes import Managed, managed_resources
-from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
+from pulumi_hosting.rehearsal.engines import Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
 
 
-def plugin_environ(engine: Engine, home: Path) -> dict[str, str]:
+def plugin_environ(home: Path) -> dict[str, str]:
     """Install the plugin for a stack saved in ``home``.
 
-    Returns the variables that ``engine`` needs to find it.
+    Returns the variables with which every engine finds it.
     """
     place = install.install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
-    # Pulumi's CLI searches PULUMI_HOME and warns of a plugin on PATH; the offline engine searches PATH only.
-    return (
-        {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
-    )
+    # The offline engine searches PATH only. Pulumi's CLI searches PULUMI_HOME too, but prefers what it finds
+    # on PATH, such as the plugin of an active virtual environment.
+    return {"PATH": f"{place}{os.pathsep}{os.environ.get('PATH', os.defpath)}"}
 
 
 @dataclass
@@ -65,7 +64,7 @@ class Rehearsal:
             self.control = Control(emulator.control_url)
             self.account = AccountCheck(self.control)
             account = {"HOSTING_API_KEY": emulator.live_key, "HOSTING_BASE_URL": emulator.base_url}
-            environ = {**account, **plugin_environ(self.engine, Path(home))}
+            environ = {**account, **plugin_environ(Path(home))}
             self.report(f"emulator: dialect {self.dialect}, at {emulator.base_url}")
             # A random name: the stack's settings file is beside the program's own ones, and is removed at the
             # end.

@@ -1,6 +1,5 @@
 """Pulumi: a stack of 1,000 servers, beside the same program with a provider that does nothing."""
 
-import os
 import shlex
 import shutil
 import sys
@@ -11,9 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from pulumi_hosting.emulator import running
-from pulumi_hosting.provider.plugin.install import EXECUTABLE, install
+from pulumi_hosting.provider.plugin.install import EXECUTABLE, place
 from pulumi_hosting.rehearsal import engines
 from pulumi_hosting.rehearsal.control_client import Control
+from pulumi_hosting.rehearsal.runner import plugin_environ
 from tests.benchmarks.measure import Ratio, compare
 
 SERVERS = 1000
@@ -91,20 +91,17 @@ def _stack(
     program.mkdir(parents=True)
     (program / "Pulumi.yaml").write_text("name: many\nruntime: python\n", encoding="utf-8")
     heads = [_HEADS[form]]
-    place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
+    search = plugin_environ(home)
     if account is None and form == "dynamic":
         shutil.copy(_NOTHING, program)
         heads.append("import nothing\nnothing.take_over()")
     elif account is None:
-        (place / EXECUTABLE).write_text(
+        (place({"PULUMI_HOME": str(home / "pulumi")}) / EXECUTABLE).write_text(
             f'#!/bin/sh\nexec {shlex.join([sys.executable, str(_NOTHING)])} "$@"\n', encoding="utf-8"
         )
     (program / "__main__.py").write_text(
         "\n".join(heads) + _PROGRAM.format(servers=servers), encoding="utf-8"
     )
-    # Pulumi's own CLI finds the plugin below PULUMI_HOME, and would warn of one on PATH; the offline engine
-    # looks on PATH alone.
-    search = {} if engine.name == engines.PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
     return engine.stack(program, home, {**(account or {}), **search})
 
 

@@ -1,6 +1,5 @@
 """A Pulumi program on an engine, in a stack of its own, and the emulated account it works on."""
 
-import os
 import subprocess
 import sys
 import textwrap
@@ -9,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from pulumi_hosting.emulator import Running
-from pulumi_hosting.provider.plugin.install import EXECUTABLE, install
+from pulumi_hosting.provider.plugin.install import EXECUTABLE, place
 from pulumi_hosting.rehearsal.control_client import Control
-from pulumi_hosting.rehearsal.engines import PULUMI, Engine, Run
+from pulumi_hosting.rehearsal.engines import Engine, Run
+from pulumi_hosting.rehearsal.runner import plugin_environ
 from tests.checked import CheckedStack, checked
 from tests.support.waiting import interruptible
 from tests.support.warm import PYTHON
@@ -130,24 +130,23 @@ def make_program(
     roomy = {"mode": "live", "rate_per_minute": 10000, "rate_expensive_per_minute": 10000}
     control = Control(emulator.control_url)
     key = control("POST", "/keys", roomy)["key"]
-    search = install_plugin(engine, home) if form == "native" else {}
+    search = install_plugin(home) if form == "native" else {}
     account = {"HOSTING_API_KEY": key, "HOSTING_BASE_URL": emulator.base_url, **search, **environ}
     return Program(
         directory, checked(engine.stack(directory, home, account), control), emulator, control, form
     )
 
 
-def install_plugin(engine: Engine, home: Path) -> dict[str, str]:
-    """Put the plugin where ``engine`` looks; what to add to the environment. It runs on the Python that
-    the engine's programs run on.
+def install_plugin(home: Path) -> dict[str, str]:
+    """Put the plugin where engines look; what to add to the environment. It runs on the Python that the
+    engine's programs run on.
     """
-    place = install(environ={"PULUMI_HOME": str(home / "pulumi"), "PATH": ""})
-    launcher = place / EXECUTABLE
+    found = plugin_environ(home)
+    launcher = place({"PULUMI_HOME": str(home / "pulumi")}) / EXECUTABLE
     text = launcher.read_text(encoding="utf-8")
     assert f"exec {sys.executable} " in text
     launcher.write_text(
         text.replace(f"exec {sys.executable} ", 'exec "$PULUMI_PYTHON_CMD" '), encoding="utf-8"
     )
-    # Pulumi's own CLI finds it below PULUMI_HOME, and would warn of one on PATH; the offline engine looks on
-    # PATH alone.
-    return {} if engine.name == PULUMI else {"PATH": f"{place}{os.pathsep}{os.environ['PATH']}"}
+    # Pulumi's CLI finds it below PULUMI_HOME, as a user's does, and none on PATH.
+    return {**found, "PULUMI_IGNORE_AMBIENT_PLUGINS": "true"}

@@ -67,6 +67,7 @@ def test_every_step_of_the_demo_program_is_as_expected(
     assert len(reported) == len(steps), done.stdout
     for line, step in zip(reported, steps, strict=True):
         assert line.startswith(f"ok     {step} "), line
+    assert "removes all but domain " in reported[-1]  # the API cannot delete domains
     assert lines[-1] == "rehearsal: everything as expected"
     assert re.fullmatch(r"cost: [0-9.]+ charged, [0-9.]+ refunded, in [0-9]+ requests", lines[-2])
     assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"Pulumi.yaml", "__main__.py"}
@@ -93,8 +94,8 @@ def test_wrong_arguments_are_one_line(arguments: tuple[str, ...]) -> None:
 class StackWithoutEngine(Stack):
     """A stack of one server. Its operations are calls of the control interface; no engine is needed.
 
-    ``defect``: ``unstable`` (every `up` reports an update) or ``kept`` (`destroy` reports a deletion and
-    deletes nothing).
+    ``defect``: ``unstable`` (every `up` reports an update), ``kept`` (`destroy` reports a deletion and
+    deletes nothing) or ``unconfigured`` (the program misses configuration).
     """
 
     control: Control = field(kw_only=True)
@@ -103,6 +104,9 @@ class StackWithoutEngine(Stack):
 
     def run(self, *arguments: str) -> Run:
         command = arguments[0]
+        if self.defect == "unconfigured":
+            error = "Missing required configuration variable 'p:region'\n\tplease set a value"
+            return Run(arguments, 255, error, errors=(error,))
         exists = any(row["id"] == self.server for row in self.control("GET", "/objects")["servers"])
         steps: tuple[Step, ...] = ()
         if command in ("preview", "up"):
@@ -153,6 +157,12 @@ class NoEngine(Engine):
         ("unstable", ["up again"], None),
         # Exit codes hide this one: destroy reports success, and the server still runs and is billed.
         ("kept", ["destroy"], r"server 2\d+ \(web, 5\.00 EUR per month\) is live and in no state"),
+        (
+            "unconfigured",
+            ["preview"],
+            r"Missing required configuration variable 'p:region'\n +\| please set a value\n"
+            r" +\| Next: pulumi-hosting rehearse \S+ --config p:region=<value>",
+        ),
     ],
 )
 def test_the_report_of_a_defect(
@@ -171,6 +181,9 @@ def test_the_report_of_a_defect(
         if failed
         else ("rehearsal: everything as expected")
     )
+    destroyed = {"none": "removes all: 1 delete", "kept": "removes all but server web: 1 delete"}
+    if defect in destroyed:
+        assert re.search(rf"destroy +{destroyed[defect]}", report), report
     if problem:
         assert re.search(rf"^FAILED [^\n]*\n +\| {problem}$", report, re.MULTILINE), report
 

@@ -37,6 +37,7 @@ _SERVICE = ("billing", "control")  # the service renews or corrects something
 _ORDER_ENDED = ("active", "cancelled", "failed")
 # Where the control interface does not list the objects of a kind under its plural.
 _TABLES = {WEBHOOK: "subscriptions"}
+_NO_SERVER = ("cancelled", "terminated")
 _NO_DOMAIN = ("cancelled", "terminated", "transferred_out")
 
 
@@ -78,6 +79,14 @@ class AccountCheck:
     def empty(self, *, printed: str = "") -> list[str]:
         """What is left although nothing is managed any more."""
         return self.check(ManagedObjects(), printed=printed)
+
+    def remaining(self) -> list[str]:
+        """What is alive on the account, whoever manages it: ``domain example.com``, ``ssh key laptop``."""
+        look = _Look(self.control("GET", "/objects"), [], ManagedObjects())
+        servers = [row for row in look.servers.values() if row["status"] not in _NO_SERVER]
+        free = [(kind.replace("_", " "), row) for kind, rows in look.free.items() for row in rows.values()]
+        rows = [*((SERVER, row) for row in servers), *((DOMAIN, row) for row in look.domains.values()), *free]
+        return [f"{kind} {row.get('name') or row.get('url')}" for kind, row in rows]
 
     # --- on the account, and in no state
 

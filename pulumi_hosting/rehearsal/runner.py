@@ -9,7 +9,7 @@ fails the step, with its name and price per month. At the end nothing is left bu
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -23,6 +23,9 @@ from pulumi_hosting.rehearsal.control_client import Control
 from pulumi_hosting.rehearsal.drift_changes import Managed, managed_resources
 from pulumi_hosting.rehearsal.engines import Engine, Run
 from pulumi_hosting.rehearsal.managed_objects import ManagedObjects
+
+_MISSING_KEY = re.compile(r"configuration variable '([^']+)'")
+"""Pulumi's message of a program that requires configuration."""
 
 
 def plugin_environ(home: Path) -> dict[str, str]:
@@ -115,7 +118,7 @@ class Rehearsal:
         for number, changed in enumerate(self._drifts(), 1):
             self._drift(number, changed)
         self._step("drift check", self._check_drift, lambda run: run.exit_code == 0, "finds nothing more")
-        self._step("destroy", self.stack.destroy, lambda run: run.exit_code == 0, "removes all")
+        self._step("destroy", self.stack.destroy, lambda run: run.exit_code == 0, self._removed)
         self._costs()
 
     def _drift(self, number: int, changed: list[tuple[str, str | None]]) -> None:
@@ -177,8 +180,13 @@ class Rehearsal:
     # --- the report
 
     def _step(
-        self, title: str, act: Callable[[], Run], expected: Callable[[Run], bool], expectation: str
+        self,
+        title: str,
+        act: Callable[[], Run],
+        expected: Callable[[Run], bool],
+        expectation: str | Callable[[], str],
     ) -> Run:
+        """Run one step and report it. An ``expectation`` that depends on what the step left is asked then."""
         # The emulator's clock moves between steps, so that the limits per minute are not reached.
         self.control("POST", "/clock", {"advance": 60})
         before = self.control.requests()
@@ -187,13 +195,25 @@ class Rehearsal:
         problems = self.account.check(ManagedObjects.of_stack(*self.stack.saved()), printed=run.output)
         passed = expected(run) and not problems
         what = ", ".join(f"{count} {op}" for op, count in sorted(run.changed.items())) or "no change"
-        self.report(f"{'ok    ' if passed else 'FAILED'} {title:<34} {expectation}: {what} ({sent} requests)")
+        text = expectation if isinstance(expectation, str) else expectation()
+        self.report(f"{'ok    ' if passed else 'FAILED'} {title:<34} {text}: {what} ({sent} requests)")
         if not passed:
             self.failed.append(title)
             messages = run.errors or (() if expected(run) else run.output.strip().splitlines()[-12:])
-            for line in [*problems, *messages]:
+            lines = [line.strip() for message in messages for line in message.splitlines()]
+            for line in [*problems, *lines, *self._missing_configuration(messages)]:
                 self.report(f"       | {line}")
         return run
+
+    def _removed(self) -> str:
+        """What the destroy removed. What the API cannot delete, or the stack took over, stays."""
+        remaining = self.account.remaining()
+        return f"removes all but {', '.join(remaining)}" if remaining else "removes all"
+
+    def _missing_configuration(self, messages: Iterable[str]) -> Iterator[str]:
+        """How to give the configuration that the program misses: the stack of a rehearsal is a new one."""
+        for key in dict.fromkeys(key for message in messages for key in _MISSING_KEY.findall(message)):
+            yield f"Next: pulumi-hosting rehearse {self.program} --config {key}=<value>"
 
     def _costs(self) -> None:
         charged = refunded = Decimal(0)

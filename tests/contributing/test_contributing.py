@@ -46,6 +46,11 @@ def test_the_contract_tests_are_there() -> None:
     assert [name for name in CONTRACT_TESTS if not (ROOT / name).is_file()] == []
 
 
+def test_the_guide_names_the_contract_tests() -> None:
+    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert [name for name in CONTRACT_TESTS if name not in guide] == []
+
+
 def test_the_guide_names_the_files() -> None:
     guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     for sample in SAMPLES:

@@ -5,10 +5,9 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, ClassVar
 
-from pulumi_hosting.api import models as m
 from pulumi_hosting.exactly_once import address_list
 from pulumi_hosting.exactly_once.address_facts import bought, quote_of
-from pulumi_hosting.exactly_once.address_owners import Owners
+from pulumi_hosting.exactly_once.address_purchase import AddressPurchase
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Priced, Provisioned, Sandboxed, Validated
 from pulumi_hosting.resources.server_ip import (
@@ -17,6 +16,7 @@ from pulumi_hosting.resources.server_ip import (
     ServerIpBase,
     ServerIpInputs,
     ServerIpState,
+    _from_api,
 )
 from pulumi_hosting.session.request import Request
 
@@ -40,14 +40,12 @@ class ServerIpResource(
             return None
         found = address_list.of_server(request, inputs.server_id, fresh=True)
         ip = address_list.pick(found, inputs.adopt_id) if found is not None else None
-        return self._state(request, inputs.server_id, ip) if ip is not None else None
+        return _from_api(inputs.server_id, ip) if ip is not None else None
 
     def all(self, request: Request, *, server_id: str | None = None, **_: Any) -> Iterable[ServerIpState]:
         """The bought ones of one server, or of all."""
         found = address_list.everywhere(request, server_id)
-        return (
-            self._state(request, server, ip) for server, ip in found if not ip.primary and ip.version != 6
-        )
+        return (_from_api(server, ip) for server, ip in found if not ip.primary and ip.version != 6)
 
     def is_simulated(self, id: str) -> bool:
         return id.endswith(f"/{SIMULATED}")
@@ -61,14 +59,15 @@ class ServerIpResource(
         quote = quote_of(request, desired["server_id"])
         if quote is None:
             return {"server_id": f"there is no server {desired['server_id']} on this account"}
-        if quote.extra_ips >= quote.max_extra_ips and not self._unexplained(request, desired["server_id"]):
-            return {
-                "server_id": (
-                    f"server {desired['server_id']} has all of the {quote.max_extra_ips} "
-                    f"addresses its tariff allows"
-                )
-            }
+        if quote.extra_ips >= quote.max_extra_ips and not self._has_unowned(request, desired["server_id"]):
+            allowed = f"all of the {quote.max_extra_ips} addresses its tariff allows"
+            return {"server_id": f"server {desired['server_id']} has {allowed}"}
         return {}
+
+    @staticmethod
+    def _has_unowned(request: Request, server_id: str) -> bool:
+        found = address_list.of_server(request, server_id) or []
+        return bool(AddressPurchase(request, server_id).unowned(bought(found)))
 
     def takeover(self, request: Request, inputs: ServerIpInputs) -> Takeover | None:
         """What ``create`` would take over. Where only a key can tell whose an address is, that is said:
@@ -82,39 +81,34 @@ class ServerIpResource(
         found = address_list.of_server(request, inputs.server_id)
         if quote is None or found is None:
             return None
-        owners = Owners(request, inputs.server_id)
+        purchase = AddressPurchase(request, inputs.server_id)
         extra = bought(found)
-        loose = self._loose(request, inputs.server_id, extra, owners)
+        unowned = purchase.unowned(extra)
         missing = max(0, quote.extra_ips - len(extra))
-        intent = owners.intent()
-        mine = next((ip for ip in loose if owners.is_noted_as_mine(ip)), None)
+        intent = purchase.owners.intent()
+        mine = next(filter(purchase.owners.is_noted_as_mine, unowned), None)
         if mine is None and intent is not None:
-            mine = next(
-                (ip for ip in loose if str(ip.id) not in intent["before"] and not self._is_old(request, ip)),
-                None,
-            )
+            since = [ip for ip in unowned if str(ip.id) not in intent["before"]]
+            mine = next((ip for ip in since if not purchase.is_old(ip)), None)
         if mine is not None:
-            self._must_be_young(request, mine)
-            self._must_be_allowed(request, mine)
-            return self._taken_over(self._state(request, inputs.server_id, mine), "an earlier run bought it")
-        if len(loose) + missing <= (inputs.order_attempt or 0):
+            purchase.must_be_adoptable(mine)
+            return self._taken_over(_from_api(inputs.server_id, mine), "an earlier run bought it")
+        if len(unowned) + missing <= (inputs.order_attempt or 0):
             return None
-        if loose:
-            unclear = (
-                "this machine does not know whose it is: an interrupted run of this resource may have bought "
-                "it; nothing is paid before "
-                f"that is known, and unless another resource here has it, "
-                f"{self._what_follows(request, loose)}"
+        if unowned:
+            follows = (
+                "the run will stop: it is older than the 7 days of its key"
+                if all(map(purchase.is_old, unowned))
+                else "the run will stop where its key does not prove that"
             )
-            return self._taken_over(self._state(request, inputs.server_id, loose[-1]), unclear)
+            unclear = (
+                "this machine does not know whose it is: an interrupted run of this resource may have "
+                "bought it; nothing is paid before that is known, and unless another resource here has it, "
+                f"{follows}"
+            )
+            return self._taken_over(_from_api(inputs.server_id, unowned[-1]), unclear)
         state = ServerIpState(id=f"{PENDING}{inputs.server_id}", server_id=inputs.server_id)
         return self._taken_over(state, "an address was bought for the server before and is not assigned yet")
-
-    def _what_follows(self, request: Request, loose: list[m.Ip]) -> str:
-        """What ``create`` does with addresses of which only the purchase's key could tell whose they are."""
-        if all(self._is_old(request, ip) for ip in loose):
-            return "the run will stop: it is older than the 7 days of its key"
-        return "the run will stop where its key does not prove that"
 
     def _taken_over(self, state: ServerIpState, reason: str) -> Takeover:
         added_at = None if state.added_at is None else datetime.fromisoformat(state.added_at)

@@ -135,7 +135,7 @@ class Redactor:
 
         Free of cost where the key is not in it, and not hidden in escapes.
         """
-        if _ESCAPED_ASCII.search(body):
+        if b"\\" in body and _ESCAPED_ASCII.search(body):
             with suppress(ValueError):
                 body = to_json(from_json(body))
         for spelling in self._own:

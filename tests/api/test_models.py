@@ -1,11 +1,12 @@
 """Words of the models that are not on the wire, and rules of requests across fields."""
 
+import json
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from pulumi_hosting.api import models as m
 
@@ -16,6 +17,58 @@ DOMAIN: dict[str, Any] = {
     "auto_renew": False,
     "privacy": True,
 }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2027-01-31T10:00:00Z",
+        "2027-01-31T10:00:00.000000Z",
+        "2027-01-31T10:00:00.0000000009Z",
+        "2027-01-31t10:00:00z",
+        "2027-01-31T10:00:00+00:00",
+        "2027-01-31T12:30:00+02:30",
+    ],
+)
+def test_a_moment_is_read_in_every_spelling(text: str) -> None:
+    moment = TypeAdapter(m.Timestamp).validate_json(json.dumps(text))
+    assert (moment, moment.tzinfo) == (datetime(2027, 1, 31, 10, tzinfo=UTC), UTC)
+    assert TypeAdapter(m.Timestamp).validate_python(text) == moment
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2027-02-30T10:00:00Z",
+        "2027-01-31T24:00:00Z",
+        "2027-01-31T10:00:00",
+        "2027-01-31 10:00:00Z",
+        "0001-01-01T00:00:00+01:00",
+        "٢٠٢٧-01-31T10:00:00Z",
+        "2027-01-31T10:00:00Z\n",
+        "1800000000",
+        1800000000,
+    ],
+)
+def test_what_is_no_moment_is_refused(value: object) -> None:
+    with pytest.raises(ValidationError, match="a timestamp must be an RFC 3339 text with a zone") as caught:
+        TypeAdapter(m.Timestamp).validate_json(json.dumps(value))
+    assert caught.value.error_count() == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "amount"),
+    [("12.50", "12.50"), ("-0.0001", "-0.0001"), (f"{10**35}.99", f"{10**35}.99")],
+)
+def test_a_sum_keeps_its_digits(value: str, amount: str) -> None:
+    assert str(TypeAdapter(m.Money).validate_json(json.dumps(value))) == amount
+
+
+@pytest.mark.parametrize("value", ["12.5", "12", "1e2.00", "12.50\n", "٣.00", f"{10**40}.00", 12.5, 12, None])
+def test_what_is_no_sum_is_refused(value: object) -> None:
+    with pytest.raises(ValidationError, match="money must be a decimal string") as caught:
+        TypeAdapter(m.Money).validate_json(json.dumps(value))
+    assert caught.value.error_count() == 1
 
 
 def test_the_states_of_an_order() -> None:

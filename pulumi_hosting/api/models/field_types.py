@@ -1,11 +1,24 @@
 """Kinds of values in bodies: money, timestamps, names, and the closed sets of the API document."""
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, AwareDatetime, BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    PlainSerializer,
+    WithJsonSchema,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import (
@@ -106,9 +119,42 @@ def _whole(value: object) -> object:
     return value
 
 
+@dataclass(frozen=True, slots=True)
+class _UsualText:
+    """Values as nearly all answers have them are read without a Python function of ours: a page of 100
+    servers holds 800. They match ``pattern``, and ``kind`` makes the value. All others are read by the rules
+    of the field; ``wrong`` says what is wrong with those that are refused.
+    """
+
+    pattern: str | None
+    kind: Callable[[str], object] | None
+    wrong: str
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        usual: CoreSchema = core_schema.str_schema(pattern=self.pattern, strict=True)
+        if self.kind is not None:
+            usual = core_schema.no_info_after_validator_function(self.kind, usual)
+        return core_schema.union_schema(
+            [usual, handler(source)],
+            mode="left_to_right",
+            custom_error_type="value_refused",
+            custom_error_message=self.wrong,
+        )
+
+    def __get_pydantic_json_schema__(
+        self, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return handler(schema["choices"][1])
+
+
 Money = Annotated[
     Decimal,
     BeforeValidator(_money_from_api),
+    _UsualText(
+        r"^-?[0-9]{1,30}\.[0-9]{2,4}$",
+        Decimal,
+        "money must be a decimal string with 2 to 4 fraction digits",
+    ),
     PlainSerializer(_money_to_api, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "pattern": MONEY_PATTERN}),
 ]
@@ -157,6 +203,11 @@ Timestamp = Annotated[
     Field(strict=False),
     BeforeValidator(_timestamp_from_api),
     AfterValidator(_to_utc),
+    _UsualText(
+        r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?Z$",
+        datetime.fromisoformat,
+        "a timestamp must be an RFC 3339 text with a zone, within the years 1 to 9999 in UTC",
+    ),
     PlainSerializer(_timestamp_to_api, return_type=str, when_used="json"),
     WithJsonSchema({"type": "string", "format": "date-time"}),
 ]
@@ -190,6 +241,13 @@ def _name_of(value: object) -> object:
     if isinstance(value, dict):
         return value.get("slug") or value.get("name") or value.get("code")
     return value
+
+
+NameText = Annotated[
+    str | None,
+    BeforeValidator(_name_of),
+    _UsualText(None, None, "must be a text, or an object with a name"),
+]
 
 
 def _check_password(value: Secret) -> Secret:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field
+from pydantic import AliasChoices, Field
 
 from pulumi_hosting.api.models.body import Change, Clears, Request, Response
 from pulumi_hosting.api.models.field_types import (
@@ -12,6 +12,7 @@ from pulumi_hosting.api.models.field_types import (
     Line,
     Money,
     Months,
+    NameText,
     NewSecret,
     Notes,
     Number,
@@ -22,7 +23,6 @@ from pulumi_hosting.api.models.field_types import (
     ServerStatusText,
     ShownOnce,
     Timestamp,
-    _name_of,
     known,
 )
 from pulumi_hosting.api.models.refunds import RefundQuote
@@ -145,10 +145,10 @@ class Server(Response):
     tariff: TariffRef | None = Field(
         default=None, description="The tariff that bills the server, by its number and name."
     )
-    location: Annotated[str | None, BeforeValidator(_name_of)] = Field(
+    location: NameText = Field(
         default=None, description="Name of the location where the server stands; null where it is not known."
     )
-    os: Annotated[str | None, BeforeValidator(_name_of)] = Field(
+    os: NameText = Field(
         default=None,
         description=(
             "Slug of the image that was ordered; some deployments do not change it after a reinstallation."

@@ -6,52 +6,48 @@ made at the same moment the one with the lowest id stays. What the service disab
 enabled again.
 """
 
-from collections.abc import Iterable
-from datetime import timedelta
 from typing import Annotated, Any, ClassVar
-from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import AfterValidator, Field, model_validator
 
 from pulumi_hosting.api import models as m
-from pulumi_hosting.api.operations import KEY_MEMORY_SECONDS
 from pulumi_hosting.api.secrets import Secret
 from pulumi_hosting.api.values import check_line
-from pulumi_hosting.client.exceptions import ApiError, HostingError, InvalidResponse, NotFound, TransportError
+from pulumi_hosting.client.exceptions import ApiError, InvalidResponse, NotFound, TransportError
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing
 from pulumi_hosting.exactly_once.ownership_tag import (
     is_tag_of,
     next_tag,
     ownership_tag,
     split_tag,
-    takeovers,
     was_taken_over,
     with_tag,
+)
+from pulumi_hosting.exactly_once.webhook_search import (
+    delete_doubles,
+    doubles,
+    find_tagged,
+    keep_first,
+    new_tag,
+    plain_url,
+    remark_on_others,
+    tag_of,
 )
 from pulumi_hosting.resources import base
 from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, edited, inverted
-from pulumi_hosting.session.errors import ResourceConflict, ResourceError, TakenOver
+from pulumi_hosting.session.errors import ResourceError, TakenOver
 from pulumi_hosting.session.request import Request
-from pulumi_hosting.session.text import age, as_text
+from pulumi_hosting.session.text import as_text
 
 SIMULATED = "sandbox-"
-TAKEOVER_AGE = timedelta(seconds=KEY_MEMORY_SECONDS)
 _TAGGED = "it carries this resource's ownership tag; it gets a new secret, and the present one stops"
 _MARK_LENGTH = 26  # a space and the tag, whatever its count
 
 
-def _plain_url(url: str) -> str:
-    """One spelling per address: host in lower case, no default port, no empty path."""
-    parts = urlsplit(url)
-    host = (parts.hostname or "").lower()
-    port = f":{parts.port}" if parts.port not in (None, 443) else ""
-    return urlunsplit((parts.scheme.lower(), host + port, parts.path or "/", parts.query, ""))
-
-
 def _checked_url(url: str) -> str:
     try:
-        _plain_url(url)
+        plain_url(url)
     except ValueError:
         raise ValueError("must be an https:// URL with a port of 1 to 65535, if any") from None
     if not url.isprintable():
@@ -75,7 +71,7 @@ class WebhookSubscriptionInputs(base.Inputs):
         m.WebhookUrl,
         AfterValidator(_checked_url),
         Field(description="https:// URL of a public host that deliveries go to."),
-        Trait(normal=_plain_url),
+        Trait(normal=plain_url),
         Drift(lambda value: "https://elsewhere.example.net/"),
     ]
     events: Annotated[
@@ -93,8 +89,8 @@ class WebhookSubscriptionInputs(base.Inputs):
     active: Annotated[
         bool,
         Field(
-            description="Whether it delivers; true (default) also enables it again when the service has "
-            "disabled it."
+            description="Whether it delivers; true (default) also enables it again when the service "
+            "has disabled it."
         ),
         Drift(inverted),
     ] = True
@@ -102,8 +98,8 @@ class WebhookSubscriptionInputs(base.Inputs):
         str | None,
         Field(
             max_length=255,
-            description="Any text; when it is another than before, a new secret is made "
-            "and the old one stops at once.",
+            description="Any text; when it is another than before, a new secret is made and the old one "
+            "stops at once.",
         ),
         Trait(trigger=True),
     ] = None
@@ -147,8 +143,8 @@ class WebhookSubscriptionState(base.State):
     )
     ownership_tag: str | None = Field(
         default=None,
-        description="Tag behind the description on the account, as last written: tells whether "
-        "a later run took it over.",
+        description="Tag behind the description on the account, as last written: tells whether a later "
+        "run took it over.",
     )
 
 
@@ -157,7 +153,7 @@ def _from_api(
 ) -> WebhookSubscriptionState:
     return WebhookSubscriptionState(
         id=str(found.id),
-        url=url if url and _plain_url(url) == _plain_url(found.url) else found.url,
+        url=url if url and plain_url(url) == plain_url(found.url) else found.url,
         events=sorted(found.events),
         description=split_tag(found.description)[0],
         active=found.active,
@@ -166,10 +162,6 @@ def _from_api(
         created_at=as_text(found.created_at),
         ownership_tag=tag,
     )
-
-
-def _tag(found: m.Subscription) -> str | None:
-    return split_tag(found.description)[1]
 
 
 class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSubscriptionState]):
@@ -195,55 +187,22 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
             return None
         recorded = last.ownership_tag if last else None
         state = _from_api(found, last.url if last else None, last.secret if last else None, recorded)
-        if request.name_is_identity or not is_tag_of(_tag(found), request.identity):
+        if request.name_is_identity or not is_tag_of(tag_of(found), request.identity):
             return state
-        if was_taken_over(recorded, _tag(found)) == "by a later run":
+        if was_taken_over(recorded, tag_of(found)) == "by a later run":
             request.warn(
                 f"webhook subscription {id}: a later run took it over, from another backend perhaps, and "
-                f"made a new secret: the one "
-                "recorded here signs nothing any more. From here it is not deleted any more, and a deletion "
-                "says how to leave it to "
-                "that run, or to take it back"
+                "made a new secret: the one recorded here signs nothing any more. From here it is not "
+                "deleted any more, and a deletion says how to leave it to that run, or to take it back"
             )
             return state.model_copy(update={"secret": None})
-        for double in self._doubles(listed, found):
+        for double in doubles(listed, found):
             request.warn(
                 f"webhook subscription {double.id} is a second one of this resource: a request of an "
-                f"interrupted run was processed late. "
-                "It is deleted when this resource is changed or destroyed next"
+                "interrupted run was processed late. It is deleted when this resource is changed or "
+                "destroyed next"
             )
-        return state.model_copy(update={"ownership_tag": _tag(found)})
-
-    @staticmethod
-    def _doubles(listed: Iterable[m.Subscription], found: m.Subscription) -> list[m.Subscription]:
-        """What requests of interrupted runs made after ``found``: the same tag to its count, the same
-        address, and a higher id.
-        """
-        return [
-            other
-            for other in listed
-            if other.id > found.id
-            and _tag(other) is not None
-            and _tag(other) == _tag(found)
-            and _plain_url(other.url) == _plain_url(found.url)
-        ]
-
-    @staticmethod
-    def _delete_doubles(request: Request, doubles: Iterable[m.Subscription]) -> None:
-        for double in doubles:
-            try:
-                request.client.webhooks.delete(double.id)
-            except NotFound:
-                continue
-            except HostingError as error:
-                request.warn(
-                    f"webhook subscription {double.id} is a second one of this resource and could "
-                    f"not be deleted: {error}"
-                )
-            else:
-                request.info(
-                    f"webhook subscription {double.id} was a second one of this resource; it is deleted"
-                )
+        return state.model_copy(update={"ownership_tag": tag_of(found)})
 
     # --- making
 
@@ -253,10 +212,10 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         if inputs.adopt_id is not None:
             return self._adopted(request, inputs.adopt_id, inputs)
         with request.ownership.lock("webhook subscriptions"):
-            if tagged := self._tagged(request, inputs):
+            if tagged := find_tagged(request, inputs.url):
                 return self._take_over(request, inputs, tagged)
-            self._remark_on_others(request, inputs)
-            tag = None if request.name_is_identity else self._new_tag(request)
+            remark_on_others(request, inputs.url)
+            tag = None if request.name_is_identity else new_tag(request)
             body: dict[str, Any] = {"url": inputs.url, "events": inputs.events}
             if description := with_tag(inputs.description, tag):
                 body["description"] = description
@@ -266,69 +225,24 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 if isinstance(error, ApiError) and error.status < 500:
                     raise
                 # The answer was lost: what is on the account now decides.
-                if tagged := self._tagged(request, inputs):
+                if tagged := find_tagged(request, inputs.url):
                     return self._take_over(request, inputs, tagged)
                 raise
             finally:
                 request.reads.forget("webhooks")
-            return self._kept(request, inputs, made, tag)
-
-    @staticmethod
-    def _new_tag(request: Request) -> str:
-        """Another one than that of an object which is about to be replaced."""
-        old = [
-            tag
-            for found in request.client.webhooks.list()
-            if is_tag_of(tag := _tag(found), request.identity) and tag
-        ]
-        return next_tag(max(old, key=takeovers), request.identity) if old else ownership_tag(request.identity)
-
-    def _tagged(self, request: Request, inputs: WebhookSubscriptionInputs) -> list[m.Subscription]:
-        """What runs of this resource made and no state in this run has, the lowest id first.
-
-        Raises ``ResourceConflict`` where it must not be taken over automatically: it delivers elsewhere by
-        now, it is older than idempotency keys live, or ``strict`` is set without a scope.
-        """
-        if request.name_is_identity:
-            return []
-        known = request.owned | request.ownership.of_others(request.identity)
-        found = [
-            one
-            for one in request.client.webhooks.list()
-            if is_tag_of(_tag(one), request.identity) and str(one.id) not in known
-        ]
-        if not found:
-            return []
-        found.sort(key=lambda one: one.id)
-        first = found[0]
-        since = request.service_now() - first.created_at if first.created_at else None
-        if _plain_url(first.url) != _plain_url(inputs.url):
-            why = f"it delivers to {first.url}, not to {inputs.url}"
-        elif since is None or since > TAKEOVER_AGE:
-            why = "it is older than seven days, and another state may have it"
-        elif request.strict and request.scope is None:
-            why = "strict is set and hosting:scope is not, and it may be another backend's"
-        else:
-            return found
-        when = f", made {age(since)} ago" if since is not None else ""
-        raise ResourceConflict(
-            f"webhook subscription {first.id}{when} carries this resource's ownership tag: {why}; nothing "
-            f"was changed. Next: set "
-            f"adopt_id={first.id} to take it over, or give this resource another name",
-            id=str(first.id),
-        )
+            if first := keep_first(request, inputs.url, made):
+                return _from_api(first, inputs.url)
+            return _from_api(made, inputs.url, made.secret, tag)
 
     def _take_over(
         self, request: Request, inputs: WebhookSubscriptionInputs, tagged: list[m.Subscription]
     ) -> WebhookSubscriptionState:
         """The first of them. Its secret was lost with an answer, or is another run's: it gets a new one."""
-        first, *doubles = tagged
+        first, *others = tagged
         request.info(self._announced(first, inputs, _TAGGED).announcement(request.service_now()))
         request.taken_over.add(str(first.id))
-        self._delete_doubles(
-            request, [one for one in doubles if _plain_url(one.url) == _plain_url(first.url)]
-        )
-        tag = next_tag(_tag(first), request.identity)
+        delete_doubles(request, [one for one in others if plain_url(one.url) == plain_url(first.url)])
+        tag = next_tag(tag_of(first), request.identity)
         text = split_tag(first.description)[0] if inputs.description is None else inputs.description
         try:
             after = request.client.webhooks.update(first.id, description=with_tag(text, tag))
@@ -336,79 +250,12 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         finally:
             request.reads.forget("webhooks")
 
-    def _kept(
-        self,
-        request: Request,
-        inputs: WebhookSubscriptionInputs,
-        made: m.SubscriptionCreated,
-        tag: str | None,
-    ) -> WebhookSubscriptionState:
-        """Of those that several runs made at the same moment each keeps the one with the lowest id, and
-        deletes its own otherwise.
-        """
-        own = _from_api(made, inputs.url, made.secret, tag)
-        try:
-            same = [one for one in request.client.webhooks.list() if self._is_same(request, inputs, one)]
-        except HostingError as error:  # it was made, and its secret is not shown again
-            request.warn(
-                f"webhook subscription {made.id} was made, and whether another run made one too is "
-                f"not known: {error}"
-            )
-            return own
-        first = min(same, key=lambda one: one.id, default=None)
-        if first is None or first.id >= made.id:
-            return own
-        try:
-            request.client.webhooks.delete(made.id)
-        except NotFound:
-            pass
-        except HostingError as error:
-            request.warn(
-                f"webhook subscription {made.id} is a second one beside {first.id} and could not be "
-                f"deleted: {error}"
-            )
-            return own
-        at_once = (
-            f"another run made webhook subscription {first.id} at the same moment, and only that run "
-            f"knows its secret"
-        )
-        if request.name_is_identity:
-            request.warn(f"{at_once}; this run's own was deleted")
-            return _from_api(first, inputs.url)
-        raise ResourceConflict(
-            f"{at_once}, or a request of an interrupted run was processed late; this run's own was deleted. "
-            f"Next: run pulumi up again; it "
-            "takes over what is left, and makes a new secret",
-            id=str(first.id),
-        )
-
-    @staticmethod
-    def _is_same(request: Request, inputs: WebhookSubscriptionInputs, other: m.Subscription) -> bool:
-        """Whether it does what this resource's subscription is to do, so that one of them is too many."""
-        if _plain_url(other.url) != _plain_url(inputs.url):
-            return False
-        if request.name_is_identity:
-            return True
-        known = request.owned | request.ownership.of_others(request.identity)
-        return is_tag_of(_tag(other), request.identity) and str(other.id) not in known
-
-    @staticmethod
-    def _remark_on_others(request: Request, inputs: WebhookSubscriptionInputs) -> None:
-        wanted = _plain_url(inputs.url)
-        for found in request.client.webhooks.list():
-            if _plain_url(found.url) == wanted and _tag(found) is None:
-                request.warn(
-                    f"subscription {found.id} delivers to its url already; every event that both want comes "
-                    f"twice. "
-                    f"Next: set adopt_id to {found.id} to take it over, or delete it"
-                )
-
-    def _adopt(self, request: Request, id: str, inputs: WebhookSubscriptionInputs) -> m.Subscription:
+    def _adopt(self, request: Request, id: str) -> m.Subscription:
         found = next((one for one in request.client.webhooks.list() if str(one.id) == id), None)
         if found is None:
             raise ResourceError(
-                f"adopt_id: there is no webhook subscription {id} on this account. Next: "
-                f"correct adopt_id, or leave it out"
+                f"adopt_id: there is no webhook subscription {id} on this account. Next: correct adopt_id, "
+                "or leave it out"
             )
         return found
 
@@ -416,17 +263,17 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         self, request: Request, id: str, inputs: WebhookSubscriptionInputs
     ) -> WebhookSubscriptionState:
         """With the tag that ``settle`` writes, so that no earlier state's deletion fits."""
-        found = self._adopt(request, id, inputs)
+        found = self._adopt(request, id)
         request.taken_over.add(id)
         if inputs.rotation is None:
             request.warn(
                 f"webhook subscription {id} is taken over; its secret is not known here. Next: set rotation "
-                f"to have a new one made"
+                "to have a new one made"
             )
         return _from_api(
             found,
             inputs.url,
-            tag=None if request.name_is_identity else next_tag(_tag(found), request.identity),
+            tag=None if request.name_is_identity else next_tag(tag_of(found), request.identity),
         )
 
     def _announced(self, found: m.Subscription, inputs: WebhookSubscriptionInputs, reason: str) -> Takeover:
@@ -464,10 +311,10 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         if not request.name_is_identity and state.ownership_tag is not None:
             listed = request.client.webhooks.list()
             found = next((one for one in listed if str(one.id) == state.id), None)
-            if found is not None and was_taken_over(state.ownership_tag, _tag(found)) == "by a later run":
-                raise TakenOver(self.title, state.id, _tag(found), "nothing was changed")
-            if found is not None and _tag(found) == state.ownership_tag:
-                self._delete_doubles(request, self._doubles(listed, found))
+            if found is not None and was_taken_over(state.ownership_tag, tag_of(found)) == "by a later run":
+                raise TakenOver(self.title, state.id, tag_of(found), "nothing was changed")
+            if found is not None and tag_of(found) == state.ownership_tag:
+                delete_doubles(request, doubles(listed, found))
         state = self._patch(request, state, inputs, fields - {"rotation"})
         request.save(state)
         if "rotation" in fields:
@@ -510,7 +357,7 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         wrote it, else the own one.
         """
         listed = request.shared(("webhooks",), request.client.webhooks.list)
-        there = next((_tag(found) for found in listed if str(found.id) == state.id), None)
+        there = next((tag_of(found) for found in listed if str(found.id) == state.id), None)
         if request.name_is_identity or was_taken_over(state.ownership_tag, there):
             return there
         return state.ownership_tag or ownership_tag(request.identity)
@@ -521,23 +368,22 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
         """Delete it, unless its tag shows that it was taken over since: by a later run of the same resource
         (raises ``TakenOver``), or by another resource, with which it stays. Where no tag was recorded, or
         none is there, it is deleted."""
-        doubles: list[m.Subscription] = []
+        late: list[m.Subscription] = []
         if not request.name_is_identity and state.ownership_tag is not None:
             listed = request.client.webhooks.list()
             found = next((one for one in listed if str(one.id) == state.id), None)
             if found is None:
                 return
-            taken = was_taken_over(state.ownership_tag, _tag(found))
+            taken = was_taken_over(state.ownership_tag, tag_of(found))
             if taken == "by a later run":
-                raise TakenOver(self.title, state.id, _tag(found))
+                raise TakenOver(self.title, state.id, tag_of(found))
             if taken == "by another":
                 request.warn(
                     f"webhook subscription {state.id} ({state.url}) stays: another resource took it over, "
-                    f"its description carries that "
-                    "one's tag. It costs nothing"
+                    "its description carries that one's tag. It costs nothing"
                 )
                 return
-            doubles = self._doubles(listed, found) if _tag(found) == state.ownership_tag else []
+            late = doubles(listed, found) if tag_of(found) == state.ownership_tag else []
         try:
             request.client.webhooks.delete(int(state.id))
         except NotFound:
@@ -547,4 +393,4 @@ class WebhookSubscriptionBase(base.Resource[WebhookSubscriptionInputs, WebhookSu
                 raise
         finally:
             request.reads.forget("webhooks")
-        self._delete_doubles(request, doubles)
+        delete_doubles(request, late)

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from pulumi_hosting.client.results import matching
+from pulumi_hosting.exactly_once.webhook_search import find_tagged, plain_url
 from pulumi_hosting.resources.base import Takeover
 from pulumi_hosting.resources.powers import Adoptable, Findable, Predicted, Sandboxed, Settled, Validated
 from pulumi_hosting.resources.webhook_subscription import (
@@ -13,7 +14,6 @@ from pulumi_hosting.resources.webhook_subscription import (
     WebhookSubscriptionInputs,
     WebhookSubscriptionState,
     _from_api,
-    _plain_url,
 )
 from pulumi_hosting.session.errors import AmbiguousMatch
 from pulumi_hosting.session.request import Request
@@ -39,8 +39,8 @@ class WebhookSubscriptionResource(
         """By URL."""
         if request.client.is_test_key:
             return None
-        wanted = _plain_url(inputs.url)
-        same = matching(request.client.webhooks.list(), lambda found: _plain_url(found.url) == wanted)
+        wanted = plain_url(inputs.url)
+        same = matching(request.client.webhooks.list(), lambda found: plain_url(found.url) == wanted)
         if len(same) > 1:
             raise AmbiguousMatch("the url of this webhook subscription", [str(found.id) for found in same])
         return _from_api(same[0], inputs.url) if same else None
@@ -49,11 +49,11 @@ class WebhookSubscriptionResource(
         self, request: Request, *, url: str | None = None, **_: Any
     ) -> Iterable[WebhookSubscriptionState]:
         """By ``url``."""
-        wanted = None if url is None else _plain_url(url)
+        wanted = None if url is None else plain_url(url)
         return (
             _from_api(found)
             for found in request.client.webhooks.list()
-            if wanted in (None, _plain_url(found.url))
+            if wanted in (None, plain_url(found.url))
         )
 
     def is_simulated(self, id: str) -> bool:
@@ -70,7 +70,7 @@ class WebhookSubscriptionResource(
         } | {"*"}
         strange = [event for event in desired["events"] if event not in known]
         return (
-            {"events": (f"there is no event {strange[0]!r}: choose from {', '.join(sorted(known))}")}
+            {"events": f"there is no event {strange[0]!r}: choose from {', '.join(sorted(known))}"}
             if strange
             else {}
         )
@@ -82,16 +82,16 @@ class WebhookSubscriptionResource(
             secret = (
                 "its secret stays unknown here"
                 if inputs.rotation is None
-                else ("it gets a new secret, and the present one stops")
+                else "it gets a new secret, and the present one stops"
             )
             return self._announced(
-                self._adopt(request, inputs.adopt_id, inputs), inputs, f"adopt_id names it; {secret}"
+                self._adopt(request, inputs.adopt_id), inputs, f"adopt_id names it; {secret}"
             )
-        tagged = self._tagged(request, inputs)
+        tagged = find_tagged(request, inputs.url)
         if not tagged:
             return None
         also = (
-            (f"; {', '.join(str(one.id) for one in tagged[1:])} of an interrupted run is deleted")
+            f"; {', '.join(str(one.id) for one in tagged[1:])} of an interrupted run is deleted"
             if tagged[1:]
             else ""
         )

@@ -4,7 +4,7 @@ Pulumi's check, diff and preview show parts of a ``Plan``; Ansible's check mode 
 applies it. Where the frontends must differ, they say so with ``PlanOptions``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -33,7 +33,7 @@ DECIDING = frozenset({"adopt_id", "auth_code"})
 """Inputs that decide whether anything is ordered at all: what is to be taken over, or transferred, is
 neither in stock nor free.
 """
-PRICING = DECIDING | {"tariff_id", "months", "hours", "billing_cycle", "promo_code", "years"}
+PRICING = DECIDING | {"server_id", "tariff_id", "months", "hours", "billing_cycle", "promo_code", "years"}
 """Inputs that decide at what price something is ordered."""
 
 
@@ -155,8 +155,8 @@ def _ask(
         taken = takeover_of(request, resource, desired.known)
     cost, remarks = None, []
     if taken is None and options.priced and isinstance(resource, Priced):
-        if unknown & PRICING:
-            remarks.append("its price depends on values that are not known yet")
+        if waiting := sorted(unknown & PRICING):
+            remarks.append(unknown_price(resource, waiting))
         else:
             cost = resource.cost(request, desired.values)
     predicted = (
@@ -192,6 +192,12 @@ def _plan_change(
         if options.predicted and desired.known
         else None,
     )
+
+
+def unknown_price(resource: Resource[Any, Any], waiting: Iterable[str]) -> str:
+    """Why the price is not known yet. ``waiting``: the inputs that decide it and are known later only."""
+    reasons = ["its server exists" if name == "server_id" else f"{name} is known" for name in waiting]
+    return f"price of {resource.title}: not known before {' and '.join(reasons)}"
 
 
 def takeover_of(request: Request, resource: Resource[Any, Any], inputs: Inputs) -> Takeover | None:

@@ -172,7 +172,7 @@ def test_objects_of_a_new_server_are_priced_or_reported_as_unpriced(
     for result in checked[1:4]:
         assert result["charge"] == {"amount": None, "currency": None}
         (warning,) = result["warnings"]
-        assert "price not known yet" in warning
+        assert "price of server address: not known before its server exists" in warning
         assert "max_charge was not checked" in warning
     assert all(Decimal(result["charge"]["amount"]) > 0 for result in real[1:4])
 
@@ -186,7 +186,7 @@ def test_an_empty_server_id_means_the_only_server_that_would_be_ordered() -> Non
     play("server", name="b", **ORDER)
     unknown = play("server_ip", server_id="")
     assert (unknown["changed"], unknown["charge"]["amount"]) == (True, None)
-    assert "price not known yet" in " ".join(unknown["warnings"])
+    assert "price of server address: not known before its server exists" in " ".join(unknown["warnings"])
     assert play("ptr", server_id="", domain="a.example.com")["changed"]
     assert Play(lab)("server_ip", server_id="")["failure"]["code"] == "invalid_input"
 

@@ -137,11 +137,19 @@ def test_a_missing_scope_is_refused_or_a_warning() -> None:
     assert found.cost == FIVE
 
 
-def test_a_price_that_depends_on_unknown_values_is_not_asked_for() -> None:
+@pytest.mark.parametrize(
+    ("unknown", "reason"),
+    [
+        (("tariff_id",), "tariff_id is known"),
+        (("server_id",), "its server exists"),
+        (("tariff_id", "promo_code", "notes"), "promo_code is known and tariff_id is known"),
+    ],
+)
+def test_a_price_that_is_not_known_yet_has_a_line(unknown: tuple[str, ...], reason: str) -> None:
     thing = Thing()
-    found = planned(thing, unknown=("tariff_id",))
+    found = planned(thing, unknown=unknown)
     assert "cost" not in thing.asked
-    assert found.remarks == ("its price depends on values that are not known yet",)
+    assert found.remarks == (f"price of thing: not known before {reason}",)
 
 
 def test_whether_anything_is_ordered_may_be_unknown() -> None:

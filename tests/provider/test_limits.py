@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from pulumi_hosting.client.exceptions import ConfigurationError, HostingError, InvalidInput
-from pulumi_hosting.provider.conversion import IDENTITY
+from pulumi_hosting.provider.conversion import IDENTITY, UNKNOWN
 from pulumi_hosting.provider.partial_failure import PartialFailure
 from pulumi_hosting.provider.stack_settings import Settings, failures_of
 from pulumi_hosting.session.errors import ResourceError
@@ -51,6 +51,15 @@ def test_strict_is_a_boolean(strict: Any, meant: bool) -> None:
 def test_a_scope_is_a_plain_name(scope: str) -> None:
     with pytest.raises(ConfigurationError, match="scope"):
         Settings.of({}, {"HOSTING_SCOPE": scope})
+
+
+def test_an_address_of_a_server_that_does_not_exist_yet_has_a_line_for_its_price(account: Account) -> None:
+    process = provider_process(account)
+    process.check("server_ip", "mail", {"serverId": UNKNOWN})
+    assert [line for line in process.lines if "price" in line] == [
+        "mail: price of server address: not known before its server exists"
+    ]
+    assert account.ledger() == []
 
 
 def priced_up(account: Account, process: Process, name: str) -> dict[str, Any]:

@@ -148,9 +148,10 @@ class OfServerModule(ResourceModule):
     def with_unknown_price(self, task: Task, result: dict[str, Any]) -> dict[str, Any]:
         """The result of a predicted purchase whose price is known only when the server exists. It is not
         shown as free."""
+        from pulumi_hosting.planning.plan import unknown_price
+
         limit = "" if task.params.get("max_charge") is None else "; max_charge was not checked for it"
-        title = self.kind.replace("_", " ")
-        task.warn(f"price not known yet: the {title} is paid for what is left of its server's period{limit}")
+        task.warn(f"{unknown_price(self.resource, ['server_id'])}{limit}")
         return {**result, "charge": {"amount": None, "currency": None}}
 
     def identity(self, task: Task, desired: Mapping[str, Any]) -> str:

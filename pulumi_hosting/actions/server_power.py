@@ -21,7 +21,7 @@ from pulumi_hosting.client.exceptions import (
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.planning.check import declared
 from pulumi_hosting.resources.base import IdText
-from pulumi_hosting.resources.server import ServerState, sorted_ids
+from pulumi_hosting.resources.server_fields import ServerState, sorted_ids
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.errors import Failed, ResourceError
 from pulumi_hosting.session.request import Request

@@ -19,7 +19,7 @@ from pulumi_hosting.client.exceptions import ApiError, InvalidInput, NotFound, S
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.charges import Once
 from pulumi_hosting.resources.base import WholeNumber
-from pulumi_hosting.resources.server import ServerState
+from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from pulumi_hosting import resources
 from pulumi_hosting.provider.names import class_of
 from pulumi_hosting.resources.base import Resource
 from pulumi_hosting.resources.powers import Priced
@@ -59,7 +60,7 @@ def secrets_of(resource: Resource[Any, Any]) -> frozenset[str]:
 
 def title_of(resource: Resource[Any, Any]) -> str:
     """What it is, in a sentence: how its own file begins."""
-    text = inspect.cleandoc(sys.modules[resource.State.__module__].__doc__ or resource.title)
+    text = inspect.cleandoc(sys.modules[f"{resources.__name__}.{resource.kind}"].__doc__ or resource.title)
     return text.split("\n\n")[0]
 
 

@@ -53,14 +53,14 @@ def wait_for_order(request: Request, id: str, name: str | None) -> m.Server:
             if server is None:
                 raise ResourceError(
                     f"server {order.server_id} of order {order.invoice_id} was deleted meanwhile. Next: run "
-                    f"again to order anew"
+                    "again to order anew"
                 )
             return server
         if wait.over:
             raise WaitTimeout(
                 f"order {order.invoice_id} for server {name!r} is still {order.status} after "
-                f"{request.wait_timeout:.0f} s. "
-                "Next: run again; the order is known and will be waited for, not placed again",
+                f"{request.wait_timeout:.0f} s. Next: run again; the order is known and will be waited for, "
+                "not placed again",
                 id=id,
             )
         request.info(f"server {name}: order {order.invoice_id} is {order.status}")
@@ -89,8 +89,8 @@ def send_power(
     """
     if shown is None:
         raise ResourceError(
-            f"server {id} is {status} and cannot be {'started' if power == 'running' else 'stopped'}. "
-            "Next: see why in the control panel (an unpaid renewal, perhaps), or leave power out"
+            f"server {id} is {status} and cannot be {'started' if power == 'running' else 'stopped'}. Next: "
+            "see why in the control panel (an unpaid renewal, perhaps), or leave power out"
         )
     request.client.servers.power(int(id), action="start" if power == "running" else "stop")
     request.reads.forget("servers")
@@ -106,8 +106,7 @@ def send_reinstall(request: Request, id: str, os: str, body: dict[str, Any]) -> 
             raise
         raise ResourceError(
             f"{error.summary} — whether server {id} was reinstalled is not known. Next: look at it before "
-            f"running again: "
-            "a run that still shows the change erases the disk once more"
+            "running again: a run that still shows the change erases the disk once more"
         ) from None
     request.reads.forget("servers")
     return result
@@ -136,14 +135,13 @@ def stays(request: Request, recorded_tag: str | None, server: m.Server) -> bool:
     if taken == "by another":
         billing = server.billing
         price = (
-            (f" and costs {billing.price_monthly} {billing.currency or ''}").rstrip() + " a month"
+            f" and costs {billing.price_monthly} {billing.currency or ''}".rstrip() + " a month"
             if billing
             else ""
         )
         request.warn(
             f"server {server.id} ({server.name}) stays{price}: another resource took it over, its notes "
-            f"carry that one's tag. "
-            "Next: delete it there, if it is not wanted"
+            "carry that one's tag. Next: delete it there, if it is not wanted"
         )
     return taken is not None
 

@@ -23,15 +23,15 @@ from pulumi_hosting.resources.powers import (
     Sandboxed,
     Validated,
 )
-from pulumi_hosting.resources.server import (
-    ServerBase,
+from pulumi_hosting.resources.server import ServerBase
+from pulumi_hosting.resources.server_calls import wait_for_order
+from pulumi_hosting.resources.server_fields import (
     ServerInputs,
     ServerState,
     from_api,
     is_simulated,
     provisional,
 )
-from pulumi_hosting.resources.server_calls import wait_for_order
 from pulumi_hosting.resources.server_reads import (
     adoptable_server,
     charge_of,
@@ -101,7 +101,7 @@ class ServerResource(
             tag = split_tag(server.notes)[1]
             others = is_tag(tag) and not is_tag_of(tag, request.identity)
             reason = "adopt_id names it" + (
-                ("; it carries the tag of another resource, which can no longer delete it then")
+                "; it carries the tag of another resource, which can no longer delete it then"
                 if others
                 else ""
             )
@@ -204,12 +204,12 @@ class ServerResource(
             return None
         if quote.promo is not None and not quote.promo.valid:
             request.warn(
-                f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order "
-                f"is likely to be refused"
+                f"promo code {quote.promo.code}: {quote.promo.message or 'is not valid'}; the order is "
+                "likely to be refused"
             )
         tariff = catalog_reads.tariffs(request).get(desired["tariff_id"])
         return Cost(
-            quote.total, quote.currency, (f"{tariff.name if tariff else 'server'}, {what}"), quote.balance
+            quote.total, quote.currency, f"{tariff.name if tariff else 'server'}, {what}", quote.balance
         )
 
     def wait(self, request: Request, state: ServerState) -> ServerState:
@@ -230,7 +230,7 @@ class ServerResource(
             request.warn(
                 f"server {state.id}: its generated root password "
                 + (
-                    ("is not returned, since nothing here may keep it")
+                    "is not returned, since nothing here may keep it"
                     if state.root_password
                     else "was not shown to this run"
                 )

@@ -45,8 +45,7 @@ def remark_on_namesakes(request: Request, name: str) -> None:
         others = ", ".join(sorted(twin.rsplit("/", 1)[-1] for twin in twins))
         request.warn(
             f"another server of this program is named {name!r} too ({others}): each of them is a server of "
-            f"its own. "
-            "Next: give one of them another name, unless that is meant"
+            "its own. Next: give one of them another name, unless that is meant"
         )
     for server in candidates(request):
         if server.name != name or not may_be_proven(request, server):
@@ -55,17 +54,16 @@ def remark_on_namesakes(request: Request, name: str) -> None:
         ordered = f", ordered {age(since)} ago" if since is not None else ""
         request.warn(
             f"a server named {name!r} exists (id {server.id}{ordered}): unless an interrupted run of this "
-            f"program ordered it, the order "
-            f"will stop. Next: set adopt_id={server.id} to take it over, or choose another name"
+            f"program ordered it, the order will stop. Next: set adopt_id={server.id} to take it over, or "
+            "choose another name"
         )
     if (order := pending_order(request, name)) is not None:
         when = f", placed {age(request.service_now() - order.created_at)} ago" if order.created_at else ""
         price = f", {order.amount} {order.currency or ''}".rstrip() if order.amount is not None else ""
         request.warn(
-            f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is waited "
-            f"for, and taken over if an "
-            "interrupted run of this program ordered it; another one is ordered only if that order comes to "
-            "nothing"
+            f"a server named {name!r} is being created (order {order.invoice_id}{when}{price}): it is "
+            "waited for, and taken over if an interrupted run of this program ordered it; another one is "
+            "ordered only if that order comes to nothing"
         )
 
 
@@ -146,9 +144,8 @@ def renewal_remarks(request: Request, server: m.Server, others: Iterable[m.Serve
         return []
     return [
         f"{named}, and the balance of {balance.balance} {balance.currency} does not cover the {needed} "
-        f"{balance.currency} that are due by "
-        f"then: it is suspended if they are not paid. Next: top up {needed - balance.balance} "
-        f"{balance.currency}"
+        f"{balance.currency} that are due by then: it is suspended if they are not paid. Next: top up "
+        f"{needed - balance.balance} {balance.currency}"
     ]
 
 
@@ -235,8 +232,8 @@ def adoptable_server(request: Request, id: str, declared: Mapping[str, Any]) -> 
     server = living_server(request, id)
     if server is None:
         raise ResourceError(
-            f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or "
-            f"leave it out to order one"
+            f"adopt_id: no active server {id} on this account. Next: correct adopt_id, or leave it "
+            "out to order one"
         )
     billing = server.billing
     shown = {
@@ -262,7 +259,6 @@ def must_have_scope_for(request: Request, late: Sequence[str]) -> None:
     """
     if late and "servers:manage" not in account(request.client).scopes:
         raise ResourceError(
-            f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server is "
-            f"there; nothing was "
-            "ordered. Next: give the key that scope, or leave them out"
+            f"the API key lacks the scope servers:manage, which {' and '.join(late)} need once the server "
+            "is there; nothing was ordered. Next: give the key that scope, or leave them out"
         )

@@ -53,8 +53,8 @@ class SshKeyInputs(base.Inputs):
         AfterValidator(_normal_form),
         Field(
             max_length=16384,
-            description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. A "
-            "change makes a new key.",
+            description="One OpenSSH public key line, `type base64 comment`; the comment is no part of it. "
+            "A change makes a new key.",
         ),
         Trait(replaces=True, normal=material),
     ]
@@ -73,8 +73,8 @@ class SshKeyState(base.State):
     )
     taken_over: bool | None = Field(
         default=None,
-        description="With Pulumi: whether it was on the account already, so that destroy keeps it. Absent "
-        "with Ansible.",
+        description="With Pulumi: whether it was on the account already, so that destroy keeps it. "
+        "Absent with Ansible.",
     )
 
 
@@ -232,8 +232,8 @@ class SshKeyResource(
             request.client.ssh_keys.delete(made.id)
         except HostingError as error:
             request.warn(
-                f"SSH key {made.id} is the same as {first.id}, which another process added, and "
-                f"could not be deleted: {error}"
+                f"SSH key {made.id} is the same as {first.id}, which another process added, and could not "
+                f"be deleted: {error}"
             )
             return own
         kept = "" if request.name_is_identity else "; destroy keeps it"
@@ -279,8 +279,7 @@ _HOW_TO_DELETE = "Next: delete it in the control panel if nothing else uses it"
 def _other_name(key: m.SshKey) -> str:
     return (
         f"this public key is on the account already, as {key.name!r} (id {key.id}), and the API cannot "
-        f"rename it. "
-        f"Next: declare it with the name {key.name!r}, or delete it first"
+        f"rename it. Next: declare it with the name {key.name!r}, or delete it first"
     )
 
 

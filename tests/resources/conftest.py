@@ -15,7 +15,7 @@ import pytest
 from pulumi_hosting.client.client import Client
 from pulumi_hosting.planning import apply
 from pulumi_hosting.planning.check import check
-from pulumi_hosting.resources.server import ServerState
+from pulumi_hosting.resources.server_fields import ServerState
 from pulumi_hosting.resources.server_powers import SERVER
 from pulumi_hosting.session.clock import Clock
 from pulumi_hosting.session.request import Request

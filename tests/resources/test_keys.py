@@ -14,7 +14,7 @@ from pulumi_hosting.exactly_once import server_order
 from pulumi_hosting.exactly_once.idempotency_keys import KeyRing, canonical
 from pulumi_hosting.exactly_once.ownership_tag import is_tag_of, next_tag, ownership_tag, split_tag, with_tag
 from pulumi_hosting.exactly_once.server_order import ServerOrder
-from pulumi_hosting.resources.server import ServerInputs
+from pulumi_hosting.resources.server_fields import ServerInputs
 
 BODY: dict[str, Any] = {"tariff_id": 1, "os": "debian-12", "name": "web-1", "months": 1}
 

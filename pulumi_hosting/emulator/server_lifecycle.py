@@ -65,6 +65,20 @@ def new_address(
     )
 
 
+def monthly_plan(account_id: int, name: str, tariff: Tariff, os: str, now: float) -> dict[str, Any]:
+    """The columns of a server that is paid for a month from ``now``."""
+    return {
+        "account_id": account_id,
+        "name": name,
+        "hostname": name,
+        "tariff_id": tariff.id,
+        "os": os,
+        "cycle": "monthly",
+        "months": 1,
+        "next_due_at": periods.months_after(now, 1),
+    }
+
+
 def build(store: Store, id: int, plan: dict[str, Any], now: float) -> tuple[Server, list[Address]]:
     """A new server from the columns in ``plan``, with its IPv4 and IPv6 address, not yet in the store."""
     server = store.make(Server, id=id, created_at=now, power_since=now, **plan)

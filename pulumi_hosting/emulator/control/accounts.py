@@ -8,7 +8,15 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from starlette.routing import Route
 
 from pulumi_hosting.api.operations import PRESETS, SCOPES
-from pulumi_hosting.emulator import events, fulfilment, ledger, periods, price_list, pricing, serializers
+from pulumi_hosting.emulator import (
+    events,
+    fulfilment,
+    ledger,
+    price_list,
+    pricing,
+    serializers,
+    server_lifecycle,
+)
 from pulumi_hosting.emulator.control.body_fields import Amount, Balance, Percent, Timestamp, account_of, find
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
 from pulumi_hosting.emulator.core import Core
@@ -168,16 +176,6 @@ def _server_order(core: Core, body: InvoiceBody) -> Invoice:
         gateway=None,
         due_at=now + UNPAID_SECONDS,
     )
-    plan = {
-        "account_id": account.id,
-        "name": body.name,
-        "hostname": body.name,
-        "tariff_id": tariff.id,
-        "os": body.os,
-        "cycle": "monthly",
-        "months": 1,
-        "next_due_at": periods.months_after(now, 1),
-    }
     store.add(
         store.make(
             Order,
@@ -190,7 +188,7 @@ def _server_order(core: Core, body: InvoiceBody) -> Invoice:
             amount=amount,
             created_at=now,
             updated_at=now,
-            plan=plan,
+            plan=server_lifecycle.monthly_plan(account.id, body.name, tariff, body.os, now),
         )
     )
     return invoice

@@ -8,7 +8,7 @@ from pydantic import AfterValidator
 from starlette.routing import Route
 
 from pulumi_hosting.api.models import DOMAIN_STATUSES, EVENT_TYPES, SERVER_STATUSES
-from pulumi_hosting.emulator import periods, registrar, serializers, server_lifecycle, webhook_delivery
+from pulumi_hosting.emulator import registrar, serializers, server_lifecycle, webhook_delivery
 from pulumi_hosting.emulator.control.body_fields import Amount, account_of, find, one_of
 from pulumi_hosting.emulator.control.endpoint import LEFT_OUT, Body, ControlError, endpoint
 from pulumi_hosting.emulator.core import Core
@@ -38,18 +38,9 @@ def create_server(core: Core, body: NewServerBody) -> Any:
     """A server that no client ordered: imported (``synthetic``) or a free trial (``is_test``)."""
     store, now = core.store, core.clock.now()
     tariff = find(store.tariffs, body.tariff_id, "tariff")
-    plan: dict[str, Any] = {
-        "account_id": account_of(core, body.account_id).id,
-        "name": body.name,
-        "hostname": body.name,
-        "tariff_id": tariff.id,
-        "os": body.os,
-        "cycle": "monthly",
-        "months": 1,
-        "next_due_at": periods.months_after(now, 1),
-        "synthetic": body.synthetic,
-        "is_test": body.is_test,
-    }
+    owner = account_of(core, body.account_id)
+    plan = server_lifecycle.monthly_plan(owner.id, body.name, tariff, body.os, now)
+    plan |= {"synthetic": body.synthetic, "is_test": body.is_test}
     id = server_lifecycle.new_server_id(store, synthetic=body.synthetic)
     server, addresses = server_lifecycle.build(store, id, plan, now)
     server_lifecycle.put_into_service(store, server, addresses, now)

@@ -147,7 +147,7 @@ def _resource(name: str, area: str, told: Told) -> Module:
             *(["charges=True"] if costs else []),
             *([f"clears={clears!r}"] if clears else []),
         ],
-        {kind: result, **({"charge": CHARGE} if costs else {})},
+        {kind: result, **({"charge": CHARGE} if costs else {}), **_beside(told)},
         lines(told["description"]),
         {"state": replace(STATE, **(state if isinstance(state, dict) else {"description": lines(state)}))}
         if state
@@ -206,8 +206,7 @@ def _info(name: str, area: str, told: Told) -> Module:
             **({"contains": inside} if inside else {}),
         }
     }
-    for entry, given in told.get("also_returns", {}).items():
-        returns[entry] = {"returned": "success", **_entry(entry, given)}
+    returns |= _beside(told)
     scopes = ", ".join(f"C({scope})" for scope in lookup.operation.scopes)
     alternatives = {name for names in told.get("rules", {}).get("required_one_of", ()) for name in names}
     required = {argument.name for argument in lookup.arguments if argument.required} - alternatives
@@ -238,6 +237,12 @@ def _info(name: str, area: str, told: Told) -> Module:
 
 def _path_option(item: Field) -> Told:
     return {"type": "str" if item.type.is_id else "int", "description": item.description}
+
+
+def _beside(told: Told) -> dict[str, Any]:
+    """What a module returns beside its result."""
+    entries = told.get("also_returns", {}).items()
+    return {name: {"returned": "success", **_entry(name, given)} for name, given in entries}
 
 
 def _entry(name: str, given: Told) -> dict[str, Any]:

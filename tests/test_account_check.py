@@ -222,6 +222,15 @@ def test_a_deleted_server_without_refund(tool: Tool) -> None:
     assert account.empty() == [f"charge of 5.00 for server {server}, which is gone, was not refunded"]
 
 
+def test_a_refund_of_the_days_that_are_left_is_enough(tool: Tool) -> None:
+    account = AccountCheck(tool.lab.control)
+    server = tool.server()
+    tool.lab.control("POST", "/clock", {"advance": 10 * DAY})
+    assert account.check(tool.managed) == []
+    tool.lab.api("DELETE", f"/servers/{server}")
+    assert account.empty() == []
+
+
 @pytest.mark.parametrize("tariff", [1, 6])
 def test_a_deletion_with_its_refund_is_explained(tool: Tool, tariff: int) -> None:
     """Of a promotional tariff (6) nothing is refunded, nor when the paid time is over."""

@@ -241,7 +241,7 @@ class AccountCheck:
                 f"charge of {row['amount']} for server {id}, which is not on the account and was never in "
                 f"a state"
             )
-        elif paid and self._refund_is_due(look, id, invoice, paid):
+        elif paid and self._refund_is_due(look, id, invoice, row, paid):
             yield f"charge of {row['amount']} for server {id}, which is gone, was not refunded"
 
     def _address_charge(
@@ -271,7 +271,7 @@ class AccountCheck:
                     f"charge of {row['amount']} for an address of server {server_id}: released before its "
                     f"server, so not refunded"
                 )
-        elif self._refund_is_due(look, server_id, invoice, paid):
+        elif self._refund_is_due(look, server_id, invoice, row, paid):
             yield (
                 f"charge of {row['amount']} for an address of server {server_id}, which is gone, was not "
                 f"refunded"
@@ -291,8 +291,12 @@ class AccountCheck:
                 f"tool's to delete"
             )
 
-    def _refund_is_due(self, look: "_Look", id: int, invoice: Mapping[str, Any], paid: Decimal) -> bool:
-        """Whether the API refunds what is left of this invoice when server ``id`` is deleted."""
+    def _refund_is_due(
+        self, look: "_Look", id: int, invoice: Mapping[str, Any], row: Mapping[str, Any], paid: Decimal
+    ) -> bool:
+        """Whether more of this invoice should have been refunded when server ``id`` was deleted. ``row``: its
+        charge; ``paid``: the charge less the refunds.
+        """
         if (SERVER, str(id)) in self._outside:
             return False
         server = self._servers.get(id)
@@ -304,7 +308,8 @@ class AccountCheck:
         if start is None or end is None or not invoice.get("refundable", True):
             return False
         left = Decimal(str(max(0.0, end - max(look.now, start)))) / Decimal(str(end - start))
-        return paid * left >= Decimal("0.02")
+        charged = abs(Decimal(str(row["amount"])))
+        return charged * left - (charged - paid) >= Decimal("0.02")
 
     # --- what is known
 

@@ -176,6 +176,7 @@ def delete_server(request: Request, server: m.Server) -> None:
         if result.refunded is not None or along:
             credit = ""
             if result.refunded is not None:
+                request.credited(result.refunded, result.currency)
                 credit = (
                     f"{';' if along else ','} {result.refunded} {result.currency or ''}"
                 ).rstrip() + " credited"

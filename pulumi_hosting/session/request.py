@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from decimal import Decimal
 from typing import Any, TypeVar
 
 from pulumi_hosting.client.client import Client
@@ -38,6 +39,7 @@ class Request:
       later one fail.
     - ``approve``: called with the price before something is paid that may have been announced as found;
       raises to refuse it.
+    - ``credited``: called with what a removal credited to the balance, and the currency where it is named.
     - ``info``: one line of progress for the person who waits; ``warn``: one that they should see afterwards.
     - ``skip_damaged``: called for each object of a listing that cannot be read, which is then left out; None
       stops with an error. Only for those who list what there is, never for those who conclude that something
@@ -54,6 +56,7 @@ class Request:
     taken_over: set[str] = field(default_factory=set)
     save: Callable[[Any], None] = lambda state: None
     approve: Callable[[Cost], None] = lambda cost: None
+    credited: Callable[[Decimal, str | None], None] = lambda amount, currency: None
     info: Callable[[str], None] = log.info
     warn: Callable[[str], None] = log.warning
     skip_damaged: Callable[[HostingError], None] | None = None

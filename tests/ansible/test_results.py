@@ -1,5 +1,6 @@
 """Results of tasks: changes before and after, codes of failures, charges, and what is reported once."""
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,31 @@ def test_an_object_of_an_earlier_run_is_not_charged_again() -> None:
     result = play("server", name="a", **ORDER)
     assert (result["failed"], result["changed"], result["charge"]) == (False, False, None)
     assert charged(lab) == ["5.00"]
+
+
+@pytest.mark.parametrize("dialect", ["spec", "live"])
+def test_a_deletion_returns_the_credit(dialect: str) -> None:
+    lab = Account(dialect=dialect)
+    play = Play(lab)
+    play("server", name="a", **ORDER)
+    lab.advance(10 * 24 * 3600)
+    predicted = Play(lab, check_mode=True)("server", name="a", state="absent")
+    deleted = play("server", name="a", state="absent")
+    (credit,) = [row for row in lab.ledger() if row["type"] == "refund"]
+    assert 0 < Decimal(credit["amount"]) < 5
+    assert deleted["refund"] == predicted["refund"] == {"amount": credit["amount"], "currency": "EUR"}
+    again = play("server", name="a", state="absent")
+    assert (again["changed"], again["refund"]) == (False, None)
+    assert "refund" not in play("server", name="b", **ORDER)
+    assert account_problems(lab, play) == []
+
+
+def test_the_credit_for_a_planned_server_is_not_asked_for() -> None:
+    lab = Account()
+    play = Play(lab, check_mode=True)
+    play("server", name="a", **ORDER)
+    deleted = play("server", name="a", state="absent")
+    assert (deleted["failed"], deleted["changed"], deleted["refund"]) == (False, True, None)
 
 
 def test_one_of_two_machines_that_order_the_same_server_reports_the_charge(

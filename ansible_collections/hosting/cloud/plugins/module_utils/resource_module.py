@@ -82,10 +82,11 @@ class ResourceModule(HostingModule):
             outcome = ensure(request, resource, checked.inputs, id=id, terms=options)
         if outcome.changed:
             task.progress = Progress(_done(resource, outcome), lambda: self.result(task, desired, outcome))
-        if task.check_mode:
-            predictions.of_outcome(task.memory, request, resource, checked.inputs, outcome)
         _report(task, request, outcome)
-        return self.finish(task, request, outcome, self.result(task, desired, outcome))
+        result = self.finish(task, request, outcome, self.result(task, desired, outcome))
+        if task.check_mode:  # at the end: what the task still reads is the account before it
+            predictions.of_outcome(task.memory, request, resource, checked.inputs, outcome)
+        return result
 
     # --- what differs from one resource to another
 

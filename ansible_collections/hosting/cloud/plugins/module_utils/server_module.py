@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from ansible_collections.hosting.cloud.plugins.module_utils.action_module import CoreActionModule
+from ansible_collections.hosting.cloud.plugins.module_utils.module import as_charge
 from ansible_collections.hosting.cloud.plugins.module_utils.resource_module import (
     ALREADY_ABSENT,
     ResourceModule,
@@ -20,6 +21,8 @@ from ansible_collections.hosting.cloud.plugins.module_utils.shared_options impor
 from ansible_collections.hosting.cloud.plugins.module_utils.task import Task
 
 if TYPE_CHECKING:
+    from decimal import Decimal
+
     from pulumi_hosting.actions import ActionResult
     from pulumi_hosting.planning.apply import Outcome
     from pulumi_hosting.session.request import Request
@@ -47,6 +50,7 @@ class ServerModule(ResourceModule):
             file.must_be_writable()
         # The service shows the password once: keep it before anything else can fail.
         request.save = partial(_keep_password, task, file, request.mode)
+        request.credited = partial(_credited, task)
         if state not in ACTIONS_OF_STATES:
             return None
         action = ServerActionModule(ACTIONS_OF_STATES[state], self.options)
@@ -56,6 +60,9 @@ class ServerModule(ResourceModule):
     def finish(
         self, task: Task, request: Request, outcome: Outcome, result: dict[str, Any]
     ) -> dict[str, Any]:
+        if self.is_absent(task):
+            refund = _predicted_refund(request, outcome) if task.check_mode else task.refund
+            return {**result, "refund": refund}
         return self._with_file(task, result) if outcome.action == "created" else result
 
     @staticmethod
@@ -69,6 +76,25 @@ class ServerModule(ResourceModule):
         if file is None or diff is None:
             return result
         return {**result, "diff": {**diff, "after": {**diff["after"], "root_password_file": str(file.path)}}}
+
+
+def _credited(task: Task, amount: Decimal, currency: str | None) -> None:
+    task.refund = as_charge(str(amount), currency)
+
+
+def _predicted_refund(request: Request, outcome: Outcome) -> dict[str, Any] | None:
+    """What the deletion would credit now. None where nothing would be deleted, and for a server that is only
+    planned."""
+    from pulumi_hosting.client.exceptions import ApiError
+
+    id = str((outcome.before or {}).get("id") or "")
+    if outcome.action != "deleted" or is_planned(id) or not id.isdigit():
+        return None
+    try:
+        quote = request.client.servers.refund_quote(int(id))
+    except ApiError:
+        return None  # deleted at the same moment, or the service cannot compute it
+    return as_charge(str(quote.amount), quote.currency)
 
 
 def _keep_password(task: Task, file: SecretFile | None, mode: str, state: Any) -> None:

@@ -86,6 +86,8 @@ class Task:
     """Whether a request of the task, other than an order or a payment, has changed something."""
     payment: Mapping[str, Any] | None = None
     """The answer of the task's payment: a renewal, or an invoice."""
+    refund: dict[str, Any] | None = None
+    """What the task's deletion credited to the balance."""
     replayed: bool = False
     """Whether the last order was one that another process had sent: the password in its answer was blank."""
 

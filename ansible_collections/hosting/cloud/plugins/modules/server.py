@@ -372,6 +372,20 @@ charge:
       description: ISO 4217 code of the currency of the sum, where the service names it.
       type: str
       sample: EUR
+refund:
+  returned: with O(state=absent)
+  description: What the deletion credited to the balance, or would credit in check mode. Null where nothing is
+    deleted, and where the service does not say.
+  type: dict
+  contains:
+    amount:
+      description: The credit, a decimal number as text.
+      type: str
+      sample: "4.17"
+    currency:
+      description: ISO 4217 code of the currency of the credit, where the service names it.
+      type: str
+      sample: EUR
 """
 
 from ansible_collections.hosting.cloud.plugins.module_utils.server_module import ServerModule

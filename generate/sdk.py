@@ -93,7 +93,7 @@ def files() -> Mapping[str, str]:
 
 def _belongs_to_a_server(resource: Resource[Any, Any]) -> bool:
     """Whether it is deleted with its server, so that a program may give the server in place of its id."""
-    return "server_id" in resource.Inputs.model_fields
+    return resource.parent == "server"
 
 
 def _declared(resource: Resource[Any, Any]) -> Sequence[Field]:

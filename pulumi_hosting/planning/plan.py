@@ -29,13 +29,6 @@ from pulumi_hosting.session.request import Request
 
 Action = Literal["created", "updated", "replaced", "deleted", "unchanged"]
 
-DECIDING = frozenset({"adopt_id", "auth_code"})
-"""Inputs that decide whether anything is ordered at all: what is to be taken over, or transferred, is
-neither in stock nor free.
-"""
-PRICING = DECIDING | {"server_id", "tariff_id", "months", "hours", "billing_cycle", "promo_code", "years"}
-"""Inputs that decide at what price something is ordered."""
-
 
 @dataclass(frozen=True, slots=True)
 class PlanOptions:
@@ -144,18 +137,20 @@ def _ask(
         if options.scopes == "refuse":
             raise KeyLacksScope(lacks)
         warnings.append(lacks)  # whoever only looks for drift needs no more than to read
-    if isinstance(resource, Validated) and not unknown & DECIDING:
+    is_decided = not unknown & resource.Inputs.deciding("order")
+    if isinstance(resource, Validated) and is_decided:
         failures = resource.validate(request, desired.values, fields)
         if failures:
             return Plan(action, refusals=failures, warnings=tuple(warnings))
     if not new:
         return Plan(action, warnings=tuple(warnings))
     taken = None
-    if not unknown & {*DECIDING, *natural_key(resource)}:
+    if is_decided and not unknown & {*natural_key(resource)}:
         taken = takeover_of(request, resource, desired.known)
     cost, remarks = None, []
     if taken is None and options.priced and isinstance(resource, Priced):
-        if waiting := sorted(unknown & PRICING):
+        undecided = resource.Inputs.deciding("order") | resource.Inputs.deciding("price")
+        if waiting := sorted(unknown & undecided):
             remarks.append(unknown_price(resource, waiting))
         else:
             cost = resource.cost(request, desired.values)

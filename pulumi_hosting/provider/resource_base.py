@@ -22,15 +22,6 @@ class WrongArguments(pulumi.RunError, TypeError):
     """A resource was declared with arguments that it does not take. The program ends with this one line."""
 
 
-_BEFORE_ITS_SERVER: Mapping[str, str] = {
-    "server_ip": (
-        "destroy releases the address before its server, and only an address that goes with its "
-        "server is refunded"
-    ),
-    "ptr": "destroy clears the record before it deletes the server, which takes it along anyway",
-}
-
-
 _Form = tuple[
     Callable[[str, dict[str, Any], pulumi.ResourceOptions], None], pulumi.ResourceOptions, Mapping[str, str]
 ]
@@ -60,6 +51,8 @@ class Declaration:
     _default_name: ClassVar[bool]
     _is_of_a_server: ClassVar[bool] = False
     """Whether it takes ``server``, and goes when that goes."""
+    _early_deletion: ClassVar[str] = ""
+    """What a person should know where it may be deleted before its server."""
     _stays: bool = False
     """Whether the engine forgets it without deleting the object."""
     _delete_before_replace: ClassVar[bool]
@@ -148,7 +141,7 @@ class Declaration:
                 opts is None or opts.deleted_with is None
             )
             return opts, (
-                f"{_BEFORE_ITS_SERVER[self._kind]}. Next: declare it with server=… in place of server_id"
+                f"{self._early_deletion}. Next: declare it with server=… in place of server_id"
             ) if lock else None
         if "server_id" in given:
             raise WrongArguments(f"{name}: give either server or server_id, not both")

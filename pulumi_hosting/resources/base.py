@@ -44,6 +44,9 @@ class Trait:
       too.
     - ``policy``: how to act, nothing to compare.
     - ``normal``: two texts are the same where this makes them equal.
+    - ``decides``: what cannot be asked of the account before its value is known: ``order``, whether anything
+      is ordered at all (what is to be taken over, or transferred, is neither in stock nor free); ``price``,
+      at what price.
     """
 
     replaces: bool = False
@@ -54,10 +57,14 @@ class Trait:
     trigger: bool = False
     policy: bool = False
     normal: Callable[[str], str] | None = None
+    decides: Literal["order", "price"] | None = None
 
 
 REPLACES = Trait(replaces=True)
+REPLACES_AND_PRICES = Trait(replaces=True, decides="price")
 WHEN_CREATING = Trait(when_creating=True)
+PRICES = Trait(when_creating=True, decides="price")
+ADOPTS = Trait(when_creating=True, decides="order")
 POLICY = Trait(policy=True)
 OnChange = Literal["update", "replace", "refuse", "keep"]
 """What a changed input does: update in place, replace the object, fail, or nothing but a remark (what is
@@ -122,6 +129,12 @@ class Inputs(BaseModel):
     @cache
     def trait(cls, name: str) -> Trait:
         return next((item for item in cls.model_fields[name].metadata if isinstance(item, Trait)), Trait())
+
+    @classmethod
+    @cache
+    def deciding(cls, what: Literal["order", "price"]) -> frozenset[str]:
+        """The fields that decide whether anything is ordered, or at what price."""
+        return frozenset(name for name in cls.model_fields if cls.trait(name).decides == what)
 
     @classmethod
     @cache
@@ -275,6 +288,10 @@ class Resource(ABC, Generic[I, S]):
     """
     control_removal: ClassVar[Mapping[str, Any] | None] = None
     """The PATCH that removes it there; None: DELETE."""
+    parent: ClassVar[str | None] = None
+    """Kind of the object that it is a part of: it goes with that one, and its id begins with that one's."""
+    early_deletion: ClassVar[str] = ""
+    """What a person should know where it may be deleted before its ``parent``."""
     default_name: ClassVar[bool] = False
     """Where no ``name`` is given, the declaration's own name is meant."""
     after_failed_deletion: ClassVar[str | None] = None

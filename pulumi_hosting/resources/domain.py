@@ -21,7 +21,7 @@ from pulumi_hosting.client.exceptions import NotFound
 from pulumi_hosting.exactly_once import catalog_reads
 from pulumi_hosting.exactly_once.domain_order import DomainOrder
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText, Takeover, Trait, WholeNumber
+from pulumi_hosting.resources.base import ADOPTS, PRICES, REPLACES, IdText, Takeover, Trait, WholeNumber
 from pulumi_hosting.resources.drift_fields import Drift, inverted
 from pulumi_hosting.session.errors import ResourceConflict, ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
@@ -99,7 +99,7 @@ class DomainInputs(base.Inputs):
             description="Years paid when registering: 1 to 10, within the zone's bounds. Used at "
             "creation only."
         ),
-        WHEN_CREATING,
+        PRICES,
     ] = 1
     nameservers: Annotated[
         Annotated[m.Nameservers, AfterValidator(_hosts)] | None,
@@ -119,7 +119,7 @@ class DomainInputs(base.Inputs):
         bool | None, Field(description="Whether the service renews it from the balance."), Drift(inverted)
     ] = None
     promo_code: Annotated[
-        m.PromoCode | None, Field(description="Promo code. Used at creation only."), WHEN_CREATING
+        m.PromoCode | None, Field(description="Promo code. Used at creation only."), PRICES
     ] = None
     auth_code: Annotated[
         Annotated[Secret, Field(min_length=1, max_length=255), AfterValidator(_one_line)] | None,
@@ -127,7 +127,7 @@ class DomainInputs(base.Inputs):
             description="EPP code of the present registrar: the domain is transferred in, not registered. "
             "Used at creation only."
         ),
-        WHEN_CREATING,
+        ADOPTS,
     ] = None
     adopt_id: Annotated[
         IdText | None,
@@ -135,7 +135,7 @@ class DomainInputs(base.Inputs):
             description="Take over this existing domain of the account, which must have the declared name, "
             "instead of ordering it."
         ),
-        WHEN_CREATING,
+        ADOPTS,
     ] = None
 
     def order_body(self, privacy: bool) -> dict[str, Any]:

@@ -89,6 +89,8 @@ class PtrResource(
     Inputs = PtrInputs
     State = PtrState
     natural_key: ClassVar = ("server_id", "address")
+    parent = "server"
+    early_deletion = "destroy clears the record before it deletes the server, which takes it along anyway"
     control_path = "/servers/{}/ips/{}"
     control_removal: ClassVar = {"ptr": None}
     replacement = "free"

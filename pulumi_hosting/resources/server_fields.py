@@ -12,7 +12,17 @@ from pulumi_hosting.client.requests import check_body
 from pulumi_hosting.exactly_once.ownership_tag import ownership_tag, split_tag, with_tag
 from pulumi_hosting.exactly_once.server_search import ORDER_PREFIX
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import POLICY, REPLACES, WHEN_CREATING, Count, IdText, Trait, WholeNumber
+from pulumi_hosting.resources.base import (
+    ADOPTS,
+    POLICY,
+    PRICES,
+    REPLACES_AND_PRICES,
+    WHEN_CREATING,
+    Count,
+    IdText,
+    Trait,
+    WholeNumber,
+)
 from pulumi_hosting.resources.drift_fields import Drift, edited, inverted, renamed
 from pulumi_hosting.session.request import Request
 from pulumi_hosting.session.text import as_text
@@ -34,7 +44,7 @@ class ServerInputs(base.Inputs):
     tariff_id: Annotated[
         WholeNumber,
         Field(description="Id of the tariff, from the catalog. A change replaces the server."),
-        REPLACES,
+        REPLACES_AND_PRICES,
     ]
     os: Annotated[
         m.OsSlug,
@@ -49,17 +59,17 @@ class ServerInputs(base.Inputs):
             description="Months paid when ordering: 1, 3, 6 or 12. Not together with hours. Used at "
             "creation only."
         ),
-        WHEN_CREATING,
+        PRICES,
     ] = 1
     hours: Annotated[
         Annotated[WholeNumber, Field(le=720)] | None,
         Field(description="Hours paid when ordering an hourly server: 1 to 720. Used at creation only."),
-        WHEN_CREATING,
+        PRICES,
     ] = None
     billing_cycle: Annotated[
         Literal["monthly", "hourly"] | None,
         Field(description="monthly or hourly. A change replaces the server."),
-        REPLACES,
+        REPLACES_AND_PRICES,
     ] = None
     ssh_key_ids: Annotated[
         Annotated[list[IdText], AfterValidator(sorted_ids)] | None,
@@ -89,7 +99,7 @@ class ServerInputs(base.Inputs):
         POLICY,
     ] = None
     promo_code: Annotated[
-        m.PromoCode | None, Field(description="Promo code. Used at creation only."), WHEN_CREATING
+        m.PromoCode | None, Field(description="Promo code. Used at creation only."), PRICES
     ] = None
     custom_fields: Annotated[
         Annotated[dict[m.Line, m.Notes], Field(max_length=30)] | None,
@@ -118,7 +128,7 @@ class ServerInputs(base.Inputs):
             description="Take over this existing server instead of ordering one. Tariff and image must be "
             "the declared ones."
         ),
-        WHEN_CREATING,
+        ADOPTS,
     ] = None
     order_attempt: Annotated[
         Annotated[Count, Field(le=10**6)] | None,

@@ -16,7 +16,7 @@ from pulumi_hosting.exactly_once.address_facts import quote_of
 from pulumi_hosting.exactly_once.address_owners import Owners
 from pulumi_hosting.exactly_once.address_purchase import AddressPurchase, Purchased
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import REPLACES, WHEN_CREATING, IdText
+from pulumi_hosting.resources.base import ADOPTS, REPLACES_AND_PRICES, WHEN_CREATING, IdText
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import ResourceError, WaitTimeout
 from pulumi_hosting.session.request import Request
@@ -33,7 +33,7 @@ class ServerIpInputs(base.Inputs):
             description="Id of the server that gets one more IPv4 address. A change buys another, "
             "for that server."
         ),
-        REPLACES,
+        REPLACES_AND_PRICES,
     ]
     adopt_id: Annotated[
         Annotated[str, Field(min_length=1, max_length=64)] | None,
@@ -41,7 +41,7 @@ class ServerIpInputs(base.Inputs):
             description="Take over this bought address of the server (its id, or the address itself) "
             "instead of buying one."
         ),
-        WHEN_CREATING,
+        ADOPTS,
     ] = None
     order_attempt: Annotated[
         base.WholeNumber | None,
@@ -123,6 +123,11 @@ class ServerIpBase(base.Resource[ServerIpInputs, ServerIpState]):
     title: ClassVar[str] = "server address"
     Inputs = ServerIpInputs
     State = ServerIpState
+    parent = "server"
+    early_deletion = (
+        "destroy releases the address before its server, and only an address that goes with its "
+        "server is refunded"
+    )
     control_path = "/servers/{}/ips/{}"
     scopes: ClassVar = {
         "read": ("servers:read",),

@@ -34,7 +34,7 @@ from pulumi_hosting.exactly_once.webhook_search import (
     tag_of,
 )
 from pulumi_hosting.resources import base
-from pulumi_hosting.resources.base import WHEN_CREATING, IdText, Takeover, Trait
+from pulumi_hosting.resources.base import ADOPTS, IdText, Takeover, Trait
 from pulumi_hosting.resources.drift_fields import Drift, edited, inverted
 from pulumi_hosting.session.errors import ResourceError, TakenOver
 from pulumi_hosting.session.request import Request
@@ -109,7 +109,7 @@ class WebhookSubscriptionInputs(base.Inputs):
             description="Take over this existing subscription instead of making one. Its secret stays "
             "unknown until rotation."
         ),
-        WHEN_CREATING,
+        ADOPTS,
     ] = None
 
     @model_validator(mode="before")

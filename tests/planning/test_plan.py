@@ -5,14 +5,14 @@ needed.
 from collections.abc import Mapping
 from decimal import Decimal
 from types import SimpleNamespace
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import pytest
 
 from pulumi_hosting.client.exceptions import ApiError, HostingError, NotFound, TransportError
 from pulumi_hosting.planning.check import check
 from pulumi_hosting.planning.plan import Plan, PlanOptions, plan
-from pulumi_hosting.resources.base import Inputs, Resource, State, Takeover
+from pulumi_hosting.resources.base import ADOPTS, PRICES, Inputs, Resource, State, Takeover
 from pulumi_hosting.resources.powers import Adoptable, Priced, Validated
 from pulumi_hosting.session.cost import Cost
 from pulumi_hosting.session.errors import KeyLacksScope
@@ -24,8 +24,11 @@ FIVE = Cost(Decimal("5.00"), "EUR", "one thing")
 
 class ThingInputs(Inputs):
     name: str
-    tariff_id: int = 1
-    adopt_id: str | None = None
+    tariff_id: Annotated[int, PRICES] = 1
+    server_id: Annotated[str | None, PRICES] = None
+    promo_code: Annotated[str | None, PRICES] = None
+    notes: str | None = None
+    adopt_id: Annotated[str | None, ADOPTS] = None
 
 
 class ThingState(State):

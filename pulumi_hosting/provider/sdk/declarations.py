@@ -318,6 +318,7 @@ class ServerIpDeclaration(Declaration):
     _secrets = ()
     _default_name = False
     _is_of_a_server = True
+    _early_deletion = "destroy releases the address before its server, and only an address that goes with its server is refunded"
     _delete_before_replace = False
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
@@ -386,6 +387,7 @@ class PtrDeclaration(Declaration):
     _secrets = ()
     _default_name = False
     _is_of_a_server = True
+    _early_deletion = "destroy clears the record before it deletes the server, which takes it along anyway"
     _delete_before_replace = True
     mode: pulumi.Output[str | None]
     """live, or test: made with a test key, so only simulated."""
